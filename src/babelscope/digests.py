@@ -1,0 +1,25 @@
+"""SHA-256 of values and files, the ground of fingerprints and signatures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def digest_json(value: object) -> str:
+    """SHA-256 of a value as canonical JSON, 64 hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest_files(paths: Iterable[Path]) -> str:
+    """SHA-256 over the names and contents of files, in the order of their names; "" for none."""
+    whole = hashlib.sha256()
+    ordered = sorted(paths, key=lambda path: path.name)
+    for path in ordered:
+        with open(path, "rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        whole.update(f"{path.name}\0{content}\0".encode())
+    return whole.hexdigest() if ordered else ""

@@ -1,0 +1,22 @@
+"""What can go wrong, said in one sentence a user can act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class BabelscopeError(Exception):
+    """Bad input or usage; the command line prints it without a traceback and exits with `exit_code`."""
+
+    exit_code = 2
+
+
+class SystemFailure(BabelscopeError):
+    """A system, disk or network failed although the input was fine."""
+
+    exit_code = 1
+
+
+def at(path: str | Path, line: int | None = None) -> str:
+    """Where in a file: `path:line`, lines counted from 1."""
+    return f"{path}:{line}" if line is not None else str(path)

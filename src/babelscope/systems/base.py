@@ -1,0 +1,150 @@
+"""What a system can be asked, and how it answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast, runtime_checkable
+
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError
+from babelscope.text import shorten
+
+Note = Literal["truncated", "unfinished", "changed"]
+"""truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
+end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged."""
+
+# Rounding can lift a sure token's log-probability this far above zero; more is a bug in the system.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A target as the system sees it: tokens with natural-log probabilities, end of sentence included."""
+
+    text: str
+    tokens: tuple[str, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.tokens) != len(self.logprobs):
+            raise BabelscopeError(
+                f"a system gave {len(self.tokens)} tokens but {len(self.logprobs)} log-probabilities "
+                f"for {shorten(self.text)}"
+            )
+        for token, logprob in zip(self.tokens, self.logprobs, strict=True):
+            if math.isnan(logprob) or logprob > _ROUNDING:
+                raise BabelscopeError(
+                    f"a system gave {logprob} as the log-probability of token {token!r} in "
+                    f"{shorten(self.text)}; it must be a natural log of at most 0"
+                )
+
+    @property
+    def has_scores(self) -> bool:
+        """False for the answers of a black box, which come without log-probabilities."""
+        return bool(self.logprobs)
+
+    @property
+    def total(self) -> float:
+        """Sum of the log-probabilities, in nats (minimal-pairs, eq. 1)."""
+        self._require_scores()
+        return math.fsum(self.logprobs)
+
+    @property
+    def mean(self) -> float:
+        """Log-probability a token, in nats, EOS in sum and length (minimal-pairs, eq. 2)."""
+        return self.total / len(self.logprobs)
+
+    def _require_scores(self) -> None:
+        if not self.logprobs:
+            raise BabelscopeError(
+                f"{shorten(self.text)} has no log-probabilities: its system gives text only"
+            )
+
+
+Target = str | Scored
+"""What can be scored: a text, which is tokenised, or an earlier answer, which is scored by its own tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Everything about a system that can change an answer; where its files lie is not part of it."""
+
+    backend: str
+    """Library and version, e.g. `transformers 5.22.2`."""
+    model: str = ""
+    """SHA-256 of weights and configuration, or what names the model behind an endpoint."""
+    tokenizer: str = ""
+    """SHA-256 of the tokenizer's files."""
+    dtype: str = ""
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Languages, prompt, prefix, decoding defaults...: anything JSON."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)},
+            "settings": dict(self.settings),
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all fields, 64 hexadecimal digits."""
+        return digest_json(self.as_json())
+
+
+class System(Protocol):
+    """What every system has, whatever it can do."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> Fingerprint: ...
+
+
+@runtime_checkable
+class Translates(Protocol):
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """For each source its `n_best` translations, best first."""
+        ...
+
+
+@runtime_checkable
+class Scores(Protocol):
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        """Log-probabilities of each target given its source, in the order asked."""
+        ...
+
+
+@runtime_checkable
+class Samples(Protocol):
+    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
+        """For each source `n` independent samples, in the order drawn."""
+        ...
+
+
+@runtime_checkable
+class Searches(Protocol):
+    def top_k(self, sources: Sequence[str], *, k: int, budget: Any = None) -> list[Any]:
+        """For each source its `k` most probable translations, with a certificate."""
+        ...
+
+
+Capability = Literal["translate", "score", "sample", "top_k", "next_tokens"]
+CAPABILITIES: Mapping[Capability, str] = {
+    "translate": "translates",
+    "score": "gives log-probabilities of given targets",
+    "sample": "draws samples",
+    "top_k": "searches exactly",
+    "next_tokens": "gives next-token distributions",
+}
+
+
+def capabilities(system: object) -> frozenset[Capability]:
+    """What `system` can be asked: its methods, or its own `capabilities` where it states them."""
+    stated = getattr(system, "capabilities", None)
+    if stated is not None:
+        return cast(frozenset[Capability], frozenset(stated))
+    return frozenset(name for name in CAPABILITIES if callable(getattr(system, name, None)))

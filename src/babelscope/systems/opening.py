@@ -1,0 +1,203 @@
+"""How a system is opened by name: `scheme:rest?option=value`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import parse_qsl
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import CAPABILITIES, Capability, System, capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One kind of system: the word before the colon, and the function that opens the rest."""
+
+    name: str
+    opener: str
+    """`module:function`, imported only when used; takes (rest, options) and returns a system."""
+    summary: str
+    example: str
+    capabilities: frozenset[Capability] = frozenset()
+    extra: str = ""
+    """The optional dependency it needs, as in `pip install babelscope[extra]`."""
+
+
+_EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "next_tokens"})
+_BUILT_IN = (
+    Scheme(
+        "hf",
+        "babelscope.systems.huggingface:open_huggingface",
+        "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",
+        "hf:facebook/nllb-200-distilled-600M?source=eng_Latn&target=deu_Latn",
+        _EVERYTHING,
+    ),
+    Scheme(
+        "llm",
+        "babelscope.systems.prompted:open_prompted",
+        "a decoder-only model that translates by a prompt or its chat template",
+        "llm:Qwen/Qwen3-0.6B?source=English&target=German",
+        frozenset({"translate", "score"}),
+    ),
+    Scheme(
+        "ct2",
+        "babelscope.systems.ctranslate2:open_ctranslate2",
+        "a CTranslate2 folder with its tokenizer beside it",
+        "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
+        frozenset({"translate", "score"}),
+        "ct2",
+    ),
+    Scheme(
+        "file",
+        "babelscope.systems.blackbox:open_file",
+        "translations in a file, a line a source (n-best: tab-separated)",
+        "file:output.de?source=input.en",
+        frozenset({"translate"}),
+    ),
+    Scheme(
+        "cmd",
+        "babelscope.systems.blackbox:open_command",
+        "a command that reads source lines and writes translation lines",
+        "cmd:marian-decoder -c model.yml",
+        frozenset({"translate"}),
+    ),
+    Scheme(
+        "http",
+        "babelscope.systems.endpoint:open_http",
+        "an HTTP endpoint: POST a JSON object with sources, get one with translations",
+        "http://localhost:8080/translate",
+        frozenset({"translate"}),
+    ),
+    Scheme(
+        "https",
+        "babelscope.systems.endpoint:open_https",
+        "the same over TLS",
+        "https://mt.example.org/translate",
+        frozenset({"translate"}),
+    ),
+    Scheme(
+        "openai",
+        "babelscope.systems.endpoint:open_openai",
+        "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM, llama.cpp)",
+        "openai:http://localhost:8000/v1#model-name?source=English&target=German",
+        frozenset({"translate", "score"}),
+    ),
+    Scheme(
+        "ensemble",
+        "babelscope.systems.ensemble:open_ensemble",
+        "several scorers with one vocabulary as one: token probabilities averaged, then the log",
+        "ensemble:hf:model-1,hf:model-2",
+        frozenset({"score"}),
+    ),
+)
+
+
+def schemes() -> dict[str, Scheme]:
+    """All schemes by name: ours, and those of installed packages (entry points in `babelscope.systems`)."""
+    from importlib.metadata import entry_points
+
+    found = {scheme.name: scheme for scheme in _BUILT_IN}
+    for entry in entry_points(group="babelscope.systems"):
+        scheme = entry.load()
+        if not isinstance(scheme, Scheme):
+            raise BabelscopeError(f"the plug-in {entry.name} ({entry.value}) offers {scheme!r}, not a Scheme")
+        if scheme.name in found:
+            raise BabelscopeError(
+                f"the plug-in {entry.value} offers the scheme {scheme.name}:, which is taken"
+            )
+        found[scheme.name] = scheme
+    return found
+
+
+def open_system(spec: str) -> Any:
+    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
+    name, colon, rest = spec.partition(":")
+    known = schemes()
+    if not colon or name not in known:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"; did you mean {close[0]}:?" if close else ""
+        if not colon:
+            hint = f"; did you mean hf:{spec}?" if not close else hint
+        raise BabelscopeError(
+            f"{spec!r} names no system: it must begin with one of "
+            f"{', '.join(f'{scheme}:' for scheme in known)}{hint}"
+        )
+    if not rest:
+        raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
+    scheme = known[name]
+    module, function = scheme.opener.split(":")
+    try:
+        opener = cast(Callable[[str, Options], Any], getattr(importlib.import_module(module), function))
+    except ModuleNotFoundError as error:
+        if not scheme.extra:
+            raise
+        raise BabelscopeError(
+            f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
+        ) from error
+    path, _, query = rest.rpartition("?") if "?" in rest else (rest, "", "")
+    options = Options(spec, dict(parse_qsl(query, keep_blank_values=True)))
+    system = opener(path, options)
+    options.refuse_unused()
+    return system
+
+
+class Options:
+    """The `option=value` part of a system's name; every option must be taken by its opener."""
+
+    def __init__(self, spec: str, values: Mapping[str, str]) -> None:
+        self.spec = spec
+        self._values = dict(values)
+        self._known: set[str] = set()
+
+    def text(self, name: str, default: str = "") -> str:
+        self._known.add(name)
+        return self._values.get(name, default)
+
+    def choice(self, name: str, choices: Iterable[str], default: str) -> str:
+        value = self.text(name, default)
+        if value not in (allowed := list(choices)):
+            raise BabelscopeError(f"{self.spec}: {name}={value} is not one of {', '.join(allowed)}")
+        return value
+
+    def integer(self, name: str, default: int, *, least: int = 1) -> int:
+        value = self.text(name, str(default))
+        if not value.isdecimal() or int(value) < least:
+            raise BabelscopeError(f"{self.spec}: {name}={value} is not a whole number of at least {least}")
+        return int(value)
+
+    def number(self, name: str, default: float, *, least: float = 0.0) -> float:
+        value = self.text(name, str(default))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not number >= least:
+            raise BabelscopeError(f"{self.spec}: {name}={value} is not a number of at least {least}")
+        return number
+
+    def flag(self, name: str) -> bool:
+        return self.choice(name, ("yes", "no"), "no") == "yes"
+
+    def refuse_unused(self) -> None:
+        for name in self._values.keys() - self._known:
+            close = difflib.get_close_matches(name, self._known, n=1)
+            known = (
+                f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(self._known)) or 'none'}"
+            )
+            raise BabelscopeError(f"{self.spec}: unknown option {name!r}; {known}")
+
+
+def require(system: System, *needed: Capability, what_for: str) -> None:
+    """Raise before any work if `system` lacks a capability, and say which kinds of system have it."""
+    missing = [name for name in needed if name not in capabilities(system)]
+    if missing:
+        have = [scheme.name for scheme in schemes().values() if set(missing) <= scheme.capabilities]
+        raise BabelscopeError(
+            f"{what_for} needs a system that {' and '.join(CAPABILITIES[name] for name in missing)}, "
+            f"which {system.name} does not; these do: {', '.join(f'{name}:' for name in have)}"
+        )
