@@ -140,6 +140,10 @@ CAPABILITIES: Mapping[Capability, str] = {
     "top_k": "searches exactly",
     "next_tokens": "gives next-token distributions",
 }
+_METHODS: Mapping[Capability, tuple[str, ...]] = {
+    **{name: (name,) for name in CAPABILITIES},
+    "next_tokens": ("encode", "step"),
+}
 
 
 def capabilities(system: object) -> frozenset[Capability]:
@@ -147,4 +151,8 @@ def capabilities(system: object) -> frozenset[Capability]:
     stated = getattr(system, "capabilities", None)
     if stated is not None:
         return cast(frozenset[Capability], frozenset(stated))
-    return frozenset(name for name in CAPABILITIES if callable(getattr(system, name, None)))
+    return frozenset(
+        name
+        for name in CAPABILITIES
+        if all(callable(getattr(system, method, None)) for method in _METHODS[name])
+    )

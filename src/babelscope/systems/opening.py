@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -28,6 +29,7 @@ class Scheme:
     """The optional dependency it needs, as in `pip install babelscope[extra]`."""
 
 
+_OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "next_tokens"})
 _BUILT_IN = (
     Scheme(
@@ -83,7 +85,7 @@ _BUILT_IN = (
     Scheme(
         "openai",
         "babelscope.systems.endpoint:open_openai",
-        "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM, llama.cpp)",
+        "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score"}),
     ),
@@ -139,11 +141,20 @@ def open_system(spec: str) -> Any:
         raise BabelscopeError(
             f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
         ) from error
-    path, _, query = rest.rpartition("?") if "?" in rest else (rest, "", "")
+    path, query = split_options(rest)
     options = Options(spec, dict(parse_qsl(query, keep_blank_values=True)))
     system = opener(path, options)
     options.refuse_unused()
     return system
+
+
+def split_options(rest: str) -> tuple[str, str]:
+    """The name and its options, after the last "?" that `option=value` pairs follow; another is just text."""
+    start = len(rest)
+    while (start := rest.rfind("?", 0, start)) >= 0:
+        if _OPTIONS.fullmatch(rest, start + 1):
+            return rest[:start], rest[start + 1 :]
+    return rest, ""
 
 
 class Options:
@@ -182,6 +193,10 @@ class Options:
 
     def flag(self, name: str) -> bool:
         return self.choice(name, ("yes", "no"), "no") == "yes"
+
+    def take_all(self) -> None:
+        """Accept whatever was given: the opener hands it on."""
+        self._known |= self._values.keys()
 
     def refuse_unused(self) -> None:
         for name in self._values.keys() - self._known:

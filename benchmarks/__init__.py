@@ -1,0 +1,1 @@
+"""Runnable comparisons, as ratios within one run: `python -m benchmarks.NAME [--quick] [--json]`."""

@@ -1,0 +1,65 @@
+"""What the benchmarks share: arguments, timing, tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def arguments(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a minute or two on two cores")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
+    )
+    parser.add_argument("--model", help="a Marian model folder instead of the default")
+    return parser.parse_args()
+
+
+def shared(*parts: str) -> Path | None:
+    """A path in the shared data folder, or None where that is absent."""
+    path = Path(os.environ.get("BABELSCOPE_SHARED", Path(__file__).parents[2] / "shared"), *parts)
+    return path if path.exists() else None
+
+
+def fastest(sides: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, float]:
+    """Least seconds of each side over `repeats` rounds, sides taking turns so that a busy machine hits all."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, run in sides.items():
+            began = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - began)
+    return {name: min(times) for name, times in seconds.items()}
+
+
+def best_setting(run: Callable[[Any], object], settings: Sequence[Any]) -> Any:
+    """The setting with which `run` is fastest; the first call warms up and is not counted."""
+    run(settings[0])
+    return min(settings, key=lambda setting: fastest({"": lambda: run(setting)}, repeats=2)[""])
+
+
+def show(rows: Sequence[Mapping[str, Any]], ratios: Mapping[str, Any], *, as_json: bool) -> None:
+    """Rows as a table (or JSON lines), then the ratios."""
+    if as_json:
+        for row in [*rows, ratios]:
+            print(json.dumps(row, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(
+            *(f"{value:,.6g}" if isinstance(value, float) else str(value) for value in row.values())
+        )
+    console.print(table)
+    for name, value in ratios.items():
+        console.print(f"{name:32} {value:,.6g}" if isinstance(value, float) else f"{name:32} {value}")

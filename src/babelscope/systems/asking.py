@@ -1,0 +1,77 @@
+"""Asking a system: answers that break its contract are refused; answers as JSON and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import Samples, Scored, Scores, Target, Translates
+from babelscope.text import shorten
+
+_Answer = TypeVar("_Answer")
+
+
+def ask_translate(
+    system: Translates, sources: Sequence[str], *, beam: int = 5, n_best: int = 1
+) -> list[list[Scored]]:
+    """`system.translate`, with as many lists as sources, none of them empty."""
+    answers = _as_many(system, system.translate(sources, beam=beam, n_best=n_best), len(sources))
+    return _none_empty(system, sources, answers)
+
+
+def ask_score(system: Scores, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    """`system.score`, with as many answers as pairs, all of them with log-probabilities."""
+    answers = _as_many(system, system.score(pairs), len(pairs))
+    for answer in answers:
+        if not answer.has_scores:
+            raise BabelscopeError(f"{_name(system)} gave no log-probabilities for {shorten(answer.text)}")
+    return answers
+
+
+def ask_sample(system: Samples, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
+    """`system.sample`, with as many lists as sources, and `n` samples in each."""
+    answers = _as_many(system, system.sample(sources, n=n, seed=seed), len(sources))
+    for samples in answers:
+        _as_many(system, samples, n)
+    return answers
+
+
+def _as_many(system: object, answers: list[_Answer], count: int) -> list[_Answer]:
+    # Pairing answers with questions by position is only safe if none is missing.
+    if len(answers) != count:
+        raise BabelscopeError(f"{_name(system)} gave {len(answers)} answers to {count} questions")
+    return answers
+
+
+def _none_empty(system: object, sources: Sequence[str], answers: list[list[Scored]]) -> list[list[Scored]]:
+    for source, answer in zip(sources, answers, strict=True):
+        if not answer:
+            raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(source)}")
+    return answers
+
+
+def _name(system: object) -> str:
+    name: str = getattr(system, "name", type(system).__name__)
+    return name
+
+
+def scored_as_json(scored: Scored) -> dict[str, Any]:
+    """An answer as JSON; the log-probability of an impossible token, minus infinity, becomes null."""
+    return {
+        "text": scored.text,
+        "tokens": list(scored.tokens),
+        "logprobs": [None if math.isinf(each) else each for each in scored.logprobs],
+        "notes": list(scored.notes),
+    }
+
+
+def scored_from_json(answer: Mapping[str, Any]) -> Scored:
+    """The answer that `scored_as_json` wrote."""
+    return Scored(
+        answer["text"],
+        tuple(answer["tokens"]),
+        tuple(-math.inf if each is None else each for each in answer["logprobs"]),
+        tuple(answer["notes"]),
+    )

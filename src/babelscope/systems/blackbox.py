@@ -1,0 +1,279 @@
+"""Systems that give text only: translations in a file, and a command that reads and writes lines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError, SystemFailure, at
+from babelscope.systems.base import Fingerprint, Scored
+from babelscope.systems.opening import Options
+from babelscope.text import check_texts, parse_lines, read_bytes, require_equal_counts, shorten
+
+_UNSAID = ""  # no format given: plain, but a tab is asked about rather than guessed at
+_STDERR_LINES = 5
+_LONGEST = 1e6  # seconds; what poll() can wait for is bounded
+
+
+def best(found: Sequence[str], n_best: int, *, source: str, where: str) -> list[Scored]:
+    """The first `n_best` translations as answers without scores; too few is an error."""
+    if n_best < 1:
+        raise BabelscopeError(f"n_best is {n_best}, but must be at least 1")
+    if len(found) < n_best:
+        raise BabelscopeError(
+            f"{where} has {len(found)} {'translation' if len(found) == 1 else 'translations'} of "
+            f"{shorten(source)}, but n_best={n_best} asks for more"
+        )
+    return [Scored(text) for text in found[:n_best]]
+
+
+def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]:
+    """The translations of each source, best first.
+
+    plain: a line a source. tsv: the same, alternatives separated by tabs. moses: a line a translation,
+    `id ||| text ||| features ||| score`, ids counting the sources from 0; its scores are weighted features,
+    not log-probabilities of tokens, and are left out.
+    """
+    if form == "tsv":
+        return [line.split("\t") for line in lines]
+    if form != "moses":
+        for number, line in enumerate(lines, 1):
+            if form == _UNSAID and "\t" in line:
+                raise BabelscopeError(
+                    f"{at(where, number)} has a tab inside: {shorten(line)}; say format=tsv if it separates "
+                    "alternatives, format=plain if it belongs to the translation"
+                )
+        return [[line] for line in lines]
+    found: list[list[str]] = []
+    for number, line in enumerate(lines, 1):
+        fields = line.split("|||")
+        identity = fields[0].strip()
+        if len(fields) < 2 or not identity.isdecimal():
+            raise BabelscopeError(f"{at(where, number)} is not `id ||| text ||| ...`: {shorten(line)}")
+        if int(identity) == len(found):
+            found.append([])
+        elif int(identity) != len(found) - 1:
+            raise BabelscopeError(
+                f"{at(where, number)} has id {identity}, but ids must count the sources from 0 in order: "
+                f"{max(len(found) - 1, 0)} or {len(found)} was expected"
+            )
+        # Moses writes a space after every word, the last one too.
+        found[-1].append(fields[1].strip(" "))
+    return found
+
+
+class TranslationsFile:
+    """Translations made elsewhere: a line a source, found by the source's text or by position."""
+
+    def __init__(self, path: str, *, source: str = "", form: str = _UNSAID, name: str = "") -> None:
+        self.name = name or f"file:{path}"
+        self._path = path
+        self._source_path = source
+        data = read_bytes(path)
+        self._found = alternatives(parse_lines(data, path), form, path)
+        settings = {"format": form or "plain"}
+        self._sources: list[str] | None = None
+        self._lines: dict[str, list[int]] = {}
+        if source:
+            source_data = read_bytes(source)
+            self._sources = parse_lines(source_data, source)
+            require_equal_counts({path: len(self._found), source: len(self._sources)})
+            settings["source"] = hashlib.sha256(source_data).hexdigest()
+            for number, text in enumerate(self._sources):
+                self._lines.setdefault(text, []).append(number)
+        # By content, not by name: a moved or renamed file gives the same answers.
+        self.fingerprint = Fingerprint("file", hashlib.sha256(data).hexdigest(), settings=settings)
+
+    def translate(
+        self,
+        sources: Sequence[str],
+        *,
+        beam: int = 5,  # noqa: ARG002 (the protocol's; these translations have been found already)
+        n_best: int = 1,
+    ) -> list[list[Scored]]:
+        """The file's translations of `sources`; with `source=` in any order, without it all, in order."""
+        check_texts(sources, what="source")
+        if self._sources is None:
+            if len(sources) != len(self._found):
+                raise BabelscopeError(
+                    f"{len(sources)} sources were asked for, but {self._path} has translations of "
+                    f"{len(self._found)}; say ?source=FILE to find them by their source"
+                )
+            numbers = list(range(len(sources)))
+        elif list(sources) == self._sources:
+            # Asked in the file's order, a repeated source may have different translations.
+            numbers = list(range(len(sources)))
+        else:
+            numbers = [self._line_of(source) for source in sources]
+        return [
+            best(self._found[number], n_best, source=source, where=self._path)
+            for source, number in zip(sources, numbers, strict=True)
+        ]
+
+    def _line_of(self, source: str) -> int:
+        """Where the translation of `source` is; refuses an unknown source and one with several answers."""
+        numbers = self._lines.get(source)
+        if numbers is None:
+            raise BabelscopeError(f"{self._source_path} has no line {shorten(source)}")
+        first = numbers[0]
+        for other in numbers[1:]:
+            if self._found[other] != self._found[first]:
+                raise BabelscopeError(
+                    f"{self._source_path} has {shorten(source)} in lines {first + 1} and {other + 1}, which "
+                    f"{self._path} translates differently: ambiguous unless the whole file is asked in order"
+                )
+        return first
+
+
+class Command:
+    """A command that reads source lines on its standard input and writes translation lines."""
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        shell: bool = False,
+        batch: int = 1024,
+        timeout: float = 3600.0,
+        form: str = _UNSAID,
+        name: str = "",
+    ) -> None:
+        self.name = name or f"cmd:{command}"
+        self._command = command
+        self._shell = shell
+        self._batch = batch
+        self._timeout = timeout
+        self._form = form
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            if not shell:
+                raise BabelscopeError(
+                    f"{self.name}: the command cannot be split into words ({error})"
+                ) from None
+            self._words = []
+        if shell:
+            return
+        if not self._words:
+            raise BabelscopeError(f"{self.name}: the command is empty")
+        if shutil.which(self._words[0]) is None:
+            raise BabelscopeError(
+                f"{self.name}: the command {self._words[0]!r} is not found or not executable"
+            )
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """The command line, and the content of the program and of every file the command line names."""
+        files = {}
+        for position, word in enumerate(self._words):
+            path = (shutil.which(word) if position == 0 else None) or word.rpartition("=")[2]
+            # os.path.isfile, since Path.is_file raises on a word too long for a file name.
+            if os.path.isfile(path) and os.access(path, os.R_OK):
+                with open(path, "rb") as file:
+                    files[word] = hashlib.file_digest(file, "sha256").hexdigest()
+        settings = {"command": self._command, "shell": self._shell, "format": self._form or "plain"}
+        return Fingerprint("command", digest_json(files), settings=settings)
+
+    def translate(
+        self,
+        sources: Sequence[str],
+        *,
+        beam: int = 5,  # noqa: ARG002 (the protocol's; a command's beam is set in the command)
+        n_best: int = 1,
+    ) -> list[list[Scored]]:
+        """What the command writes for `sources`, run once every `batch` sources."""
+        check_texts(sources, what="source")
+        answers = []
+        for start in range(0, len(sources), self._batch):
+            part = sources[start : start + self._batch]
+            for source, found in zip(part, self._run(part), strict=True):
+                answers.append(best(found, n_best, source=source, where=f"the output of {self.name}"))
+        return answers
+
+    def _run(self, sources: Sequence[str]) -> list[list[str]]:
+        """One run of the command: the translations of each source."""
+        try:
+            process = subprocess.Popen(
+                self._command if self._shell else self._words,
+                shell=self._shell,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that its children can be ended with it
+            )
+        except OSError as error:
+            raise SystemFailure(f"{self.name} cannot be started: {error.strerror}") from error
+        with process:
+            try:
+                output, stderr = process.communicate(
+                    "".join(f"{source}\n" for source in sources).encode(), timeout=self._timeout
+                )
+            except subprocess.TimeoutExpired as error:
+                _end(process)
+                raise SystemFailure(
+                    f"{self.name} did not finish within {self._timeout:g} seconds (timeout=) on "
+                    f"{len(sources)} lines{_tail(error.stderr)}"
+                ) from None
+            except BaseException:  # Ctrl-C goes to us alone, since the command has its own session
+                _end(process)
+                raise
+        if process.returncode:
+            raise SystemFailure(f"{self.name} failed with exit code {process.returncode}{_tail(stderr)}")
+        where = f"the output of {self.name}"
+        found = alternatives(parse_lines(output, where, keep_separators=True), self._form, where)
+        if len(found) != len(sources):
+            raise SystemFailure(
+                f"{self.name} was given {len(sources)} lines but wrote translations of {len(found)}"
+                f"{_tail(stderr)}"
+            )
+        return found
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command and the children it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+
+
+def _tail(stderr: bytes | None) -> str:
+    """The last lines of a command's standard error, for a message."""
+    lines = [line.strip() for line in (stderr or b"").decode(errors="replace").split("\n") if line.strip()]
+    told = " | ".join(lines[-_STDERR_LINES:])
+    return f"; its standard error ends: {shorten(told[-500:], 500)}" if told else ""
+
+
+def seconds(options: Options, name: str, default: float) -> float:
+    """A time-out: above zero, and no longer than the operating system can wait."""
+    return min(options.number(name, default, least=0.001), _LONGEST)
+
+
+def _format(options: Options) -> str:
+    return options.choice("format", ("plain", "tsv", "moses"), "plain") if options.text("format") else _UNSAID
+
+
+def open_file(rest: str, options: Options) -> TranslationsFile:
+    """`file:OUT.txt?source=SRC.txt&format=plain|tsv|moses`."""
+    if not rest:
+        raise BabelscopeError(f"{options.spec} names no file; example: file:output.de?source=input.en")
+    return TranslationsFile(rest, source=options.text("source"), form=_format(options), name=options.spec)
+
+
+def open_command(rest: str, options: Options) -> Command:
+    """`cmd:COMMAND?shell=yes|no&batch=N&timeout=SECONDS&format=plain|tsv|moses`."""
+    return Command(
+        rest,
+        shell=options.flag("shell"),
+        batch=options.integer("batch", 1024),
+        timeout=seconds(options, "timeout", 3600.0),
+        form=_format(options),
+        name=options.spec,
+    )

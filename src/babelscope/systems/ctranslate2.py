@@ -1,0 +1,172 @@
+"""`ct2:` CTranslate2 folders with the tokenizer of the model they were converted from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+
+from babelscope.digests import digest_files
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import Fingerprint, Note, Scored, Target
+from babelscope.systems.checkpoints import fetch
+from babelscope.systems.opening import Options
+from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.text import check_texts, shorten
+
+# CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
+_NO_LIMIT = 0
+
+
+class CTranslate2:
+    """A converted encoder-decoder model; its scores are the converted weights' own, in `compute_type`."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        tokenizer: Path,
+        *,
+        source: str = "",
+        target: str = "",
+        device: str = "auto",
+        compute_type: str = "float32",
+        batch: int = 1024,
+        max_length: int = 512,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self.tokens = Tokens(tokenizer, source=source, target=target)
+        self._settings = {"source": source, "target": target, "max_length": max_length}
+        self._compute_type = compute_type
+        self._batch = batch
+        self._limit = max_length
+        try:
+            self._translator: Any = ctranslate2.Translator(
+                str(folder), device=device, compute_type=compute_type
+            )
+        except (RuntimeError, ValueError) as error:
+            raise BabelscopeError(f"{folder} cannot be opened by CTranslate2: {error}") from error
+        self._eos = str(self.tokens.tokenizer.eos_token)
+        language = self.tokens.target_language_id
+        self._prefix = [] if language is None else list(self.tokens.tokens([language]))
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        files = [path for path in self.folder.iterdir() if path.is_file()]
+        return Fingerprint(
+            backend=f"ctranslate2 {ctranslate2.__version__}",
+            model=digest_files(files),
+            tokenizer=digest_files(
+                {path for pattern in TOKENIZER_FILES for path in self.tokens.folder.glob(pattern)}
+            ),
+            dtype=self._compute_type,
+            settings=self._settings,
+        )
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
+        sources = self._source_tokens([source for source, _ in pairs])
+        targets, notes = self._target_tokens([target for _, target in pairs])
+        found = self._translator.score_batch(
+            sources,
+            [self._prefix + target[:-1] for target in targets],
+            max_batch_size=self._batch,
+            batch_type="tokens",
+            max_input_length=_NO_LIMIT,
+        )
+        answers = []
+        for (_, target), tokens, note, answer in zip(pairs, targets, notes, found, strict=True):
+            logprobs = tuple(answer.log_probs[len(self._prefix) :])
+            text = target if isinstance(target, str) else target.text
+            answers.append(Scored(text, tuple(tokens), logprobs, note))
+        return answers
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
+        if n_best > beam:
+            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+        found = self._translator.translate_batch(
+            self._source_tokens(sources),
+            target_prefix=[self._prefix] * len(sources) if self._prefix else None,
+            beam_size=beam,
+            num_hypotheses=n_best,
+            max_batch_size=max(1, self._batch // beam),
+            batch_type="tokens",
+            max_input_length=_NO_LIMIT,
+            max_decoding_length=self._limit,
+            return_end_token=True,
+        )
+        generated = [[tokens[len(self._prefix) :] for tokens in answer.hypotheses] for answer in found]
+        flat = [self._generated(tokens) for group in generated for tokens in group]
+        asked = [source for source, group in zip(sources, generated, strict=True) for _ in group]
+        rescored = iter(self.score(list(zip(asked, flat, strict=True))))
+        return [[next(rescored) for _ in group] for group in generated]
+
+    def _generated(self, tokens: list[str]) -> Scored:
+        ids = self.tokens.ids_of(Scored("", tuple(tokens), (0.0,) * len(tokens)))
+        text = self.tokens.decode([ids])[0]
+        notes: tuple[Note, ...] = ()
+        if tokens[-1] != self._eos:
+            notes = ("unfinished",)
+        elif self.tokens.encode_targets([text], eos=ids[-1])[0] != ids:
+            notes = ("changed",)
+        return Scored(text, tuple(tokens), (0.0,) * len(tokens), notes)
+
+    def _source_tokens(self, sources: Sequence[str]) -> list[list[str]]:
+        check_texts(sources, what="source")
+        rows = self.tokens.encode_sources(sources)
+        for number, (row, source) in enumerate(zip(rows, sources, strict=True), 1):
+            self._check_length(row, f"source {number}", source)
+        return [self.tokens.source_tokens(row) for row in rows]
+
+    def _target_tokens(self, targets: Sequence[Target]) -> tuple[list[list[str]], list[tuple[Note, ...]]]:
+        """Tokens of each target with its EOS, and notes."""
+        eos = int(self.tokens.tokenizer.eos_token_id)
+        rows, notes = [], []
+        for number, target in enumerate(targets, 1):
+            if isinstance(target, Scored):
+                self.tokens.ids_of(target)
+                row, note = list(target.tokens), target.notes
+            else:
+                check_texts([target], what="target", allow_empty=True)
+                ids = self.tokens.encode_targets([target], eos=eos)[0]
+                row = list(self.tokens.tokens(ids))
+                note = () if self.tokens.decode([ids])[0] == target else ("changed",)
+            if row[-1] != self._eos:
+                raise BabelscopeError(
+                    f"target {number} has no end of sentence, and CTranslate2 scores complete targets only"
+                )
+            self._check_length(row, f"target {number}", target if isinstance(target, str) else target.text)
+            rows.append(row)
+            notes.append(note)
+        return rows, notes
+
+    def _check_length(self, row: Sequence[object], what: str, text: str) -> None:
+        """CTranslate2 does not tell a model's limit, so it is an option; beyond it, nothing is cut in silence."""
+        if len(row) > self._limit:
+            raise BabelscopeError(
+                f"{what} has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"
+            )
+
+
+def open_ctranslate2(rest: str, options: Options) -> CTranslate2:
+    """Open `ct2:FOLDER?tokenizer=HF_NAME_OR_FOLDER`; without the option the tokenizer lies in the folder itself."""
+    folder = Path(rest).expanduser()
+    if not (folder / "model.bin").is_file():
+        raise BabelscopeError(f"{rest}: no CTranslate2 model here (no model.bin)")
+    tokenizer = options.text("tokenizer")
+    arguments: dict[str, Any] = {
+        "source": options.text("source"),
+        "target": options.text("target"),
+        "device": options.text("device", "auto"),
+        "compute_type": options.text("compute_type", "float32"),
+        "batch": options.integer("batch", 1024),
+        "max_length": options.integer("max_length", 512),
+    }
+    where = fetch(tokenizer, tokenizer_only=True) if tokenizer else folder
+    options.refuse_unused()
+    return CTranslate2(options.spec, folder, where, **arguments)

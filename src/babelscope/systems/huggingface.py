@@ -1,0 +1,276 @@
+"""`hf:` encoder-decoder checkpoints of transformers, from a hub name or a local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from babelscope.decoding.beam import beam_search
+from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
+from babelscope.digests import digest_files
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.systems.base import Fingerprint, Note, Scored, Target
+from babelscope.systems.checkpoints import fetch, load_model, weight_files
+from babelscope.systems.opening import Options
+from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.text import check_texts, shorten
+
+# Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
+_BUDGET = {"cpu": 2048, "cuda": 16384, "mps": 8192}
+# A translation this long has run away, where the model's own limit is further or absent (T5).
+_LONGEST = 512
+
+
+class HuggingFace:
+    """An encoder-decoder model that translates, scores and gives next-token distributions."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        *,
+        source: str = "",
+        target: str = "",
+        prefix: str = "",
+        device: str = "auto",
+        dtype: str = "float32",
+        budget: int = 0,
+        max_length: int = 0,
+        truncate: bool = False,
+        remote_code: bool = False,
+        lean: bool = True,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self.tokens = Tokens(folder, source=source, target=target, remote_code=remote_code)
+        self.network = load_model(
+            "AutoModelForSeq2SeqLM", folder, device=device, dtype=dtype, remote_code=remote_code
+        )
+        self.device: torch.device = self.network.device
+        self.prefix = prefix.replace("{source}", source).replace("{target}", target)
+        if (source or target) and self.tokens.target_language_id is None and self.prefix == prefix:
+            raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
+        self.truncate = truncate
+        self._settings = {"source": source, "target": target, "prefix": self.prefix, "truncate": truncate}
+        self._dtype = dtype
+        self._budget = budget or _BUDGET.get(self.device.type, 2048)
+        self.vocabulary = self._vocabulary(max_length)
+        self._settings["max_length"] = self.vocabulary.target_limit
+        self.model = self._open_model(lean)
+
+    def _vocabulary(self, max_length: int) -> Vocabulary:
+        config, generation = self.network.config, self.network.generation_config
+        start = _first(config.decoder_start_token_id, generation.decoder_start_token_id)
+        eos, pad = _first(config.eos_token_id, generation.eos_token_id), config.pad_token_id
+        if start is None or eos is None:
+            raise BabelscopeError(
+                f"{self.name}: config.json has no decoder_start_token_id or no eos_token_id"
+            )
+        forced = self.tokens.target_language_id
+        if forced is None:
+            forced = generation.forced_bos_token_id
+        prefix = (start,) if forced is None else (start, forced)
+        positions = getattr(config, "max_position_embeddings", None)
+        limit = None if positions is None else positions - len(prefix) + 1
+        size = self.network.get_output_embeddings().weight.shape[0]
+        return Vocabulary(
+            size=size,
+            prefix=prefix,
+            eos=eos,
+            masked=() if pad is None or pad == eos or pad >= size else (pad,),
+            source_limit=positions,
+            target_limit=min(filter(None, (limit, max_length or None)), default=None),
+        )
+
+    def _open_model(self, lean: bool) -> OpenModel:
+        if lean and self.network.config.model_type == "marian":
+            from babelscope.decoding.marian import Marian
+
+            return Marian(self.network, self.vocabulary)
+        from babelscope.decoding.generic import Generic
+
+        return Generic(self.network, self.vocabulary)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        from transformers import __version__
+
+        configuration = [
+            path for path in self.folder.glob("*config.json") if path.name != "tokenizer_config.json"
+        ]
+        return Fingerprint(
+            backend=f"transformers {__version__}",
+            model=digest_files([*weight_files(self.folder), *configuration]),
+            tokenizer=digest_files(
+                {path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)}
+            ),
+            dtype=self._dtype,
+            settings=self._settings,
+        )
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""
+        sources, source_notes = self._source_ids([source for source, _ in pairs])
+        targets, target_notes = self._target_ids([target for _, target in pairs])
+        groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
+        for source_ids, target_ids in zip(sources, targets, strict=True):
+            group = groups.setdefault(source_ids, {})
+            group.setdefault(target_ids, len(group))
+        numbers = {source: number for number, source in enumerate(groups)}
+        found: list[list[list[float]]] = [[] for _ in groups]
+        try:
+            for number, scores in score_targets(
+                self.model, list(groups), [list(group) for group in groups.values()], budget=self._budget
+            ):
+                found[number] = scores
+        except Exception as error:
+            if out_of_memory(error):
+                raise self._no_memory() from error
+            raise
+        answers = []
+        for number, (_, target) in enumerate(pairs):
+            group = groups[sources[number]]
+            logprobs = found[numbers[sources[number]]][group[targets[number]]]
+            text = target if isinstance(target, str) else target.text
+            notes = sorted({*source_notes[number], *target_notes[number]})
+            answers.append(Scored(text, self.tokens.tokens(targets[number]), tuple(logprobs), tuple(notes)))
+        return answers
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
+        if n_best > beam:
+            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+        ids, _ = self._source_ids(sources)
+        hypotheses = self._generate(ids, beam, n_best)
+        pairs = [
+            (source, scored) for source, group in zip(sources, hypotheses, strict=True) for scored in group
+        ]
+        rescored = iter(self.score(pairs))
+        return [[next(rescored) for _ in group] for group in hypotheses]
+
+    def _generate(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[Scored]]:
+        """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
+        found = self._search(sources, beam, n_best)
+        answers = []
+        for group in found:
+            row = []
+            texts = self.tokens.decode(group)
+            again = self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
+            for ids, text, retokenised in zip(group, texts, again, strict=True):
+                notes: tuple[Note, ...] = () if ids[-1] == self.vocabulary.eos else ("unfinished",)
+                if not notes and list(ids) != retokenised:
+                    notes = ("changed",)
+                row.append(Scored(text, self.tokens.tokens(ids), (0.0,) * len(ids), notes))
+            answers.append(row)
+        return answers
+
+    def _search(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[list[int]]]:
+        """Beam search in as many parts as memory asks for."""
+        limit = min(self.vocabulary.target_limit or _LONGEST, _LONGEST)
+        try:
+            return beam_search(self.model, sources, beam=beam, n_best=n_best, max_length=limit)
+        except Exception as error:
+            if not out_of_memory(error):
+                raise
+            if len(sources) == 1:
+                raise self._no_memory() from error
+        middle = len(sources) // 2
+        return [
+            *self._search(sources[:middle], beam, n_best),
+            *self._search(sources[middle:], beam, n_best),
+        ]
+
+    def _no_memory(self) -> SystemFailure:
+        return SystemFailure(f"{self.name}: out of memory on a single sentence; try a shorter one or another device")
+
+    def encode(self, sources: Sequence[str]) -> Memory:
+        """Begin decoding: node i of the memory is source i with nothing fed."""
+        return self.model.encode(self._source_ids(sources)[0])
+
+    def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
+        """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
+        return self.model.step(memory, parents, tokens)
+
+    def _source_ids(self, sources: Sequence[str]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+        check_texts(sources, what="source")
+        distinct = list(dict.fromkeys(sources))
+        rows = self.tokens.encode_sources([self.prefix + source for source in distinct])
+        encoded = dict(zip(distinct, rows, strict=True))
+        return self._cut(
+            [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"
+        )
+
+    def _target_ids(self, targets: Sequence[Target]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+        texts = [target for target in targets if isinstance(target, str)]
+        check_texts(texts, what="target", allow_empty=True)
+        eos = self.vocabulary.eos
+        encoded = iter(self.tokens.encode_targets(texts, eos=eos))
+        rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
+        kept, cut = self._cut(
+            rows, [str(target) for target in targets], self.vocabulary.target_limit, "target"
+        )
+        back = iter(
+            self.tokens.decode([row for row, t in zip(rows, targets, strict=True) if isinstance(t, str)])
+        )
+        notes: list[tuple[Note, ...]] = []
+        for target, cut_note in zip(targets, cut, strict=True):
+            kept_notes = target.notes if isinstance(target, Scored) else ()
+            changed = isinstance(target, str) and next(back) != target
+            notes.append((*cut_note, *kept_notes, *_noted(changed, "changed")))
+        return kept, notes
+
+    def _cut(
+        self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: str
+    ) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+        """Refuse rows over `limit`, or cut them, keeping the end of sentence, where that was asked for."""
+        kept: list[tuple[int, ...]] = []
+        notes: list[tuple[Note, ...]] = []
+        for number, (row, text) in enumerate(zip(rows, texts, strict=True), 1):
+            if limit is None or len(row) <= limit:
+                kept.append(tuple(row))
+                notes.append(())
+                continue
+            if not self.truncate:
+                raise BabelscopeError(
+                    f"{what} {number} has {len(row)} tokens, but {self.name} takes {limit}: {shorten(text)}; "
+                    "shorten it, or allow cutting with ?truncate=yes"
+                )
+            kept.append((*row[: limit - 1], row[-1]))
+            notes.append(("truncated",))
+        return kept, notes
+
+
+def _noted(is_so: bool, note: Note) -> tuple[Note, ...]:
+    return (note,) if is_so else ()
+
+
+def _first(*values: int | list[int] | None) -> int | None:
+    """The first id that is given; some configurations list several ends of sentence, the first being the usual."""
+    for value in values:
+        if value is not None:
+            return value[0] if isinstance(value, list) else value
+    return None
+
+
+def open_huggingface(rest: str, options: Options) -> HuggingFace:
+    """Open `hf:NAME_OR_FOLDER` with its options."""
+    remote_code = options.flag("remote_code")
+    arguments: dict[str, Any] = {
+        "source": options.text("source"),
+        "target": options.text("target"),
+        "prefix": options.text("prefix"),
+        "device": options.text("device", "auto"),
+        "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
+        "budget": options.integer("budget", 0, least=0),
+        "max_length": options.integer("max_length", 0, least=0),
+        "truncate": options.flag("truncate"),
+        "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
+    }
+    folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+    options.refuse_unused()
+    return HuggingFace(options.spec, folder, remote_code=remote_code, **arguments)

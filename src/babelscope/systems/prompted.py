@@ -1,0 +1,266 @@
+"""`llm:` decoder-only models that translate by a prompt template or by their chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from babelscope.decoding.model import out_of_memory
+from babelscope.digests import digest_files
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.systems.base import Fingerprint, Note, Scored, Target
+from babelscope.systems.checkpoints import fetch, load_model, weight_files
+from babelscope.systems.opening import Options
+from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.text import check_texts, shorten
+
+PLAIN = "{source}: {text}\n{target}:"
+INSTRUCTION = (
+    "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
+)
+
+
+class Prompted:
+    """A language model asked to translate; only the target's tokens and its end are scored."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        *,
+        source: str,
+        target: str,
+        prompt: str = "",
+        chat: str = "auto",
+        end: str = "",
+        device: str = "auto",
+        dtype: str = "float32",
+        budget: int = 2048,
+        max_length: int = 256,
+        remote_code: bool = False,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self.tokens = Tokens(folder, remote_code=remote_code)
+        self.network = load_model(
+            "AutoModelForCausalLM", folder, device=device, dtype=dtype, remote_code=remote_code
+        )
+        self.languages = {"source": source, "target": target}
+        self._chat = bool(self.tokens.tokenizer.chat_template) if chat == "auto" else chat == "yes"
+        if self._chat and not self.tokens.tokenizer.chat_template:
+            raise BabelscopeError(f"{name}: this model has no chat template; leave chat=yes out")
+        self.prompt = prompt or (INSTRUCTION if self._chat else PLAIN)
+        if "{text}" not in self.prompt:
+            raise BabelscopeError(
+                f"{name}: the prompt must have {{text}} where the source goes: {self.prompt!r}"
+            )
+        self.end = end or ("eos" if self._chat else "newline")
+        self._end_id = self._find_end()
+        self._dtype = dtype
+        self._budget = budget
+        self._limit = max_length
+
+    def _find_end(self) -> int:
+        tokenizer = self.tokens.tokenizer
+        if self.end == "eos":
+            if tokenizer.eos_token_id is None:
+                raise BabelscopeError(
+                    f"{self.name}: its tokenizer has no end-of-sentence token; say end=newline"
+                )
+            return int(tokenizer.eos_token_id)
+        # What follows a word at a line's end; tokenised alone, "\n" may get a different piece.
+        ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
+        return int(ids[-1])
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        from transformers import __version__
+
+        configuration = [
+            path for path in self.folder.glob("*config.json") if path.name != "tokenizer_config.json"
+        ]
+        return Fingerprint(
+            backend=f"transformers {__version__}",
+            model=digest_files([*weight_files(self.folder), *configuration]),
+            tokenizer=digest_files(
+                {path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)}
+            ),
+            dtype=self._dtype,
+            settings={
+                **self.languages,
+                "prompt": self.prompt,
+                "template": self.tokens.tokenizer.chat_template if self._chat else None,
+                "end": self.end,
+                "max_length": self._limit,
+            },
+        )
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        """Log-probabilities of each target's tokens and its end, given the prompt."""
+        prompts = self._prompts([source for source, _ in pairs])
+        targets, notes = self._target_ids([target for _, target in pairs])
+        order = sorted(range(len(pairs)), key=lambda i: (len(prompts[i]) + len(targets[i]), i))
+        answers: list[Scored | None] = [None] * len(pairs)
+        start = 0
+        while start < len(order):
+            count = 1
+            while start + count < len(order):
+                last = order[start + count]
+                if (count + 1) * (len(prompts[last]) + len(targets[last])) > self._budget:
+                    break
+                count += 1
+            batch = order[start : start + count]
+            try:
+                found = self._force([prompts[i] for i in batch], [targets[i] for i in batch])
+            except Exception as error:
+                if not out_of_memory(error):
+                    raise
+                if count == 1:
+                    raise SystemFailure(f"{self.name}: out of memory on a single sentence") from error
+                self._budget = max(1, self._budget // 2)
+                continue
+            for i, logprobs in zip(batch, found, strict=True):
+                target = pairs[i][1]
+                text = target if isinstance(target, str) else target.text
+                answers[i] = Scored(text, self.tokens.tokens(targets[i]), tuple(logprobs), notes[i])
+            start += count
+        return [answer for answer in answers if answer is not None]
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """Beam search up to the end token, rescored by teacher forcing."""
+        if n_best > beam:
+            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+        generated = [self._generate(prompt, beam, n_best) for prompt in self._prompts(sources)]
+        asked = [
+            (source, scored) for source, group in zip(sources, generated, strict=True) for scored in group
+        ]
+        rescored = iter(self.score(asked))
+        return [[next(rescored) for _ in group] for group in generated]
+
+    @torch.inference_mode()
+    def _generate(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
+        ids = torch.tensor([prompt], device=self.network.device)
+        output = self.network.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            num_beams=beam,
+            num_return_sequences=n_best,
+            do_sample=False,
+            max_new_tokens=self._limit,
+            eos_token_id=self._end_id,
+            pad_token_id=self._end_id,
+        )
+        answers = []
+        for row in output[:, len(prompt) :].tolist():
+            finished = self._end_id in row
+            kept = row[: row.index(self._end_id) + 1] if finished else row
+            text = self.tokens.decode([kept[:-1] if finished else kept])[0].strip()
+            notes: tuple[Note, ...] = () if finished else ("unfinished",)
+            if finished and self._text_ids([text])[0] != kept:
+                notes = ("changed",)
+            answers.append(Scored(text, self.tokens.tokens(kept), (0.0,) * len(kept), notes))
+        return answers
+
+    def _prompts(self, sources: Sequence[str]) -> list[list[int]]:
+        check_texts(sources, what="source")
+        tokenizer = self.tokens.tokenizer
+        rows = []
+        for number, source in enumerate(sources, 1):
+            values = {**self.languages, "text": source}
+            text = self.prompt
+            for field in ("source", "target", "text"):  # the text last: braces inside it are not fields
+                text = text.replace(f"{{{field}}}", values[field])
+            if self._chat:
+                message = [{"role": "user", "content": text}]
+                text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+            ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
+            if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
+                ids = ids[:-1]  # some tokenizers end every text, but this one goes on
+            limit = getattr(self.network.config, "max_position_embeddings", None)
+            if limit is not None and len(ids) + self._limit > limit:
+                raise BabelscopeError(
+                    f"source {number} makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer "
+                    f"is more than the {limit} that {self.name} takes: {shorten(source)}"
+                )
+            rows.append([int(number) for number in ids])
+        return rows
+
+    def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of target texts as they follow the prompt, ending in the end token."""
+        # A plain prompt ends in a colon, so its answer begins with a space.
+        rows = [text if self._chat else f" {text}" if text else "" for text in texts]
+        return self.tokens.encode_targets(rows, eos=self._end_id)
+
+    def _target_ids(self, targets: Sequence[Target]) -> tuple[list[list[int]], list[tuple[Note, ...]]]:
+        rows: list[list[int]] = []
+        notes: list[tuple[Note, ...]] = []
+        for number, target in enumerate(targets, 1):
+            if isinstance(target, Scored):
+                rows.append(self.tokens.ids_of(target))
+                notes.append(target.notes)
+            else:
+                check_texts([target], what="target", allow_empty=True)
+                ids = self._text_ids([target])[0]
+                rows.append(ids)
+                same = self.tokens.decode([ids[:-1]])[0].strip() == target
+                notes.append(() if same else ("changed",))
+            if len(rows[-1]) > self._limit:
+                text = target if isinstance(target, str) else target.text
+                raise BabelscopeError(
+                    f"target {number} has {len(rows[-1])} tokens, but {self.name} takes {self._limit} "
+                    f"(max_length): {shorten(text)}"
+                )
+        return rows, notes
+
+    @torch.inference_mode()
+    def _force(self, prompts: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
+        """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
+        longest = max(len(p) + len(t) for p, t in zip(prompts, targets, strict=True))
+        keep = max(map(len, targets)) + 1
+        ids = torch.zeros((len(prompts), longest), dtype=torch.long)
+        real = torch.zeros_like(ids)
+        for row, (prompt, target) in enumerate(zip(prompts, targets, strict=True)):
+            whole = prompt + target
+            ids[row, longest - len(whole) :] = torch.tensor(whole)
+            real[row, longest - len(whole) :] = 1
+        positions = (real.cumsum(1) - 1).clamp(min=0)
+        device = self.network.device
+        logits: Tensor = self.network(
+            input_ids=ids.to(device),
+            attention_mask=real.to(device),
+            position_ids=positions.to(device),
+            use_cache=False,
+            logits_to_keep=keep,
+        ).logits.float()
+        wanted = ids[:, longest - keep + 1 :].to(device)
+        chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0] - logits[:, :-1].logsumexp(-1)
+        found = chosen.cpu().tolist()
+        return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
+
+
+def open_prompted(rest: str, options: Options) -> Prompted:
+    """Open `llm:NAME_OR_FOLDER?source=English&target=German`."""
+    remote_code = options.flag("remote_code")
+    arguments: dict[str, Any] = {
+        "source": options.text("source"),
+        "target": options.text("target"),
+        "prompt": options.text("prompt"),
+        "chat": options.choice("chat", ("auto", "yes", "no"), "auto"),
+        "end": options.choice("end", ("", "eos", "newline"), ""),
+        "device": options.text("device", "auto"),
+        "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
+        "budget": options.integer("budget", 2048),
+        "max_length": options.integer("max_length", 256),
+    }
+    if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):
+        raise BabelscopeError(
+            f"{options.spec}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own"
+        )
+    folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+    options.refuse_unused()
+    return Prompted(options.spec, folder, remote_code=remote_code, **arguments)

@@ -1,0 +1,175 @@
+"""Text to token ids and back, the same for every backend that needs a Hugging Face tokenizer."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import Scored
+from babelscope.text import shorten
+
+TOKENIZER_FILES = (
+    "*.spm",
+    "*.model",
+    "tokenizer*.json",
+    "vocab*",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "target_vocab.json",
+    "chat_template.*",
+)
+_LANGUAGE_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
+
+
+class Tokens:
+    """A tokenizer with a source and a target side; ids come with the end-of-sentence token the model expects."""
+
+    def __init__(
+        self, folder: str | Path, *, source: str = "", target: str = "", remote_code: bool = False
+    ) -> None:
+        from transformers import AutoTokenizer
+
+        with warnings.catch_warnings():
+            # MarianTokenizer recommends sacremoses, which it then does not call.
+            warnings.simplefilter("ignore")
+            try:
+                self.tokenizer: Any = AutoTokenizer.from_pretrained(
+                    str(folder), local_files_only=True, trust_remote_code=remote_code
+                )
+            except Exception as error:  # every tokenizer library raises kinds of its own
+                reason = str(error).strip().split("\n")[0]
+                raise BabelscopeError(f"{folder}: its tokenizer cannot be loaded: {reason}") from error
+        self.folder = Path(folder)
+        self._set_languages(source, target)
+        # FSMT reads text as source language whatever it is asked, so its target side is the same files swapped.
+        swapped = type(self.tokenizer).__name__ == "FSMTTokenizer"
+        self._target_side: Any = _swap_fsmt(self.tokenizer) if swapped else self.tokenizer
+        self._special = [str(token) for token in self.tokenizer.get_added_vocab()]
+        self._marian = type(self.tokenizer).__name__ == "MarianTokenizer"
+
+    def _set_languages(self, source: str, target: str) -> None:
+        """Set the languages of tokenizers that mark them by tokens (NLLB, M2M100, mBART50)."""
+        self.target_language_id: int | None = None
+        tokenizer = self.tokenizer
+        if isinstance(by_code := getattr(tokenizer, "lang_code_to_id", None), dict):
+            known = {str(code): int(number) for code, number in by_code.items()}  # M2M100, mBART50
+        elif hasattr(tokenizer, "set_tgt_lang_special_tokens"):
+            added = tokenizer.get_added_vocab()
+            known = {code: number for code, number in added.items() if _LANGUAGE_CODE.fullmatch(code)}  # NLLB
+        else:
+            return
+        for option, value in (("source", source), ("target", target)):
+            if value not in known:
+                said = f"{option}={value} is not one of them" if value else f"say ?{option}=..."
+                raise BabelscopeError(
+                    f"{self.folder}: this model needs a source and a target language; {said}: "
+                    f"{', '.join(sorted(known)[:12])}{', ...' if len(known) > 12 else ''}"
+                )
+        tokenizer.src_lang, tokenizer.tgt_lang = source, target
+        self.target_language_id = known[target]
+
+    @property
+    def unknown(self) -> int | None:
+        number: int | None = self.tokenizer.unk_token_id
+        return number
+
+    def encode_sources(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of source texts, ready for the encoder."""
+        if self._marian:
+            return self._encode_marian(texts, target=False)
+        return self.tokenizer(list(texts))["input_ids"] if texts else []
+
+    def encode_targets(self, texts: Sequence[str], *, eos: int) -> list[list[int]]:
+        """Ids of target texts, without language tokens, ending in `eos`."""
+        if self._marian:
+            return self._encode_marian(texts, target=True)
+        if not texts:
+            return []
+        rows = self._target_side(text_target=list(texts), add_special_tokens=False)["input_ids"]
+        return [[*row, eos] for row in rows]
+
+    def _encode_marian(self, texts: Sequence[str], *, target: bool) -> list[list[int]]:
+        """Raw sentencepiece, many times faster than MarianTokenizer, which is asked where the ids could differ."""
+        tokenizer = self.tokenizer
+        pieces = (tokenizer.spm_target if target else tokenizer.spm_source).encode(list(texts), out_type=str)
+        vocabulary = tokenizer.target_encoder if target and tokenizer.separate_vocabs else tokenizer.encoder
+        unknown, eos = vocabulary[str(tokenizer.unk_token)], tokenizer.eos_token_id
+        rows = [[vocabulary.get(piece, unknown) for piece in row] + [eos] for row in pieces]
+        for number, text in enumerate(texts):
+            if text.startswith(">>") or any(token in text for token in self._special):
+                key = "text_target" if target else "text"
+                rows[number] = tokenizer(**{key: text})["input_ids"]
+        return rows
+
+    def source_tokens(self, ids: Sequence[int]) -> list[str]:
+        """The vocabulary's names of source ids."""
+        if self._marian and self.tokenizer.separate_vocabs:
+            names = {number: piece for piece, number in self.tokenizer.encoder.items()}
+            return [names[number] for number in ids]
+        if self._target_side is not self.tokenizer:
+            return [str(name) for name in self._target_side.convert_ids_to_tokens(list(ids))]
+        return [self._token(number) for number in ids]
+
+    def tokens(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The vocabulary's names of target ids; `ids_of` is the way back."""
+        return tuple(self._token(number) for number in ids)
+
+    @functools.cached_property
+    def _names(self) -> dict[int, str]:
+        return {}
+
+    def _token(self, number: int) -> str:
+        name = self._names.get(number)
+        if name is None:
+            name = self._names[number] = str(self.tokenizer.convert_ids_to_tokens(number))
+        return name
+
+    def ids_of(self, scored: Scored) -> list[int]:
+        """The ids behind an earlier answer's tokens, or an error if they are not of this vocabulary."""
+        if not scored.tokens:
+            raise BabelscopeError(f"{shorten(scored.text)} has no tokens; score its text instead")
+        ids: list[int] = self._target_ids(list(scored.tokens))
+        for number, token in zip(ids, scored.tokens, strict=True):
+            if self._token(number) != token:
+                raise BabelscopeError(
+                    f"token {token!r} of {shorten(scored.text)} is not in the vocabulary of {self.folder}: "
+                    "tokens can be scored by a model with the same vocabulary only; score the text instead"
+                )
+        return ids
+
+    def _target_ids(self, tokens: list[str]) -> list[int]:
+        if self._marian and self.tokenizer.separate_vocabs:
+            vocabulary = self.tokenizer.target_encoder
+            return [vocabulary.get(token, vocabulary[str(self.tokenizer.unk_token)]) for token in tokens]
+        return list(self._target_side.convert_tokens_to_ids(tokens))
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Texts of target ids, special tokens left out."""
+        if self._marian and not self.tokenizer.separate_vocabs:
+            special = set(self.tokenizer.all_special_ids)
+            pieces = [[self._token(number) for number in row if number not in special] for row in rows]
+            # As MarianTokenizer does it: with a joint vocabulary through the source model.
+            return [self.tokenizer.spm_source.decode(row).replace("▁", " ").strip() for row in pieces]
+        return [
+            self.tokenizer.decode(
+                list(row), skip_special_tokens=True, clean_up_tokenization_spaces=False
+            ).strip()
+            for row in rows
+        ]
+
+
+def _swap_fsmt(tokenizer: Any) -> Any:
+    """An FSMT tokenizer that reads the target language into the target vocabulary."""
+    return type(tokenizer)(
+        langs=[tokenizer.tgt_lang, tokenizer.src_lang],
+        src_vocab_file=tokenizer.tgt_vocab_file,
+        tgt_vocab_file=tokenizer.src_vocab_file,
+        merges_file=tokenizer.merges_file,
+        do_lower_case=tokenizer.do_lower_case,
+    )
