@@ -186,7 +186,9 @@ class HuggingFace:
         ]
 
     def _no_memory(self) -> SystemFailure:
-        return SystemFailure(f"{self.name}: out of memory on a single sentence; try a shorter one or another device")
+        return SystemFailure(
+            f"{self.name}: out of memory on a single sentence; try a shorter one or another device"
+        )
 
     def encode(self, sources: Sequence[str]) -> Memory:
         """Begin decoding: node i of the memory is source i with nothing fed."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import CAPABILITIES, Capability, System, capabilities
@@ -84,7 +84,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "openai",
-        "babelscope.systems.endpoint:open_openai",
+        "babelscope.systems.openai:open_openai",
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score"}),
@@ -142,7 +142,7 @@ def open_system(spec: str) -> Any:
             f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
         ) from error
     path, query = split_options(rest)
-    options = Options(spec, dict(parse_qsl(query, keep_blank_values=True)))
+    options = Options(spec, _parse_options(query))
     system = opener(path, options)
     options.refuse_unused()
     return system
@@ -155,6 +155,12 @@ def split_options(rest: str) -> tuple[str, str]:
         if _OPTIONS.fullmatch(rest, start + 1):
             return rest[:start], rest[start + 1 :]
     return rest, ""
+
+
+def _parse_options(query: str) -> dict[str, str]:
+    """`option=value&option=value`, percent-decoded; a plus stays a plus, as in file names."""
+    pairs = (part.partition("=") for part in query.split("&") if part)
+    return {name: unquote(value) for name, _, value in pairs}
 
 
 class Options:

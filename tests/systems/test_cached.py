@@ -1,0 +1,291 @@
+"""The cache: never a wrong answer, whatever happens to the file, the disk or the process."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import resource
+import sqlite3
+import threading
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import Scored, Target, capabilities
+from babelscope.systems.cached import cached, default_path
+from killing import Killer
+from toys import ToySystem
+
+PAIRS = [(f"a{number}", "ab" * (number % 4)) for number in range(30)]
+
+
+class Counting(ToySystem):
+    """Remembers what it was asked."""
+
+    def __init__(self, name: str = "toy", *, salt: str = "") -> None:
+        super().__init__(name, salt=salt)
+        self.batches: list[list[object]] = []
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        self.batches.append(list(pairs))
+        return super().score(pairs)
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        self.batches.append(list(sources))
+        return super().translate(sources, beam=beam, n_best=n_best)
+
+    def detokenise(self) -> str:
+        return "passed through"
+
+
+def test_only_what_is_new_is_asked_once_and_in_order(tmp_path: Path) -> None:
+    inner = Counting()
+    system = cached(inner, tmp_path / "cache")
+    assert system.score(PAIRS[:3]) == ToySystem().score(PAIRS[:3])
+    again = [PAIRS[4], PAIRS[1], PAIRS[3], PAIRS[4]]
+    assert system.score(again) == ToySystem().score(again)
+    assert inner.batches == [PAIRS[:3], [PAIRS[4], PAIRS[3]]]
+    assert cached(inner, tmp_path / "cache").score(again) == ToySystem().score(again)
+    assert len(inner.batches) == 2
+    assert system.score([]) == []
+
+
+def test_every_option_of_a_question_counts(tmp_path: Path) -> None:
+    inner = Counting()
+    system = cached(inner, tmp_path / "cache")
+    for options in ({"beam": 5}, {"beam": 4}, {"beam": 5, "n_best": 3}):
+        for _ in range(2):
+            assert system.translate(["a b"], **options) == inner.__class__().translate(["a b"], **options)
+    assert len(inner.batches) == 3
+    drawn = [system.sample(["a b"], n=n, seed=seed) for n, seed in ((3, 0), (3, 1), (2, 0), (3, 0))]
+    assert drawn[0] == drawn[3] == inner.sample(["a b"], n=3, seed=0)
+    assert drawn[1] != drawn[0]
+
+
+def test_a_text_and_its_tokens_are_different_questions(tmp_path: Path) -> None:
+    inner = Counting()
+    system = cached(inner, tmp_path / "cache")
+    whole = Scored("ab", ("ab", "</s>"), (-1.0, -1.0))
+    pairs: list[tuple[str, Target]] = [("a", "ab"), ("a", whole)]
+    for _ in range(2):
+        text, tokens = system.score(pairs)
+        assert text.tokens == ("a", "b", "</s>")
+        assert tokens.tokens == ("ab", "</s>")
+        assert tokens.logprobs[0] == -math.inf
+    assert len(inner.batches) == 1
+
+
+def test_one_model_is_never_served_the_answer_of_another(tmp_path: Path) -> None:
+    one, two = (cached(ToySystem(salt=salt), tmp_path / "cache") for salt in ("1", "2"))
+    assert one.score(PAIRS) != two.score(PAIRS)
+    assert one.score(PAIRS) == ToySystem(salt="1").score(PAIRS)
+    assert two.score(PAIRS) == ToySystem(salt="2").score(PAIRS)
+
+
+def test_a_cached_system_is_the_system(tmp_path: Path) -> None:
+    inner = Counting("someone")
+    system = cached(inner, tmp_path / "cache")
+    assert (system.name, system.fingerprint) == ("someone", inner.fingerprint)
+    assert capabilities(system) == capabilities(inner) == {"translate", "score", "sample"}
+    assert system.detokenise() == "passed through"
+    with pytest.raises(AttributeError):
+        _ = system.nothing
+
+
+def test_hostile_text_is_remembered_as_it_is(tmp_path: Path) -> None:
+    class Odd(ToySystem):
+        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+            return [
+                Scored(str(target), ("\ud800", "\0"), (-math.inf, 0.0), ("changed",)) for _, target in pairs
+            ]
+
+    odd: list[tuple[str, Target]] = [("\ud800", "\0\r\n\u2028"), ("'; DROP TABLE answers; --", "\udfff")]
+    for _ in range(2):
+        assert cached(Odd(), tmp_path / "cache").score(odd) == Odd().score(odd)
+
+
+def test_too_few_answers_are_refused_and_not_remembered(tmp_path: Path) -> None:
+    class Mute(ToySystem):
+        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+            return super().score(pairs)[1:]
+
+    with pytest.raises(BabelscopeError, match="gave 2 answers to 3 questions"):
+        cached(Mute(), tmp_path / "cache").score(PAIRS[:3])
+    inner = Counting()
+    cached(inner, tmp_path / "cache").score(PAIRS[:3])
+    assert inner.batches == [PAIRS[:3]]
+
+
+def test_by_default_it_lies_where_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BABELSCOPE_CACHE", str(tmp_path / "deep" / "cache"))
+    cached(ToySystem()).score(PAIRS)
+    assert (tmp_path / "deep" / "cache").exists()
+    monkeypatch.delenv("BABELSCOPE_CACHE")
+    assert default_path().name == "answers.sqlite"
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
+def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "cache").write_bytes(content)
+    with pytest.raises(
+        BabelscopeError, match=r"cache, the cache, is damaged.*move it away or delete it"
+    ) as caught:
+        cached(ToySystem(), tmp_path / "cache")
+    assert caught.value.exit_code == 2
+    assert (tmp_path / "cache").read_bytes() == content
+
+
+def test_damage_in_the_middle_is_told_and_never_served(tmp_path: Path) -> None:
+    pairs: list[tuple[str, Target]] = [(f"a{number}", "abc" * 9) for number in range(200)]
+    right = ToySystem().score(pairs)
+    cached(ToySystem(), tmp_path / "whole").score(pairs)
+    with sqlite3.connect(tmp_path / "whole") as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = (tmp_path / "whole").read_bytes()
+    dice = random.Random(0)
+    told: list[str] = []
+    for number in range(30):
+        place = dice.randrange(4096, len(whole) - 64)
+        path = tmp_path / f"damaged{number}"
+        damaged = whole[:place] + dice.randbytes(64) + whole[place + 64 :]
+        path.write_bytes(damaged)
+        try:
+            assert cached(ToySystem(), path).score(pairs) == right
+        except BabelscopeError as error:
+            told.append(str(error))
+            assert path.stat().st_size >= len(damaged)
+    assert all("is damaged" in sentence for sentence in told)
+    assert len(told) > 15
+
+
+def test_a_row_under_a_wrong_key_is_told(tmp_path: Path) -> None:
+    cached(ToySystem(), tmp_path / "cache").score(PAIRS[:2])
+    with sqlite3.connect(tmp_path / "cache") as database:
+        database.execute("UPDATE answers SET request = request || ' '")
+    with pytest.raises(BabelscopeError, match="a row does not belong to its key"):
+        cached(ToySystem(), tmp_path / "cache").score(PAIRS[:2])
+
+
+def test_the_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "cache") as database:
+        database.execute("CREATE TABLE photos (name TEXT)")
+    with pytest.raises(BabelscopeError, match="is a database of something else"):
+        cached(ToySystem(), tmp_path / "cache")
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "cache", Path("/proc/cache"), tmp_path):
+        with pytest.raises(BabelscopeError, match=r"cannot (hold|be used as) a cache"):
+            cached(ToySystem(), path)
+
+
+def test_on_a_full_disk_answers_still_come_with_one_warning(tmp_path: Path) -> None:
+    system = cached(ToySystem(), tmp_path / "cache")
+    system.score(PAIRS[:2])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answers = [system.score(PAIRS[start : start + 10]) for start in range(0, 30, 10)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [answer for batch in answers for answer in batch] == ToySystem().score(PAIRS)
+    assert len(caught) == 1
+    assert "going on without remembering answers" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert system.score(PAIRS) == ToySystem().score(PAIRS)
+    inner = Counting()
+    assert cached(inner, tmp_path / "cache").score(PAIRS) == ToySystem().score(PAIRS)
+    assert inner.batches == []
+
+
+def test_threads_may_share_it(tmp_path: Path) -> None:
+    system = cached(ToySystem(), tmp_path / "cache")
+    wrong: list[object] = []
+
+    def work(start: int) -> None:
+        for number in range(start, start + 10):
+            pairs = PAIRS[number % 20 : number % 20 + 5]
+            if system.score(pairs) != ToySystem().score(pairs):
+                wrong.append(pairs)
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in (0, 3, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def hammer(path: str, report: str, rounds: str) -> None:
+    """In another process: ask in an order of its own, and note what was wrong."""
+    right = dict(zip(PAIRS, ToySystem().score(PAIRS), strict=True))
+    system = cached(ToySystem(), path)
+    dice = random.Random()
+    wrong = 0
+    for _ in range(int(rounds)):
+        some = dice.sample(PAIRS, 7)
+        wrong += system.score(some) != [right[pair] for pair in some]
+        # Always something new to write.
+        fresh = [(f"b{dice.random()}", "abc") for _ in range(20)]
+        wrong += system.score(fresh) != ToySystem().score(fresh)
+    if wrong:
+        Path(report).write_text(f"{wrong} wrong answers")
+
+
+def check(path: Path) -> int:
+    """How many answers a sound file holds."""
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if not database.execute("SELECT * FROM sqlite_master").fetchall():
+            return 0  # killed before the table was made
+        rows = database.execute("SELECT request, answer FROM answers").fetchall()
+    for request, answer in rows:
+        asked = json.loads(request)
+        (right,) = ToySystem().score([(asked["source"], asked["target"])])
+        assert json.loads(answer)[0]["logprobs"] == list(right.logprobs)
+    return len(rows)
+
+
+def test_killed_again_and_again_the_file_stays_sound(tmp_path: Path, toy_folders: list[str]) -> None:
+    dice = random.Random(1)
+    path = tmp_path / "cache"
+    kills = 0
+    with Killer("test_cached:hammer", [*toy_folders, str(Path(__file__).parent)]) as killer:
+        held = 0
+        for _ in range(25):
+            killed = not killer.run(
+                str(path), str(tmp_path / "report"), "100000", kill_after=dice.uniform(0, 0.08)
+            )
+            kills += killed
+            if path.exists() and killed:
+                now = check(path)
+                assert now >= held
+                held = now
+    assert kills == 25
+    assert held > 0
+    assert not (tmp_path / "report").exists()
+    assert cached(ToySystem(), path).score(PAIRS) == ToySystem().score(PAIRS)
+
+
+def test_two_processes_at_once_never_disagree(tmp_path: Path, toy_folders: list[str]) -> None:
+    path = [*toy_folders, str(Path(__file__).parent)]
+    with Killer("test_cached:hammer", path) as one, Killer("test_cached:hammer", path) as two:
+        for number in range(3):  # a new file each time, so that both create it
+            arguments = (str(tmp_path / f"cache{number}"), str(tmp_path / "report"), "20")
+            threads = [threading.Thread(target=killer.run, args=arguments) for killer in (one, two)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert check(tmp_path / f"cache{number}") >= 2 * 20 * 20
+    assert not (tmp_path / "report").exists()
