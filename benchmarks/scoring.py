@@ -87,9 +87,9 @@ def compare(folder: Path, pairs: Pairs, *, quick: bool, one_by_one: bool) -> tup
         system._budget = budget
         return [list(scored.logprobs) for scored in system.score(asked)]
 
-    budget = best_setting(lambda size: babelscope(size, trial), (512, 1024, 2048, 4096))
-    batch = best_setting(lambda size: transformers_batched(system, trial, size), (8, 16, 32, 64, 128))
-    tokens = best_setting(lambda size: ct2(system, trial, size), (256, 512, 1024, 2048, 4096))
+    budget = best_setting(lambda size: babelscope(size, trial), (1024, 2048))
+    batch = best_setting(lambda size: transformers_batched(system, trial, size), (16, 32, 64))
+    tokens = best_setting(lambda size: ct2(system, trial, size), (512, 1024, 2048))
     answers: dict[str, Any] = {}
     sides: dict[str, Callable[[], object]] = {
         "babelscope": lambda: answers.update(a=babelscope(budget, pairs)),
@@ -99,7 +99,7 @@ def compare(folder: Path, pairs: Pairs, *, quick: bool, one_by_one: bool) -> tup
         "ctranslate2 float32": lambda: answers.update(c=ct2(system, pairs, tokens)),
     }
     if one_by_one:
-        few = pairs[: len(pairs) // 5]
+        few = pairs[: len(pairs) // 6]
         sides["transformers, one at a time"] = lambda: answers.update(d=transformers_batched(system, few, 1))
     seconds = fastest(sides, repeats=3 if quick else 7)
     if one_by_one:

@@ -17,6 +17,8 @@ pytest_plugins = ["toy_fixtures"]
 settings.register_profile("babelscope", deadline=None, derandomize=True)
 settings.load_profile("babelscope")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# Tests run side by side; on tiny models a second thread each only makes them wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

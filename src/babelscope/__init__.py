@@ -1,0 +1,60 @@
+"""Shows what a machine translation model gets wrong where BLEU and COMET look away."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from babelscope.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from babelscope.errors import BabelscopeError as BabelscopeError
+    from babelscope.errors import SystemFailure as SystemFailure
+    from babelscope.methods.base import Method as Method
+    from babelscope.methods.base import run_method as run_method
+    from babelscope.methods.likelihood import likelihood as likelihood
+    from babelscope.results import Estimate as Estimate
+    from babelscope.results import Result as Result
+    from babelscope.results import Row as Row
+    from babelscope.study import Study as Study
+    from babelscope.study import read_study as read_study
+    from babelscope.study import run_study as run_study
+    from babelscope.systems.base import Fingerprint as Fingerprint
+    from babelscope.systems.base import Scored as Scored
+    from babelscope.systems.cached import cached as cached
+    from babelscope.systems.opening import open_system as open_system
+    from babelscope.testsets import TestSet as TestSet
+    from babelscope.testsets import load as load
+
+# Imported when first used, so that `import babelscope` costs nothing; tested to match the list above.
+_HOMES = {
+    "BabelscopeError": "errors",
+    "SystemFailure": "errors",
+    "Method": "methods.base",
+    "run_method": "methods.base",
+    "likelihood": "methods.likelihood",
+    "Estimate": "results",
+    "Result": "results",
+    "Row": "results",
+    "Study": "study",
+    "read_study": "study",
+    "run_study": "study",
+    "Fingerprint": "systems.base",
+    "Scored": "systems.base",
+    "cached": "systems.cached",
+    "open_system": "systems.opening",
+    "TestSet": "testsets",
+    "load": "testsets",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'babelscope' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"babelscope.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,6 +17,7 @@ import pytest
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Scored, Target, capabilities
 from babelscope.systems.cached import cached, default_path
+from babelscope.systems.opening import open_system
 from killing import Killer
 from toys import ToySystem
 
@@ -289,3 +290,11 @@ def test_two_processes_at_once_never_disagree(tmp_path: Path, toy_folders: list[
                 thread.join()
             assert check(tmp_path / f"cache{number}") >= 2 * 20 * 20
     assert not (tmp_path / "report").exists()
+
+
+def test_a_file_of_translations_is_its_own_memory(tmp_path: Path) -> None:
+    """Without sources it can be asked for as a whole only, so remembering parts of it would break it."""
+    (tmp_path / "out").write_text("eins\nzwei\n", encoding="utf-8")
+    system = cached(open_system(f"file:{tmp_path / 'out'}"), tmp_path / "cache")
+    for _ in range(2):
+        assert [group[0].text for group in system.translate(["one", "one"])] == ["eins", "zwei"]

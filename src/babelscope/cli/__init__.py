@@ -1,0 +1,64 @@
+"""The command line: one file a command, each a single call of the public API."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from babelscope.cli import data, lab, run, score, systems, translate
+from babelscope.errors import BabelscopeError
+from babelscope.version import __version__
+
+app = typer.Typer(
+    name="babelscope",
+    help="Shows what a machine translation model gets wrong.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Plain text: an error stays one sentence on one line, and help needs no rich.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"babelscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("translate")(translate.translate)
+app.command("score")(score.score)
+app.command("run")(run.run)
+app.command("systems")(systems.systems)
+app.add_typer(data.app, name="data")
+app.add_typer(lab.app, name="lab")
+
+
+def main() -> None:
+    """The `babelscope` command: bad input is told in one sentence, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # What we read and write is UTF-8, whatever the locale says.
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    warnings.showwarning = _warn  # type: ignore[assignment]
+    try:
+        app()
+    except BabelscopeError as error:
+        print(f"babelscope: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def _warn(message: Warning | str, *_where: object) -> None:
+    print(f"babelscope: warning: {message}", file=sys.stderr)

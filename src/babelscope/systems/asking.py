@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from babelscope.errors import BabelscopeError
@@ -38,6 +40,23 @@ def ask_sample(system: Samples, sources: Sequence[str], *, n: int, seed: int) ->
     return answers
 
 
+@contextlib.contextmanager
+def places(told: Callable[[str, int], str]) -> Iterator[None]:
+    """Says where a refused text really stands: `told("source", 3)` takes the place of "source 3".
+
+    A system that refuses a text begins its sentence so, counting from 1 what it was asked at once; only who asked
+    knows which line of which file that is.
+    """
+    try:
+        yield
+    except BabelscopeError as error:
+        refused = re.match(r"(source|target) ([0-9]+)(?= )", str(error))
+        if refused is None or type(error) is not BabelscopeError:
+            raise
+        where = told(refused[1], int(refused[2]))
+        raise BabelscopeError(where + str(error)[refused.end() :]) from error
+
+
 def _as_many(system: object, answers: list[_Answer], count: int) -> list[_Answer]:
     # Pairing answers with questions by position is only safe if none is missing.
     if len(answers) != count:
@@ -62,7 +81,7 @@ def scored_as_json(scored: Scored) -> dict[str, Any]:
     return {
         "text": scored.text,
         "tokens": list(scored.tokens),
-        "logprobs": [None if math.isinf(each) else each for each in scored.logprobs],
+        "logprobs": [None if math.isinf(each) else float(each) for each in scored.logprobs],
         "notes": list(scored.notes),
     }
 

@@ -121,7 +121,7 @@ class Scores(Protocol):
 @runtime_checkable
 class Samples(Protocol):
     def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
-        """For each source `n` independent samples, in the order drawn."""
+        """For each source `n` independent samples, in the order drawn; they depend on source and seed only."""
         ...
 
 

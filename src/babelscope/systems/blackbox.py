@@ -72,6 +72,8 @@ def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]
 class TranslationsFile:
     """Translations made elsewhere: a line a source, found by the source's text or by position."""
 
+    cacheable = False  # it is its own memory, and without sources it can be asked for as a whole only
+
     def __init__(self, path: str, *, source: str = "", form: str = _UNSAID, name: str = "") -> None:
         self.name = name or f"file:{path}"
         self._path = path

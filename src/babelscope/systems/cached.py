@@ -15,7 +15,14 @@ from typing import Any, NoReturn, TypeVar
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.asking import ask_sample, ask_score, ask_translate, scored_as_json, scored_from_json
+from babelscope.systems.asking import (
+    ask_sample,
+    ask_score,
+    ask_translate,
+    places,
+    scored_as_json,
+    scored_from_json,
+)
 from babelscope.systems.base import Capability, Scored, System, Target, capabilities
 
 # Written into the file's header, so that no other program's database is taken for a cache.
@@ -26,8 +33,10 @@ _KEYS_A_QUERY = 500
 _Question = TypeVar("_Question")
 
 
-def cached(system: System, path: str | Path | None = None) -> Cached:
+def cached(system: System, path: str | Path | None = None) -> Any:
     """`system`, with its answers kept in a file: by default one for all systems, see `default_path`."""
+    if not getattr(system, "cacheable", True):
+        return system
     return Cached(system, Path(path) if path is not None else default_path())
 
 
@@ -92,10 +101,13 @@ class Cached:
             if request not in known
         }
         if missing:
-            new = dict(zip(missing, ask(list(missing.values())), strict=True))
+            asked = list(missing)
+            with places(lambda what, number: f"{what} {written.index(asked[number - 1]) + 1}"):
+                new = dict(zip(asked, ask(list(missing.values())), strict=True))
             self._answers.keep(new)
             known |= new
-        return [known[request] for request in written]
+        # A list of its own for each, lest changing one answer change that to the same question elsewhere.
+        return [list(known[request]) for request in written]
 
 
 class _Answers:
@@ -223,5 +235,7 @@ def _check(key: str, answer: str) -> str:
 
 
 def _target(target: Target) -> Any:
-    """A target as part of a request: an earlier answer counts by its tokens, which its text may not give."""
-    return target if isinstance(target, str) else {"text": target.text, "tokens": list(target.tokens)}
+    """A target as part of a request; an earlier answer counts by its tokens, which its text may not give."""
+    if isinstance(target, str):
+        return target
+    return {"text": target.text, "tokens": list(target.tokens), "notes": list(target.notes)}

@@ -1,0 +1,18 @@
+"""What is asked: test sets, their formats, and the public ones by name."""
+
+from babelscope.testsets.items import AmbiguousSource, Dependency, Item, MinimalPair, ParallelSentence
+from babelscope.testsets.loading import Format, formats, load
+from babelscope.testsets.sets import TestSet, read_items
+
+__all__ = [
+    "AmbiguousSource",
+    "Dependency",
+    "Format",
+    "Item",
+    "MinimalPair",
+    "ParallelSentence",
+    "TestSet",
+    "formats",
+    "load",
+    "read_items",
+]

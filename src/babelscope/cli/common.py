@@ -1,0 +1,102 @@
+"""What the commands share: their options, and writing lines to stdout or a file."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.text import parse_lines, read_lines
+
+# Lines asked at once: enough for a system to make batches of.
+LINES_AT_ONCE = 256
+
+_Question = TypeVar("_Question")
+_Answer = TypeVar("_Answer")
+
+Systems = Annotated[
+    list[str],
+    typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Cache = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder.",
+    ),
+]
+
+
+def open_systems(specs: Sequence[str], *, cache: bool) -> dict[str, Any]:
+    """Systems by their names."""
+    from babelscope.methods.base import by_name
+    from babelscope.systems.cached import cached
+    from babelscope.systems.opening import open_system
+
+    opened = by_name(open_system(spec) for spec in specs)
+    return {name: cached(system) for name, system in opened.items()} if cache else opened
+
+
+def read_sources(path: Path) -> list[str]:
+    """The lines of a file, or of stdin for `-`; none may be empty."""
+    lines = parse_lines(sys.stdin.buffer.read(), "stdin") if str(path) == "-" else read_lines(path)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            place = _place({"source": path}, 0, "source", number)
+            raise BabelscopeError(f"{place} is empty; a source must have text")
+    return lines
+
+
+def ask_lines(
+    asked: Sequence[_Question], ask: Callable[[Sequence[_Question]], list[_Answer]], files: Mapping[str, Path]
+) -> Iterator[tuple[_Question, _Answer]]:
+    """Ask batch by batch; a text that is refused is told with its file (of `source` and `target`) and line."""
+    from babelscope.systems.asking import places
+
+    for start in range(0, len(asked), LINES_AT_ONCE):
+        some = asked[start : start + LINES_AT_ONCE]
+        with places(functools.partial(_place, files, start)):
+            answers = ask(some)
+        yield from zip(some, answers, strict=True)
+
+
+def _place(files: Mapping[str, Path], before: int, what: str, number: int) -> str:
+    if what not in files:
+        return f"{what} {before + number}"
+    return at("stdin" if str(files[what]) == "-" else files[what], before + number)
+
+
+@contextlib.contextmanager
+def output(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that writes a line to stdout, or to a file that appears when all is written."""
+    if path is None:
+        yield _to_stdout
+        return
+    from babelscope.files import replacing
+
+    lines: list[str] = []
+    yield lines.append
+    with replacing(path) as file:
+        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+
+
+def _to_stdout(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def as_line(row: dict[str, Any]) -> str:
+    """A JSON object on one line."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False)

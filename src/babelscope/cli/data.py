@@ -1,0 +1,128 @@
+"""`babelscope data`: the public test sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from babelscope.testsets.published import NamedSet
+
+app = typer.Typer(help="List, show and download public test sets.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder.", show_default=False
+    ),
+]
+
+
+@app.command("list")
+def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """List the public test sets that can be loaded by name."""
+    from babelscope.testsets.registry import named_sets
+
+    rows = [_overview(named, data_dir) for named in named_sets().values()]
+    if as_json:
+        _print_json(*rows)
+        return
+    widest = max(len(row["name"]) for row in rows)
+    for row in rows:
+        languages = f"{row['source_language']}-{row['target_language'] or '*'}"
+        here = "here" if row["present"] else ""
+        figures = f"{row['items']:>6} items  {_size(row['bytes']):>7}"
+        typer.echo(f"{row['name']:<{widest}}  {languages:<5}  {figures}  {here:<4}  {row['description']}")
+
+
+@app.command("show")
+def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
+    """Show where a test set comes from, its licence, and its files with their SHA-256."""
+    from babelscope.testsets.registry import data_folder, file_url, find_set
+
+    named = find_set(name)
+    folder = data_folder(data_dir)
+    files = [
+        {
+            "path": file.local,
+            "url": file_url(file) if file.sha256 else None,
+            "bytes": file.bytes or None,
+            "sha256": file.sha256 or None,
+            "present": (folder / file.local).exists(),
+        }
+        for file in named.files
+    ]
+    if as_json:
+        _print_json({**_overview(named, data_dir), "files": files})
+        return
+    project = named.project
+    for label, value in (
+        ("name", named.name),
+        ("what", named.description),
+        ("languages", " to ".join(language or "any" for language in project.languages)),
+        ("items", str(named.items)),
+        ("project", project.repository),
+        ("licence", project.licence),
+        ("citation", project.citation),
+        ("folder", str(folder)),
+    ):
+        typer.echo(f"{label:<10}{value}")
+    for entry in files:
+        checksum = entry["sha256"] or "unknown, so it is used where present and never downloaded"
+        typer.echo(f"\n{entry['path']}{' (here)' if entry['present'] else ''}\n  sha256 {checksum}")
+        if entry["url"]:
+            typer.echo(f"  {_size(entry['bytes'])} from {entry['url']}")
+
+
+@app.command("get")
+def get_sets(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Download again what is there.")] = False,
+) -> None:
+    """Download test sets into the data folder; what is there is checked and kept."""
+    from babelscope.testsets.registry import fetch, find_set
+
+    for name in names:  # a wrong name is told before anything is downloaded
+        find_set(name)
+    for name in names:
+        for fetched in fetch(name, data_dir, refresh=refresh):
+            row = {"name": name, "path": str(fetched.path), "status": fetched.status}
+            if as_json:
+                _print_json({**row, "sha256": fetched.file.sha256 or None})
+            else:
+                why = " (never downloaded, since its checksum is not known)" * (fetched.status == "missing")
+                typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
+
+
+def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:
+    from babelscope.testsets.registry import data_folder
+
+    folder = data_folder(data_dir)
+    source, target = named.project.languages
+    return {
+        "name": named.name,
+        "description": named.description,
+        "source_language": source,
+        "target_language": target or None,
+        "items": named.items,
+        "bytes": sum(file.bytes for file in named.files),
+        "licence": named.project.licence,
+        "citation": named.project.citation,
+        "project": named.project.repository,
+        "present": all((folder / file.local).exists() for file in named.files),
+    }
+
+
+def _size(count: Any) -> str:
+    return f"{count / 1e6:.1f} MB" if count else "?"
+
+
+def _print_json(*rows: dict[str, Any]) -> None:
+    for row in rows:
+        typer.echo(json.dumps(row, ensure_ascii=False))

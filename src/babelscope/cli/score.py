@@ -1,0 +1,118 @@
+"""`babelscope score`: how probable a system finds given translations."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import (
+    LINES_AT_ONCE,
+    AsJson,
+    Cache,
+    OutFile,
+    Seed,
+    Systems,
+    as_line,
+    ask_lines,
+    open_systems,
+    output,
+    read_sources,
+)
+from babelscope.text import read_lines, require_equal_counts
+
+if TYPE_CHECKING:
+    from babelscope.results import Result
+    from babelscope.systems.base import Scored
+
+_HEADING = "mean\ttotal\ttokens\ttarget"
+
+
+def score(
+    system: Systems,
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
+    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations; a line may be empty.")],
+    as_json: AsJson = False,
+    out: OutFile = None,
+    seed: Seed = 0,
+    cache: Cache = False,
+) -> None:
+    """Score translations with natural logs; the end of a sentence is scored too."""
+    from babelscope.progress import progress
+    from babelscope.systems.asking import ask_score
+    from babelscope.systems.opening import require
+
+    sources, targets = read_sources(source), read_lines(target)
+    require_equal_counts({str(source): len(sources), str(target): len(targets)})
+    pairs = list(zip(sources, targets, strict=True))
+    opened = open_systems(system, cache=cache)
+    for each in opened.values():
+        require(each, "score", what_for="score")
+    answers: dict[str, list[Scored]] = {name: [] for name in opened}
+    with output(out) as write:
+        if not as_json:
+            write(_HEADING if len(opened) == 1 else f"system\t{_HEADING}")
+        with progress("scoring", len(opened) * len(pairs)) as advance:
+            for name, each in opened.items():
+                ask = functools.partial(ask_score, each)
+                for (asked, _), scored in ask_lines(pairs, ask, {"source": source, "target": target}):
+                    if as_json:
+                        write(as_line(_row(name, asked, scored)))
+                    else:
+                        write(_text(name if len(opened) > 1 else "", scored))
+                    answers[name].append(scored)
+                    advance(1)
+        result = _summarise(opened, pairs, answers, seed)
+        if as_json:
+            for row in result.rows:
+                if row.name == "all":
+                    write(as_line({**row.as_json(), "signature": result.signature}))
+    if not as_json:
+        print(result, file=sys.stderr)
+
+
+def _summarise(
+    opened: dict[str, Any], pairs: list[tuple[str, str]], answers: dict[str, list[Scored]], seed: int
+) -> Result:
+    """For each system the log-probability a token over all pairs, and the perplexity it makes."""
+    from babelscope.digests import digest_json
+    from babelscope.methods.base import config_of, set_up
+    from babelscope.methods.likelihood import METHOD, summarise
+    from babelscope.results import Result, Row
+    from babelscope.systems.asking import scored_as_json
+
+    setup = set_up(METHOD, {})
+    config = config_of([setup], opened.values(), [], seed=seed, chunk=LINES_AT_ONCE)
+    config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
+    rows = []
+    for name, scored in answers.items():
+        records = [{"references": [scored_as_json(each)]} for each in scored]
+        for row in summarise(records, setup.settings, seed):  # type: ignore[arg-type]
+            figure = "all" if row.name == "logprob" else row.name
+            rows.append(Row(figure, row.estimate, {"system": name}, row.counts))
+    return Result(config, rows)
+
+
+def _row(system: str, source: str, scored: Scored) -> dict[str, Any]:
+    from babelscope.results import finite_or_none
+    from babelscope.systems.asking import scored_as_json
+
+    answer = scored_as_json(scored)
+    return {
+        "system": system,
+        "source": source,
+        "target": answer["text"],
+        "tokens": answer["tokens"],
+        "logprobs": answer["logprobs"],
+        "total": finite_or_none(scored.total),
+        "mean": finite_or_none(scored.mean),
+        "notes": answer["notes"],
+    }
+
+
+def _text(system: str, scored: Scored) -> str:
+    figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens)), scored.text]
+    return "\t".join([*([system] if system else []), *figures])

@@ -1,0 +1,54 @@
+"""`babelscope systems`: what can be opened, with an example of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from babelscope.cli.common import AsJson, OutFile, as_line, output
+
+if TYPE_CHECKING:
+    from babelscope.systems.opening import Scheme
+
+
+def systems(as_json: AsJson = False, out: OutFile = None) -> None:
+    """List what can be opened as a system, with examples."""
+    from babelscope.systems.opening import schemes
+
+    rows = [_row(scheme) for scheme in schemes().values()]
+    with output(out) as write:
+        for row in rows:
+            if as_json:
+                write(as_line(row))
+            else:
+                write(f"{row['scheme']}:  {row['summary']}")
+                write(f"  example  {row['example']}")
+                write(f"  can      {', '.join(row['capabilities'])}")
+                if not row["installed"]:
+                    write(f"  needs    {row['install']}")
+
+
+def _row(scheme: Scheme) -> dict[str, Any]:
+    return {
+        "scheme": scheme.name,
+        "summary": scheme.summary,
+        "example": scheme.example,
+        "capabilities": sorted(scheme.capabilities),
+        "installed": _installed(scheme.extra),
+        "install": f"pip install 'babelscope[{scheme.extra}]'" if scheme.extra else None,
+    }
+
+
+def _installed(extra: str) -> bool:
+    """Whether the optional packages of an extra are there, without importing them."""
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    for line in metadata.requires("babelscope") or [] if extra else []:
+        requirement = Requirement(line)
+        if requirement.marker and requirement.marker.evaluate({"extra": extra}):
+            try:
+                metadata.version(requirement.name)
+            except metadata.PackageNotFoundError:
+                return False
+    return True

@@ -1,0 +1,86 @@
+"""`babelscope translate`: lines in, translations out."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    OutFile,
+    Seed,
+    Systems,
+    as_line,
+    ask_lines,
+    open_systems,
+    output,
+    read_sources,
+)
+from babelscope.errors import BabelscopeError
+from babelscope.text import shorten, text_fault
+
+if TYPE_CHECKING:
+    from babelscope.systems.base import Scored
+
+
+def translate(
+    system: Systems,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
+    ] = Path("-"),
+    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
+    as_json: AsJson = False,
+    out: OutFile = None,
+    seed: Seed = 0,  # noqa: ARG001
+    cache: Cache = False,
+) -> None:
+    """Translate lines of text. With several systems, each line begins with the system and a tab."""
+    from babelscope.progress import progress
+    from babelscope.systems.asking import ask_translate
+    from babelscope.systems.opening import require
+
+    if n_best > beam:
+        raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
+    sources = read_sources(file)
+    opened = open_systems(system, cache=cache)
+    for each in opened.values():
+        require(each, "translate", what_for="translate")
+    notes: Counter[str] = Counter()
+    with output(out) as write, progress("translating", len(opened) * len(sources)) as advance:
+        for name, each in opened.items():
+            ask = functools.partial(ask_translate, each, beam=beam, n_best=n_best)
+            for source, answers in ask_lines(sources, ask, {"source": file}):
+                notes.update(note for answer in answers for note in answer.notes)
+                if as_json:
+                    write(as_line(_row(name, source, answers)))
+                else:
+                    write("\t".join([*([name] if len(opened) > 1 else []), *map(_one_line, answers)]))
+                advance(1)
+    if notes:
+        told = ", ".join(f"{count} {note}" for note, count in sorted(notes.items()))
+        print(f"babelscope: translations with notes: {told}", file=sys.stderr)
+
+
+def _one_line(answer: Scored) -> str:
+    """A translation as a line; one that is none would shift all lines after it."""
+    if fault := text_fault(answer.text):
+        raise BabelscopeError(f"a translation {fault}: {shorten(answer.text)}; use --json")
+    return answer.text
+
+
+def _row(name: str, source: str, answers: list[Scored]) -> dict[str, Any]:
+    from babelscope.results import finite_or_none
+    from babelscope.systems.asking import scored_as_json
+
+    def described(answer: Scored) -> dict[str, Any]:
+        sums = {"total": answer.total, "mean": answer.mean} if answer.has_scores else {}
+        return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}
+
+    return {"system": name, "source": source, "translations": [described(answer) for answer in answers]}

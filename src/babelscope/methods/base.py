@@ -1,0 +1,276 @@
+"""What a method is, how it is found by name, and how it is run on systems and test sets."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from babelscope.errors import BabelscopeError
+from babelscope.results import Config, Record, Result, Row, record_line
+from babelscope.systems.asking import places
+from babelscope.systems.base import Capability, System
+from babelscope.systems.opening import open_system, require
+from babelscope.testsets.items import Item
+from babelscope.testsets.sets import TestSet
+from babelscope.version import __version__
+
+DEFAULT_CHUNK = 128
+"""How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
+
+_BUILT_IN = {"likelihood": "babelscope.methods.likelihood:METHOD"}
+_GROUP = "babelscope.methods"
+# Fields of a record that are not the method's to fill.
+_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra"})
+
+
+class Settings(BaseModel):
+    """What can be chosen about a method; all of it is part of the signature."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How answers are judged. It asks systems and returns records and rows; it never touches a file."""
+
+    name: str
+    summary: str
+    kind: type[Item]
+    """The items it judges."""
+    settings: type[Settings]
+    judge: Callable[[Mapping[str, Any], Sequence[Any], Any, int], list[Record]]
+    """(systems by role, items, settings, seed) -> a record an item, in order."""
+    summarise: Callable[[Sequence[Record], Any, int], list[Row]]
+    """(records of all items in order, settings, seed) -> rows."""
+    needs: Mapping[str, tuple[Capability, ...]] = field(default_factory=lambda: {"system": ("translate",)})
+    """Role -> what a system in it must be able to do. `system` is the one under test; the systems of other
+    roles, such as an evaluator, are given among the settings."""
+
+
+def method_names() -> list[str]:
+    """The methods that can be named in a study: ours, and those of installed packages."""
+    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+
+
+def find_method(name: str) -> Method:
+    """A method by name; only its own module is imported."""
+    plugins = list(entry_points(group=_GROUP, name=name))
+    if name not in _BUILT_IN and not plugins:
+        close = difflib.get_close_matches(name, method_names(), n=1)
+        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(method_names())}"
+        raise BabelscopeError(f"there is no method {name!r}; {hint}")
+    if len(plugins) + (name in _BUILT_IN) > 1:
+        raise BabelscopeError(f"the plug-in {plugins[-1].value} offers the method {name}, which is taken")
+    if plugins:
+        found = plugins[0].load()
+    else:
+        module, attribute = _BUILT_IN[name].split(":")
+        found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, Method):
+        raise BabelscopeError(f"the plug-in {plugins[0].value} offers {found!r}, not a Method")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A method made ready: settings checked, the systems of its other roles opened."""
+
+    method: Method
+    label: str
+    settings: Settings
+    roles: Mapping[str, System]
+
+    @property
+    def config(self) -> Config:
+        """Its part of the signature; systems count by what they are, not by what they were called."""
+        return {
+            "name": self.method.name,
+            "settings": self.settings.model_dump(mode="json"),
+            "roles": {role: system.fingerprint.as_json() for role, system in self.roles.items()},
+        }
+
+
+def set_up(
+    method: Method | str,
+    given: Mapping[str, Any],
+    *,
+    label: str = "",
+    opener: Callable[[str], System] = open_system,
+) -> Setup:
+    """Check the settings given to a method, then open the systems named among them."""
+    method = find_method(method) if isinstance(method, str) else method
+    others = [role for role in method.needs if role != "system"]
+    for role in others:
+        if role not in given:
+            raise BabelscopeError(f"{method.name} needs {role}, the name of a system")
+    try:
+        settings = method.settings.model_validate({k: v for k, v in given.items() if k not in others})
+    except ValidationError as error:
+        raise BabelscopeError(explain(error, method.settings, method.name)) from None
+    roles = {role: opener(given[role]) if isinstance(given[role], str) else given[role] for role in others}
+    for role, system in roles.items():
+        if not hasattr(system, "fingerprint"):
+            raise BabelscopeError(
+                f"{method.name}: {role} must be a system or the name of one, not {system!r}"
+            )
+    return Setup(method, label or method.name, settings, roles)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method on one system and one test set."""
+
+    setup: Setup
+    system_name: str
+    system: System
+    tests_name: str
+    tests: TestSet
+    seed: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {"method": self.setup.label, "system": self.system_name, "tests": self.tests_name}
+
+    def judge(self, start: int, stop: int) -> list[Record]:
+        """The records of some of its items, exactly as they would be read from a file."""
+        items = self.tests.items[start:stop]
+        systems = {"system": self.system, **self.setup.roles}
+        among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
+        with places(lambda what, number: f"{among}: {what} {number}"):
+            judged = self.setup.method.judge(systems, items, self.setup.settings, self.seed)
+        if len(judged) != len(items):
+            raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(items)} items")
+        records = []
+        for number, (item, record) in enumerate(zip(items, judged, strict=True), start):
+            if clash := _KEYS & record.keys():
+                raise BabelscopeError(f"{self.setup.label} fills the field {min(clash)!r} of a record itself")
+            keys = {**self.labels, "item": number, "id": item.id}
+            extra = {"extra": dict(item.extra)} if item.extra else {}
+            records.append(json.loads(record_line({**keys, **record, **extra})))
+        return records
+
+    def summarise(self, records: Sequence[Record]) -> list[Row]:
+        """The rows of its records, labelled with its names."""
+        rows = self.setup.method.summarise(records, self.setup.settings, self.seed)
+        unread = sum(self.tests.skipped.values())
+        return [
+            Row(
+                row.name,
+                row.estimate,
+                {**self.labels, **row.labels},
+                {**row.counts, "skipped": unread + row.counts.get("skipped", 0)},
+            )
+            for row in rows
+        ]
+
+
+def cells_of(
+    setups: Sequence[Setup], systems: Mapping[str, System], tests: Mapping[str, TestSet], seed: int
+) -> list[Cell]:
+    """All cells in which item kinds fit, after checking that every one of them can be run."""
+    for setup in setups:
+        if not any(each.kind is setup.method.kind for each in tests.values()):
+            have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
+            raise BabelscopeError(
+                f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
+            )
+    for name, each in tests.items():
+        if not any(each.kind is setup.method.kind for setup in setups):
+            raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
+    for setup in setups:
+        for role, needed in setup.method.needs.items():
+            for system in systems.values() if role == "system" else (setup.roles[role],):
+                require(system, *needed, what_for=setup.label)
+    return [
+        Cell(setup, system_name, system, tests_name, each, seed)
+        for system_name, system in systems.items()
+        for tests_name, each in tests.items()
+        for setup in setups
+        if each.kind is setup.method.kind
+    ]
+
+
+def config_of(
+    setups: Iterable[Setup], systems: Iterable[System], tests: Iterable[TestSet], *, seed: int, chunk: int
+) -> dict[str, Any]:
+    """Everything a result depends on."""
+    return {
+        "methods": [setup.config for setup in setups],
+        "systems": [system.fingerprint.as_json() for system in systems],
+        "tests": [{"kind": each.kind.__name__, "digest": each.digest} for each in tests],
+        "seed": seed,
+        # Batches are made within a chunk, and floats may differ in their last bits from batch to batch.
+        "chunk": chunk,
+        "version": __version__,
+    }
+
+
+def run_method(
+    method: Method | str,
+    systems: System | Sequence[System],
+    tests: TestSet | Iterable[Item],
+    *,
+    seed: int = 0,
+    chunk: int = DEFAULT_CHUNK,
+    **settings: Any,
+) -> Result:
+    """Judge systems on a test set, without files; settings are the method's own."""
+    setup = set_up(method, settings)
+    named = by_name(systems if isinstance(systems, Sequence) else [systems])
+    tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
+    rows: list[Row] = []
+    records: list[Record] = []
+    for cell in cells_of([setup], named, {tests.name: tests}, seed):
+        judged = [
+            record
+            for start in range(0, len(tests), chunk)
+            for record in cell.judge(start, min(start + chunk, len(tests)))
+        ]
+        rows += cell.summarise(judged)
+        records += judged
+    return Result(config_of([setup], named.values(), [tests], seed=seed, chunk=chunk), rows, records)
+
+
+def by_name(systems: Iterable[System]) -> dict[str, System]:
+    """Systems by their names, which must differ: rows are told apart by them."""
+    named: dict[str, System] = {}
+    for system in systems:
+        if system.name in named:
+            raise BabelscopeError(f"two systems are called {system.name}")
+        named[system.name] = system
+    if not named:
+        raise BabelscopeError("there is no system to run")
+    return named
+
+
+def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
+    """What is wrong with settings, in a sentence: the place, the fault, and the name perhaps meant."""
+    fault = error.errors()[0]
+    *outer, last = fault["loc"] or ("",)
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] != "extra_forbidden":
+        # What our own validators say comes with a prefix of pydantic's.
+        said = fault["msg"].removeprefix("Value error, ")
+        return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
+    known = list(_model_at(model, outer).model_fields)
+    close = difflib.get_close_matches(str(last), known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
+    return f"{where}: unknown key {place!r}; {hint}"
+
+
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """The model of a nested table, such as `systems`, 0."""
+    for part in path:
+        if isinstance(part, str):
+            annotation: Any = model.model_fields[part].annotation
+            model = next(
+                (each for each in getattr(annotation, "__args__", ()) if isinstance(each, type)), annotation
+            )
+    return model

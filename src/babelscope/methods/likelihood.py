@@ -1,0 +1,89 @@
+"""How probable a system finds the references: the log-probability a token, and the perplexity."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from babelscope.measures.statistics import perplexity, ratio_of_sums
+from babelscope.methods.base import Method, Settings, run_method
+from babelscope.results import Record, Result, Row
+from babelscope.seeds import stream
+from babelscope.systems.asking import ask_score, scored_as_json
+from babelscope.systems.base import Scores, System
+from babelscope.testsets.items import Item, ParallelSentence
+from babelscope.testsets.sets import TestSet
+
+
+class LikelihoodSettings(Settings):
+    references: Literal["all", "first"] = "all"
+    """Score every reference of an item, or its first only."""
+    resamples: int = Field(default=2000, ge=100)
+    """Bootstrap resamples for the interval."""
+
+
+def judge(
+    systems: Mapping[str, Scores], items: Sequence[ParallelSentence], settings: LikelihoodSettings, _seed: int
+) -> list[Record]:
+    """A record an item: its source, and each reference with its tokens and their log-probabilities."""
+    chosen = [item.references[: 1 if settings.references == "first" else None] for item in items]
+    pairs = [
+        (item.source, text) for item, references in zip(items, chosen, strict=True) for text in references
+    ]
+    answers = iter(ask_score(systems["system"], pairs))
+    return [
+        {
+            "source": item.source,
+            "references": [scored_as_json(next(answers)) for _ in references],
+        }
+        for item, references in zip(items, chosen, strict=True)
+    ]
+
+
+def summarise(records: Sequence[Record], settings: LikelihoodSettings, seed: int) -> list[Row]:
+    """Log-probability a token over all references, in nats with EOS counted, and the perplexity it makes.
+
+    A reference with an impossible token (probability 0) has no finite score: it is left out and counted
+    as `infinite`, since with it every mean would be minus infinity.
+    """
+    totals: list[float] = []
+    lengths: list[int] = []
+    counts: Counter[str] = Counter()
+    for record in records:
+        finite = [each for each in record["references"] if None not in each["logprobs"]]
+        counts["infinite"] += len(record["references"]) - len(finite)
+        counts.update(note for each in record["references"] for note in each["notes"])
+        if finite:
+            totals.append(math.fsum(x for each in finite for x in each["logprobs"]))
+            lengths.append(sum(len(each["logprobs"]) for each in finite))
+    rng = stream(seed, "likelihood/bootstrap")
+    mean = ratio_of_sums(totals, lengths, rng, resamples=settings.resamples)
+    shown = {
+        "tokens": sum(lengths),
+        "infinite": counts["infinite"],
+        "truncated": counts["truncated"],
+        "changed": counts["changed"],
+    }
+    return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
+
+
+METHOD = Method(
+    name="likelihood",
+    summary="log-probability a token, and perplexity, of the references",
+    kind=ParallelSentence,
+    settings=LikelihoodSettings,
+    judge=judge,
+    summarise=summarise,
+    needs={"system": ("score",)},
+)
+
+
+def likelihood(
+    systems: System | Sequence[System], tests: TestSet | Iterable[Item], **settings: Any
+) -> Result:
+    """Log-probability a token, and perplexity, of a test set's references under each system."""
+    return run_method(METHOD, systems, tests, **settings)

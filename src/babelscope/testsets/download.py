@@ -1,0 +1,87 @@
+"""Downloading a file: retried, checked by SHA-256, and there as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import tenacity
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.files import replacing
+
+ATTEMPTS = 4
+WAIT: Callable[[tenacity.RetryCallState], float] = tenacity.wait_random_exponential(multiplier=1, max=10)
+_PASSING_STATUS = {408, 425, 429}
+
+
+def download(
+    url: str, path: Path, *, size: int, sha256: str, advance: Callable[[int], None] = lambda _: None
+) -> None:
+    """Put the file behind `url` at `path` if it is the one expected; otherwise `path` stays as it was."""
+    retrying = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(ATTEMPTS),
+        wait=WAIT,
+        retry=tenacity.retry_if_exception(_may_pass),
+        reraise=True,
+    )
+    try:
+        retrying(_attempt, url, path, size, sha256, advance)
+    except httpx.HTTPStatusError as error:
+        reason = f"the server says {error.response.status_code} {error.response.reason_phrase}"
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = str(error) or type(error).__name__
+    else:
+        return
+    raise SystemFailure(f"{url} cannot be downloaded: {reason}; it belongs at {path}")
+
+
+def _attempt(url: str, path: Path, size: int, sha256: str, advance: Callable[[int], None]) -> None:
+    digest = hashlib.sha256()
+    received = 0
+    try:
+        with replacing(path) as file, httpx.stream("GET", url, follow_redirects=True, timeout=30) as response:
+            response.raise_for_status()
+            for chunk in response.iter_bytes():
+                received += len(chunk)
+                if received > size:
+                    raise BabelscopeError(
+                        f"{url} is not the published file: it has more than {size} bytes; nothing was kept"
+                    )
+                digest.update(chunk)
+                file.write(chunk)
+                advance(len(chunk))
+            if digest.hexdigest() != sha256:
+                raise BabelscopeError(
+                    f"{url} is not the published file: its SHA-256 is {digest.hexdigest()}, "
+                    f"expected {sha256}; nothing was kept"
+                )
+    except BaseException:
+        advance(-received)
+        raise
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether a fault may be gone at the next attempt."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= 500 or error.response.status_code in _PASSING_STATUS
+    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr where that is a terminal; gives the function that moves it on by so many bytes."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,237 @@
+"""What is asked: minimal pairs, ambiguous sources, parallel sentences, dependencies; as JSON and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from babelscope.errors import BabelscopeError
+from babelscope.text import shorten, text_fault
+
+# Written as the bare text where there is only one, as in "contrastive": "..."; either form can be read.
+_ONE_AS_TEXT = {"one_as_text": True}
+
+
+class EmptyText(BabelscopeError):
+    """A text is empty where a system would be asked or compared with it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"field {name!r} is empty")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What all items share: the way to JSON and back. Each item checks itself when it is made."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
+    """Whatever else its JSON object has; kept, and written back."""
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """The item a JSON object stands for; fields it does not know become `extra`."""
+        values: dict[str, Any] = {}
+        rest = dict(record)
+        for known in _own_fields(cls):
+            name = _json_name(known)
+            if name in rest:
+                values[known.name] = rest.pop(name)
+            elif known.default is dataclasses.MISSING:
+                raise BabelscopeError(f"field {name!r} is missing")
+        return cls(**values, extra=rest)
+
+    def as_json(self) -> dict[str, Any]:
+        """The item as a JSON object: its own fields in their order, then `extra`."""
+        record: dict[str, Any] = {}
+        for known in _own_fields(type(self)):
+            value = getattr(self, known.name)
+            if isinstance(value, tuple):
+                value = value[0] if "one_as_text" in known.metadata and len(value) == 1 else list(value)
+            if value is not None:
+                record[_json_name(known)] = value
+        return {**record, **self.extra}
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair(_Item):
+    """A source with a correct translation and variants of it that differ by one error."""
+
+    id: str
+    source: str
+    correct: str
+    contrastive: tuple[str, ...] = field(metadata=_ONE_AS_TEXT)
+    phenomenon: str
+    reference: Literal["human", "machine"]
+    """Who wrote the correct translation."""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "source", "correct", "phenomenon", "reference"):
+            _check_text(name, getattr(self, name))
+        _set_texts(self, "contrastive", least=1)
+        if self.reference not in ("human", "machine"):
+            raise BabelscopeError(
+                f"field 'reference' must be human or machine, not {shorten(self.reference)}"
+            )
+        _check_extra(self)
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguousSource(_Item):
+    """A source with a word of several senses, and the source with cues that tell right and wrong senses."""
+
+    id: str
+    source: str
+    correct_sources: tuple[str, ...]
+    """The source with each cue for the right sense in it; none where no cue could be inserted."""
+    incorrect_sources: tuple[str, ...]
+    category: str
+    """What accuracies are grouped by, such as male and female, or frequent and rare."""
+    translation: str | None = None
+    """A translation to judge instead of asking a system for one; it may be empty."""
+    gold: str | None = None
+    """The right sense."""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "source", "category"):
+            _check_text(name, getattr(self, name))
+        for name in ("correct_sources", "incorrect_sources"):
+            _set_texts(self, name)
+        if self.translation is not None:
+            _check_text("translation", self.translation, may_be_empty=True)
+        if self.gold is not None:
+            _check_text("gold", self.gold)
+        _check_extra(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelSentence(_Item):
+    """A source with one or more reference translations."""
+
+    id: str
+    source: str
+    references: tuple[str, ...] = field(metadata={**_ONE_AS_TEXT, "json": "reference"})
+
+    def __post_init__(self) -> None:
+        _check_text("id", self.id)
+        _check_text("source", self.source)
+        _set_texts(self, "references", least=1, name="reference")
+        _check_extra(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency(_Item):
+    """Two words of a sentence that belong together; tokens count from 1, head 0 is the root (CoNLL-U)."""
+
+    id: str
+    phenomenon: str
+    head: int
+    dependent: int
+    distance: int
+
+    def __post_init__(self) -> None:
+        _check_text("id", self.id)
+        _check_text("phenomenon", self.phenomenon)
+        for name, least in (("head", 0), ("dependent", 1), ("distance", 0)):
+            value = getattr(self, name)
+            if type(value) is not int:  # bool is an int to isinstance
+                raise BabelscopeError(f"field {name!r} must be a whole number, not {_told(value)}")
+            if value < least:
+                raise BabelscopeError(f"field {name!r} must be at least {least}, not {value}")
+        _check_extra(self)
+
+
+Item = MinimalPair | AmbiguousSource | ParallelSentence | Dependency
+
+# Fields that only one kind of item has. A minimal pair has a `reference` too, so parallel text comes last.
+_TELLING: Mapping[type[Item], frozenset[str]] = {
+    MinimalPair: frozenset({"correct", "contrastive"}),
+    AmbiguousSource: frozenset({"correct_sources", "incorrect_sources"}),
+    Dependency: frozenset({"head", "dependent"}),
+    ParallelSentence: frozenset({"reference"}),
+}
+
+
+def kind_of(record: Mapping[str, Any]) -> type[Item]:
+    """Which kind of item a JSON object is, told by its fields."""
+    for kind, telling in _TELLING.items():
+        if telling & record.keys():
+            return kind
+    shown = "; ".join(f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _TELLING.items())
+    raise BabelscopeError(f"no item: its fields tell no kind (a {shown})")
+
+
+_OWN_FIELDS: dict[type[_Item], list[dataclasses.Field[Any]]] = {}
+
+
+def _own_fields(kind: type[_Item]) -> list[dataclasses.Field[Any]]:
+    if kind not in _OWN_FIELDS:  # remembered, since large sets ask for it with every item
+        _OWN_FIELDS[kind] = [known for known in dataclasses.fields(kind) if known.name != "extra"]
+    return _OWN_FIELDS[kind]
+
+
+def _json_name(known: dataclasses.Field[Any]) -> str:
+    name: str = known.metadata.get("json", known.name)
+    return name
+
+
+def _check_text(name: str, value: object, *, may_be_empty: bool = False, many: str = "text") -> None:
+    if not isinstance(value, str):
+        raise BabelscopeError(f"field {name!r} must be {many}, not {_told(value)}")
+    if fault := text_fault(value):
+        raise BabelscopeError(f"field {name!r} {fault}: {shorten(value)}")
+    if not may_be_empty and not value.strip():
+        raise EmptyText(name)
+
+
+def _set_texts(item: _Item, attribute: str, *, least: int = 0, name: str = "") -> None:
+    """Check a field of several texts, and make a tuple of it; where one is enough, text alone will do."""
+    name = name or attribute
+    value = getattr(item, attribute)
+    if isinstance(value, str) and least:
+        value = (value,)
+    if not isinstance(value, list | tuple):
+        wanted = "text or a list of texts" if least else "a list of texts"
+        raise BabelscopeError(f"field {name!r} must be {wanted}, not {_told(value)}")
+    if len(value) < least:
+        raise EmptyText(name)
+    for text in value:
+        _check_text(name, text, many="a list of texts only")
+    object.__setattr__(item, attribute, tuple(value))
+
+
+def _check_extra(item: _Item) -> None:
+    """Refuse what could not be written back as JSON."""
+    if not item.extra:
+        return
+    clash = {_json_name(known) for known in _own_fields(type(item))} & item.extra.keys()
+    if clash:
+        raise BabelscopeError(f"extra has the item's own field {min(clash)!r}")
+    try:
+        json.dumps(dict(item.extra), ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        reason = "it has a lone surrogate, which is not valid Unicode text"
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = str(error)
+    else:
+        return
+    raise BabelscopeError(f"fields beyond the item's own cannot be kept as JSON: {reason}")
+
+
+def _told(value: object) -> str:
+    """A wrong value's type in plain words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true or false"
+    for types, words in (
+        (int | float, "a number"),
+        (str, "text"),
+        (list | tuple, "a list"),
+        (dict, "an object"),
+    ):
+        if isinstance(value, types):
+            return words
+    return type(value).__name__

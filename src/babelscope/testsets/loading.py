@@ -1,0 +1,140 @@
+"""How a test set is loaded by name: a registered name, a JSON-lines file, or `format:path`."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+from urllib.parse import parse_qsl
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.opening import Options
+from babelscope.testsets.sets import TestSet
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file: the word before the colon, and the function that reads the path after it."""
+
+    name: str
+    reader: str
+    """`module:function`, imported only when used; takes the path, and each flag as a keyword."""
+    summary: str
+    example: str
+    flags: tuple[str, ...] = ()
+    """What can be said after the path, as in `?neutral=yes`."""
+
+
+_READERS = "babelscope.testsets.readers"
+_BUILT_IN = (
+    Format(
+        "jsonl",
+        f"{_READERS}:read_jsonl",
+        "our own format: an item a line, as JSON",
+        "jsonl:pairs.jsonl",
+        ("skip_empty",),
+    ),
+    Format(
+        "parallel",
+        f"{_READERS}:read_parallel",
+        "line-parallel text: a file of sources, one or more of references",
+        "parallel:test.en,test.de",
+        ("skip_empty",),
+    ),
+    Format(
+        "tsv",
+        f"{_READERS}:read_tsv",
+        "tab-separated text: source, then one or more references",
+        "tsv:test.tsv",
+        ("skip_empty",),
+    ),
+    Format(
+        "distil-lingeval",
+        f"{_READERS}:read_distil_lingeval",
+        "a DistilLingEval set, or a folder of them",
+        "distil-lingeval:data/clause_omission.mt",
+    ),
+    Format(
+        "mucow-scoring",
+        f"{_READERS}:read_mucow_scoring",
+        "a language pair of MuCoW's scoring suite",
+        "mucow-scoring:cs-en.json",
+    ),
+    Format(
+        "mucow",
+        "babelscope.testsets.mucow:read_mucow",
+        "a language pair of MuCoW's translation suite",
+        "mucow:mucow/en-de",
+        ("all", "paper_cues"),
+    ),
+    Format("winomt", f"{_READERS}:read_winomt", "WinoMT's table", "winomt:test.tsv", ("neutral",)),
+)
+
+
+@functools.cache
+def formats() -> dict[str, Format]:
+    """All formats by name: ours, and those of installed packages (entry points in `babelscope.testsets`)."""
+    from importlib.metadata import entry_points
+
+    found = {known.name: known for known in _BUILT_IN}
+    for entry in entry_points(group="babelscope.testsets"):
+        offered = entry.load()
+        if not isinstance(offered, Format):
+            raise BabelscopeError(
+                f"the plug-in {entry.name} ({entry.value}) offers {offered!r}, not a Format"
+            )
+        if offered.name in found:
+            raise BabelscopeError(
+                f"the plug-in {entry.value} offers the format {offered.name}:, which is taken"
+            )
+        found[offered.name] = offered
+    return found
+
+
+def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
+    """Load a test set: a registered name (downloaded if need be), a JSON-lines file, or `format:path`."""
+    from babelscope.testsets import registry
+
+    spec = str(spec)
+    name, colon, rest = spec.partition(":")
+    if colon and name in (known := formats()):
+        if not rest:
+            raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
+        return _read(known[name], spec, rest)
+    if spec in registry.named_sets():
+        return registry.load_named(spec, data_dir)
+    if os.path.isdir(spec):
+        raise BabelscopeError(
+            f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
+        )
+    if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
+        return read_format("jsonl", spec)
+    choices = [*registry.named_sets(), *(f"{known}:" for known in formats())]
+    close = difflib.get_close_matches(f"{name}:" if colon else spec, choices, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise BabelscopeError(
+        f"{spec!r} is neither a registered test set (see babelscope data list), nor a file, nor one of "
+        f"{', '.join(f'{known}:' for known in formats())}{hint}"
+    )
+
+
+def read_format(name: str, path: str | Path, **flags: bool) -> TestSet:
+    """Read a file or folder in a format, told by its name."""
+    module, function = formats()[name].reader.split(":")
+    reader = cast(Callable[..., TestSet], getattr(importlib.import_module(module), function))
+    return reader(path, **flags)
+
+
+def _read(known: Format, spec: str, rest: str) -> TestSet:
+    path, _, query = rest.rpartition("?")
+    if "=" not in query:  # a question mark may be part of a file's name
+        path, query = rest, ""
+    options = Options(spec, dict(parse_qsl(query, keep_blank_values=True)))
+    flags = {name: options.flag(name) for name in known.flags}
+    options.refuse_unused()
+    return read_format(known.name, path, **flags)

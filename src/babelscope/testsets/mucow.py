@@ -1,0 +1,200 @@
+"""MuCoW's translation suite (Raganato et al. 2019): sentences with a word of several senses, keys, cues.
+
+The files of a language pair have one prefix, such as `mucow/en-de`: `.text.txt` (sources) and `.key.tsv`
+(id, corpus, word, lemmas of the right sense, lemmas of the others) are needed; `.ref.txt`, `.domain.tsv`,
+`cues/en-de.insertions*.jsonl` and `counts/senses_en-de_count_results.json` are used where they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.making.cues import Cues, Mode, find_form, insert_all, read_cues
+from babelscope.testsets.sets import Row, TestSet, make_items, parse_json
+from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten
+
+NO_CATEGORY = "none"
+"""The category of a sense that was not counted."""
+
+Sense = tuple[str, str]
+"""A source word, and the lemmas of one of its senses with spaces between."""
+
+_SUFFIXES = (".text.txt", ".key.tsv", ".key.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a sentence asks for."""
+
+    id: str
+    corpus: str
+    word: str
+    correct: tuple[str, ...]
+    incorrect: tuple[str, ...]
+
+    @property
+    def sense(self) -> Sense:
+        return self.word, " ".join(self.correct)
+
+
+def read_mucow(prefix: str | Path, *, all: bool = False, paper_cues: bool = False) -> TestSet:
+    """The sentences whose word can take a cue; the others are left out and counted, unless `all`.
+
+    `paper_cues` inserts cues by plain replacement, as the released code does (inside other words too).
+    """
+    prefix = _prefix(prefix)
+    skipped: dict[str, int] = {}
+    rows = _rows(prefix, keep_all=all, mode="paper" if paper_cues else "words", skipped=skipped)
+    return TestSet(prefix.name, tuple(make_items(rows, skipped=skipped)), skipped)
+
+
+def read_keys(path: str | Path) -> list[Key]:
+    """The keys of a suite, one a line."""
+    keys = []
+    for number, line in enumerate(read_lines(path, keep_separators=True), 1):
+        columns = line.split("\t")
+        if len(columns) != 5 or not all(column.strip() for column in columns):
+            raise BabelscopeError(
+                f"{at(path, number)} is no MuCoW key; it has five columns: id, corpus, word, lemmas of the "
+                f"right sense, lemmas of the others, not {shorten(line)}"
+            )
+        identity, corpus, word, correct, incorrect = columns
+        keys.append(Key(identity, corpus, word, tuple(correct.split()), tuple(incorrect.split())))
+    return keys
+
+
+def read_sense_counts(path: str | Path) -> dict[Sense, int]:
+    """How often each sense occurs in the training data, from `"word - lemmas": count` (appendix A)."""
+    counted = parse_json(read_bytes(path), path)
+    if not isinstance(counted, dict):
+        raise BabelscopeError(f"{path} must be an object of counts")
+    counts = {}
+    for name, count in counted.items():
+        word, dash, lemmas = name.partition(" - ")
+        if not dash or type(count) is not int or count < 0:
+            raise BabelscopeError(f'{path}: {shorten(name)} is not `"word - lemmas": count`')
+        counts[word, lemmas] = count
+    return counts
+
+
+def frequency_categories(counts: Mapping[Sense, int]) -> dict[Sense, str]:
+    """frequent: more often than every other sense of the word; the others are infrequent (section 4.2)."""
+    by_word: dict[str, list[int]] = {}
+    for (word, _), count in counts.items():
+        by_word.setdefault(word, []).append(count)
+    return {
+        (word, lemmas): "frequent"
+        # Equally frequent senses do not occur more often than each other.
+        if count == max(by_word[word]) and by_word[word].count(count) == 1
+        else "infrequent"
+        for (word, lemmas), count in counts.items()
+    }
+
+
+def read_domains(path: str | Path) -> dict[Sense, str]:
+    """Which senses are `in` and which are `out` of the domain of WMT's training data."""
+    domains = {}
+    for number, line in enumerate(read_lines(path, keep_separators=True), 1):
+        columns = line.split("\t")
+        if len(columns) < 3 or columns[2] not in ("in", "out"):
+            raise BabelscopeError(f"{at(path, number)} is not `word, lemmas, in or out`: {shorten(line)}")
+        domains[columns[0], columns[1]] = columns[2]
+    return domains
+
+
+def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) -> Iterator[Row]:
+    text, key = _needed(prefix, ".text.txt"), _needed(prefix, ".key.tsv", ".key.txt")
+    sources, keys = read_lines(text, keep_separators=True), read_keys(key)
+    sizes = {str(text): len(sources), str(key): len(keys)}
+    references: Sequence[str | None] = [None] * len(sources)
+    if (path := _beside(prefix, ".ref.txt")) is not None:
+        references = read_lines(path, keep_separators=True)
+        sizes[str(path)] = len(references)
+    cues: Sequence[Cues | None] = [None] * len(sources)
+    if (path := _cue_file(prefix)) is not None:
+        cues = read_cues(path)
+        sizes[str(path)] = len(cues)
+    elif not keep_all:
+        raise BabelscopeError(
+            f"there are no cues for {prefix.name}: {prefix.parent / 'cues' / prefix.name}.insertions*.jsonl; "
+            f"say mucow:{prefix}?all=yes for the sentences without"
+        )
+    require_equal_counts(sizes)
+    domain_path, counts_path = _beside(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
+    domains = read_domains(domain_path) if domain_path else {}
+    categories = frequency_categories(read_sense_counts(counts_path)) if counts_path else {}
+    for number, columns in enumerate(zip(sources, keys, references, cues, strict=True), 1):
+        source, asked, reference, own = columns
+        place = at(text, number)
+        if own is not None and own.word != asked.word:
+            raise BabelscopeError(
+                f"{place}: the cues are for {shorten(own.word)}, the key is for {shorten(asked.word)}"
+            )
+        form = find_form(asked.word, source)
+        usable = form is not None and own is not None and bool(own.correct and own.incorrect)
+        if not usable and not keep_all:
+            reason = "word not in the sentence" if form is None else "no cues"
+            skipped[reason] = skipped.get(reason, 0) + 1
+            continue
+        fields: dict[str, Any] = {
+            "id": str(number),
+            "source": source,
+            "correct_sources": [],
+            "incorrect_sources": [],
+            "category": categories.get(asked.sense, NO_CATEGORY),
+            "gold": " ".join(asked.correct),
+            "word": asked.word,
+            "form": form,
+            "lemmas": list(asked.correct),
+            "wrong_lemmas": list(asked.incorrect),
+            "corpus": asked.corpus,
+            "key": asked.id,
+            "domain": domains.get(asked.sense),
+            "reference": reference,
+        }
+        if usable and form is not None and own is not None:
+            cued = insert_all(source, form, own, mode)
+            fields |= {"correct_sources": cued.correct, "incorrect_sources": cued.incorrect}
+        yield place, {name: value for name, value in fields.items() if value is not None}
+
+
+def _prefix(path: str | Path) -> Path:
+    """The prefix of a language pair's files; one of the files will do as well."""
+    text = str(path)
+    return Path(next((text.removesuffix(suffix) for suffix in _SUFFIXES if text.endswith(suffix)), text))
+
+
+def _needed(prefix: Path, *suffixes: str) -> Path:
+    found = _beside(prefix, *suffixes)
+    if found is None:
+        raise BabelscopeError(
+            f"{prefix}{suffixes[0]}: no such file; mucow: takes what the files of a language pair begin with"
+        )
+    return found
+
+
+def _beside(prefix: Path, *suffixes: str) -> Path | None:
+    paths = (prefix.with_name(prefix.name + suffix) for suffix in suffixes)
+    return next((path for path in paths if path.exists()), None)
+
+
+def _cue_file(prefix: Path) -> Path | None:
+    found = [
+        path
+        for folder in (prefix.parent / "cues", prefix.parent)
+        for path in sorted(folder.glob(f"{prefix.name}.insertions*.jsonl"))
+    ]
+    if len(found) > 1:
+        raise BabelscopeError(f"{found[0]} and {found[1]} are both cues for {prefix.name}; keep one")
+    return found[0] if found else None
+
+
+def _counts_file(prefix: Path) -> Path | None:
+    name = f"senses_{prefix.name}_count_results.json"
+    return next(
+        (path for path in (prefix.parent / "counts" / name, prefix.parent / name) if path.exists()), None
+    )

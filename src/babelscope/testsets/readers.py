@@ -1,0 +1,212 @@
+"""The public formats of test sets, each read into items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.testsets.sets import Row, TestSet, make_items, parse_json, read_items
+from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten
+
+_DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
+_REFERENCE_KINDS = {"human": "human", "mt": "machine"}
+# The right cue for each gender, then the wrong one.
+_CUES = {"male": ("male", "female"), "female": ("female", "male"), "neutral": ()}
+
+
+def read_jsonl(path: str | Path, *, skip_empty: bool = False) -> TestSet:
+    """Our own format: an item a line, as JSON."""
+    skipped: dict[str, int] = {}
+    items = tuple(read_items(path, skipped=skipped if skip_empty else None))
+    return TestSet(Path(path).stem, items, skipped)
+
+
+def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False) -> TestSet:
+    """Line-parallel text: a file of sources, and one or more of references; the id is the line's number.
+
+    `paths` is a list, or text with commas between.
+    """
+    paths = paths.split(",") if isinstance(paths, str) else paths
+    if len(paths) < 2:
+        raise BabelscopeError("parallel text needs a source and a reference file: parallel:SOURCE,REFERENCE")
+    columns = [read_lines(path) for path in paths]
+    require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
+    rows = enumerate(zip(*columns, strict=True), 1)
+    return _collect(
+        Path(paths[0]).name,
+        ((at(paths[0], n), _sentence(n, source, references)) for n, (source, *references) in rows),
+        skip_empty=skip_empty,
+    )
+
+
+def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
+    """Tab-separated text: source, then one or more references; the id is the line's number."""
+
+    def rows() -> Iterator[Row]:
+        width = 0
+        for number, line in enumerate(read_lines(path), 1):
+            source, *references = line.split("\t")
+            if not references:
+                raise BabelscopeError(f"{at(path, number)}: no tab between source and reference")
+            width = width or len(references)
+            if len(references) != width:
+                raise BabelscopeError(
+                    f"{at(path, number)} has {len(references) + 1} columns, the first line has {width + 1}"
+                )
+            yield at(path, number), _sentence(number, source, references)
+
+    return _collect(Path(path).stem, rows(), skip_empty=skip_empty)
+
+
+def read_distil_lingeval(folder: str | Path) -> TestSet:
+    """DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or several such."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise BabelscopeError(f"{folder}: no such folder")
+    if (folder / _DISTIL_FILES[0]).exists():
+        folders = [folder]
+    else:
+        folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and _distil_name(path)]
+    if not folders:
+        raise BabelscopeError(
+            f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
+            "named <phenomenon>.human or <phenomenon>.mt"
+        )
+    # The name of "." is that of the folder it stands for.
+    name = folder.resolve().name
+    return _collect(name, (row for path in folders for row in _distil_rows(path)), skip_empty=True)
+
+
+def read_mucow_scoring(path: str | Path) -> TestSet:
+    """MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses."""
+    entries = parse_json(read_bytes(path), path)
+    if not isinstance(entries, list):
+        raise BabelscopeError(f"{path} is no MuCoW scoring suite: it must be a JSON list of items")
+    return _collect(Path(path).stem, _mucow_rows(path, entries), skip_empty=True)
+
+
+def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
+    """WinoMT: occupations whose gender a pronoun tells, with the cues `[male]` and `[female]` before them.
+
+    Rows of neutral gender, for which there are no cues, are left out and counted unless `neutral`.
+    """
+    skipped: dict[str, int] = {}
+    return _collect(Path(path).stem, _winomt_rows(path, neutral, skipped), skip_empty=True, skipped=skipped)
+
+
+def _collect(
+    name: str, rows: Iterator[Row], *, skip_empty: bool, skipped: dict[str, int] | None = None
+) -> TestSet:
+    skipped = {} if skipped is None else skipped
+    items = tuple(make_items(rows, skipped=skipped if skip_empty else None))
+    return TestSet(name, items, skipped)
+
+
+def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]:
+    return {"id": str(number), "source": source, "reference": references}
+
+
+def _distil_name(folder: Path) -> re.Match[str] | None:
+    return re.fullmatch(r"(?P<phenomenon>.+)\.(?P<reference>human|mt)", folder.resolve().name)
+
+
+def _distil_rows(folder: Path) -> Iterator[Row]:
+    name = _distil_name(folder)
+    if name is None:
+        raise BabelscopeError(
+            f"{folder} must be named <phenomenon>.human or <phenomenon>.mt, to tell what its pairs are"
+        )
+    files = [folder / file for file in _DISTIL_FILES]
+    columns = [read_lines(file, keep_separators=True) for file in files]
+    require_equal_counts({str(file): len(lines) for file, lines in zip(files, columns, strict=True)})
+    for number, (source, correct, incorrect) in enumerate(zip(*columns, strict=True), 1):
+        yield (
+            at(files[0], number),
+            {
+                "id": f"{name[0]}:{number}",
+                "source": source,
+                "correct": correct,
+                "contrastive": incorrect,
+                "phenomenon": name["phenomenon"],
+                "reference": _REFERENCE_KINDS[name["reference"]],
+            },
+        )
+
+
+def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
+    for number, entry in enumerate(entries, 1):
+        # The parser keeps no line numbers, so the place is the item's number.
+        place = f"{path}: item {number}"
+        try:
+            errors = entry["errors"]
+            fields = {
+                "id": str(number),
+                "source": entry["source"],
+                "correct": entry["reference"],
+                "contrastive": [error["contrastive"] for error in errors],
+                "phenomenon": "word_sense",
+                "reference": "human",
+                "replacement": [error["replacement"] for error in errors],
+                "type": [error["type"] for error in errors],
+            }
+        except KeyError as error:
+            raise BabelscopeError(f"{place}: field {error} is missing") from None
+        except TypeError:
+            raise BabelscopeError(f"{place} is not an object with a list of errors") from None
+        yield place, {**{k: v for k, v in entry.items() if k not in ("errors", "reference")}, **fields}
+
+
+def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[Row]:
+    for number, line in enumerate(read_lines(path, keep_separators=True), 1):
+        place = at(path, number)
+        columns = line.split("\t")
+        if len(columns) not in (4, 5):
+            raise BabelscopeError(
+                f"{place} has {len(columns)} columns; WinoMT has 4 or 5: "
+                "gender, index, sentence, occupation, stereotype"
+            )
+        gender, index, sentence, occupation = columns[:4]
+        if gender not in _CUES:
+            raise BabelscopeError(f"{place}: gender must be male, female or neutral, not {shorten(gender)}")
+        if gender == "neutral" and not neutral:
+            skipped["neutral gender"] = skipped.get("neutral gender", 0) + 1
+            continue
+        before, after = _split_before(occupation, sentence, index, place)
+        cued = [f"{before}[{cue}] {after}" for cue in _CUES[gender]]
+        yield (
+            place,
+            {
+                "id": str(number),
+                "source": sentence,
+                "correct_sources": cued[:1],
+                "incorrect_sources": cued[1:],
+                "category": gender,
+                "gold": gender,
+                "index": int(index),
+                "occupation": occupation,
+                **({"stereotype": columns[4]} if len(columns) == 5 else {}),
+            },
+        )
+
+
+def _split_before(occupation: str, sentence: str, index: str, place: str) -> tuple[str, str]:
+    """The sentence before and from its token `index`, which must be the occupation's first word.
+
+    The authors' code puts cue and occupation in place of the token, and so loses a comma after it, doubles
+    "worker" in "construction worker" and lowers "Someone"; we add the cue and change nothing.
+    """
+    tokens = sentence.split(" ")
+    position = int(index) if index.isdecimal() else len(tokens)
+    # Where two spaces follow each other, the published index counts the nothing between them.
+    while position < len(tokens) and not tokens[position]:
+        position += 1
+    if position >= len(tokens):
+        raise BabelscopeError(f"{place}: {shorten(index)} is no index of a token of {shorten(sentence)}")
+    if not tokens[position].lower().startswith(occupation.lower().split(" ")[0]):
+        raise BabelscopeError(
+            f"{place}: token {index} is {shorten(tokens[position])}, not the occupation {shorten(occupation)}"
+        )
+    return " ".join([*tokens[:position], ""]), " ".join(tokens[position:])

@@ -1,0 +1,80 @@
+"""`babelscope data`: what it prints, and that it stays light."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from babelscope.cli.data import app
+from babelscope.errors import BabelscopeError
+from babelscope.testsets.published import SETS
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_list(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in run("list", "--json", "--data-dir", str(tmp_path)).splitlines()]
+    assert [row["name"] for row in rows] == list(SETS)
+    (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
+    assert (row["items"], row["source_language"], row["target_language"]) == (2129, "en", "de")
+    assert row["present"] is False
+    lines = run("list", "--data-dir", str(tmp_path)).splitlines()
+    assert [line.split()[0] for line in lines] == list(SETS)
+
+
+def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
+    (line,) = run("show", "mucow-scoring/cs-en", "--json", "--data-dir", str(tmp_path)).splitlines()
+    shown = json.loads(line)
+    assert shown["licence"] == "CC BY 4.0"
+    (file,) = shown["files"]
+    assert file["path"] == "mucow-scoring/cs-en.json"
+    assert file["url"].startswith("http://mirror.example/Helsinki-NLP/MuCoW/")
+    assert " " not in file["url"]
+    assert len(file["sha256"]) == 64
+    text = run("show", "distil-lingeval/np_agreement", "--data-dir", str(tmp_path))
+    assert "Vamvas" in text
+    assert "never downloaded" in text
+
+
+def test_get_tells_a_wrong_name_before_it_downloads(tmp_path: Path) -> None:
+    with pytest.raises(BabelscopeError, match="'winmt' is no registered test set; did you mean winomt"):
+        run("get", "winomt", "winmt", "--data-dir", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import hashlib
+
+    from babelscope.testsets import registry
+    from babelscope.testsets.published import File, NamedSet, Part, Project
+
+    path = tmp_path / "toy" / "t.tsv"
+    path.parent.mkdir()
+    path.write_bytes(b"a\tb\n")
+    known = File("toy/t.tsv", "o/r/v/t.tsv", 4, hashlib.sha256(b"a\tb\n").hexdigest())
+    unknown = File("toy/u.tsv", "o/r/v/u.tsv")
+    parts = tuple(Part(f.local, "tsv", f.local, 1, (f,)) for f in (known, unknown))
+    toy = NamedSet("toy", "a toy", Project("o/r", ("en", "de"), "CC0", "Nobody."), parts)
+    monkeypatch.setattr(registry, "SETS", {"toy": toy})
+    rows = [
+        json.loads(line) for line in run("get", "toy", "--json", "--data-dir", str(tmp_path)).splitlines()
+    ]
+    assert [row["status"] for row in rows] == ["present", "missing"]
+    assert rows[0] == {"name": "toy", "path": str(path), "status": "present", "sha256": known.sha256}
+    assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")
+
+
+def test_the_command_imports_nothing_heavy() -> None:
+    code = "import sys, babelscope.cli.data; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"httpx", "tenacity", "torch", "numpy"} & set(loaded.split())

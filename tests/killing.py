@@ -1,0 +1,70 @@
+"""Runs things in child processes that are killed at a given moment, without paying for start-up each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+
+# Forks a child for every line read: call a function in it, and kill it after so many seconds.
+_SERVER = """
+import importlib, os, signal, sys, time, traceback
+module, function = sys.argv[1].split(":")
+work = getattr(importlib.import_module(module), function)
+for preloaded in sys.argv[2:]:
+    importlib.import_module(preloaded)
+print("ready", flush=True)
+for line in sys.stdin:
+    seconds, *arguments = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if not child:
+        try:
+            work(*arguments)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if seconds:
+        time.sleep(float(seconds))
+        os.kill(child, signal.SIGKILL)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Killer:
+    """Calls `module:function` again and again, each time in a process that may be killed."""
+
+    def __init__(self, work: str, path: Sequence[str], *, preload: Sequence[str] = ()) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", f"import sys; sys.path[:0] = {list(path)!r}\n{_SERVER}", work, *preload],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == "ready\n"
+
+    def run(self, *arguments: str, kill_after: float | None = None) -> bool:
+        """Whether it came to its end before it was killed."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(
+            "\t".join(["" if kill_after is None else str(kill_after), *arguments]) + "\n"
+        )
+        self._server.stdin.flush()
+        code = int(self._server.stdout.readline())
+        assert code in (0, -9), f"the child failed with {code}"
+        return code == 0
+
+    def __enter__(self) -> Killer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.stdout.close()
+        self._server.wait()

@@ -1,0 +1,135 @@
+"""Methods: found by name, checked before any work, run without files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.methods.base import Method, Settings, find_method, method_names, run_method, set_up
+from babelscope.results import Estimate, Record, Row
+from babelscope.testsets import ParallelSentence, TestSet
+from toys import ToySystem
+
+ITEMS = tuple(
+    ParallelSentence(f"i{number}", f"a{number}", ("ab",), extra={"domain": "toy"}) for number in range(5)
+)
+
+
+class Weighted(Settings):
+    weight: float = 1.0
+
+
+def judge(systems: Mapping[str, Any], items: Sequence[Any], settings: Weighted, _seed: int) -> list[Record]:
+    judged = systems["evaluator"].score([(item.source, item.references[0]) for item in items])
+    return [{"weighted": (settings.weight * each.total,)} for each in judged]
+
+
+def summarise(records: Sequence[Record], _settings: Weighted, seed: int) -> list[Row]:
+    # A record is what would be read from a file: tuples are lists by now.
+    assert all(isinstance(record["weighted"], list) for record in records)
+    return [
+        Row("sum", Estimate(math.fsum(record["weighted"][0] for record in records), -1e9, seed, len(records)))
+    ]
+
+
+WEIGHTED = Method(
+    "weighted", "a method with two roles", ParallelSentence, Weighted, judge, summarise,
+    {"system": ("translate",), "evaluator": ("score",)},
+)  # fmt: skip
+
+
+def test_a_method_may_need_a_second_system(toy_schemes: None) -> None:  # noqa: ARG001
+    results = [
+        run_method(WEIGHTED, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=evaluator, weight=2)
+        for evaluator in (ToySystem(salt="judge"), "toy:judge")
+    ]
+    assert results[0].rows == results[1].rows
+    assert results[0].signature == results[1].signature
+    assert results[0].rows[0].labels == {"method": "weighted", "system": "toy", "tests": "items"}
+    assert results[0].config["methods"][0]["settings"] == {"weight": 2.0}
+    other = run_method(WEIGHTED, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=ToySystem(salt="x"), weight=2)
+    assert other.signature != results[0].signature
+    assert [record["id"] for record in other.records] == ["i0", "i1", "i2", "i3", "i4"]
+    assert other.records[0]["extra"] == {"domain": "toy"}
+
+
+def test_a_missing_role_or_capability_is_told_before_any_work() -> None:
+    class Text:
+        name = "text"
+        fingerprint = ToySystem().fingerprint
+
+        def translate(self, _sources: Sequence[str]) -> None:
+            pytest.fail("asked before everything was checked")
+
+    with pytest.raises(BabelscopeError, match="weighted needs evaluator, the name of a system"):
+        run_method(WEIGHTED, ToySystem(), ITEMS)
+    with pytest.raises(BabelscopeError, match="evaluator must be a system or the name of one, not 3"):
+        run_method(WEIGHTED, ToySystem(), ITEMS, evaluator=3)
+    with pytest.raises(
+        BabelscopeError, match=r"weighted needs a system that gives log-probabilities.*text does not"
+    ):
+        run_method(WEIGHTED, ToySystem(), ITEMS, evaluator=Text())
+    with pytest.raises(BabelscopeError, match="likelihood needs a system that gives"):
+        run_method("likelihood", [ToySystem(), Text()], ITEMS)
+
+
+def test_a_wrong_setting_is_told_with_what_was_meant() -> None:
+    with pytest.raises(BabelscopeError, match="weighted: unknown key 'wait'; did you mean weight"):
+        set_up(WEIGHTED, {"wait": 1, "evaluator": ToySystem()})
+    with pytest.raises(BabelscopeError, match="weighted: weight: input should be a valid number"):
+        set_up(WEIGHTED, {"weight": "much", "evaluator": ToySystem()})
+
+
+def test_names_must_tell_systems_apart() -> None:
+    with pytest.raises(BabelscopeError, match="two systems are called toy"):
+        run_method("likelihood", [ToySystem(salt="1"), ToySystem(salt="2")], ITEMS)
+    with pytest.raises(BabelscopeError, match="no system"):
+        run_method("likelihood", [], ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        ([], "made 0 records of 5 items"),
+        ([{"id": "mine"}] * 5, "fills the field 'id'"),
+        ([{"x": math.nan}] * 5, "the record of item 'i0' is not JSON text"),
+        ([{"x": "\ud800"}] * 5, "the record of item 'i0' is not JSON text"),
+    ],
+)
+def test_records_that_break_the_contract_are_refused(records: list[Record], told: str) -> None:
+    bad = Method("bad", "", ParallelSentence, Settings, lambda *_: records, lambda *_: [])
+    with pytest.raises(BabelscopeError, match=told):
+        run_method(bad, ToySystem(), ITEMS)
+
+
+def test_skipped_items_are_counted_beside_the_figure() -> None:
+    tests = TestSet("tests", ITEMS, {"empty source": 2, "empty reference": 1})
+    assert run_method("likelihood", ToySystem(), tests).rows[0].counts["skipped"] == 3
+    rows = [Row("x", Estimate.of_nothing(), counts={"skipped": 2})]
+    own = Method("own", "", ParallelSentence, Settings, lambda *_: [{}] * 5, lambda *_: rows)
+    assert run_method(own, ToySystem(), tests).rows[0].counts["skipped"] == 5
+
+
+def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_method("likelihood").name == "likelihood"
+    with pytest.raises(BabelscopeError, match=r"no method 'liklihood'; did you mean likelihood\?"):
+        find_method("liklihood")
+    info = tmp_path / "more-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[babelscope.methods]\nweighted = test_base:WEIGHTED\nwrong = test_base:ITEMS\n"
+        "likelihood = test_base:WEIGHTED\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_method("weighted").name == "weighted"
+    assert "weighted" in method_names()
+    with pytest.raises(BabelscopeError, match="not a Method"):
+        find_method("wrong")
+    with pytest.raises(BabelscopeError, match="which is taken"):
+        find_method("likelihood")

@@ -1,0 +1,225 @@
+"""A study file: what it says is run, and what it says wrong is told with file and key."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.study import Study, read_study, run_study
+
+STUDY = """
+[study]
+name = "first"
+seed = 4
+
+[[systems]]
+name = "one"
+spec = "toy:1?log=questions.log"
+
+[[systems]]
+spec = "toy:2"
+
+[[tests]]
+name = "tiny"
+spec = "parallel:source.txt,reference.txt"
+
+[[methods]]
+name = "likelihood"
+
+[[methods]]
+name = "likelihood"
+label = "coarse"
+resamples = 100
+
+[run]
+chunk = 2
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "source.txt").write_text("a b\nb c\nca\n")
+    (folder / "reference.txt").write_text("ab\nc\ncc\n")
+    return folder / "study.toml"
+
+
+def rewrite(study: Path, old: str, new: str) -> Path:
+    text = study.read_text()
+    assert old in text
+    study.write_text(text.replace(old, new, 1))
+    return study
+
+
+def test_every_method_runs_on_every_system(study: Path) -> None:
+    result = run_study(study)
+    folder = study.parent / "runs" / "first"
+    assert sorted(entry.name for entry in folder.iterdir()) == [
+        "manifest.json",
+        "records.jsonl",
+        "summary.json",
+    ]
+    assert [(row.labels["method"], row.labels["system"], row.name) for row in result.rows] == [
+        (method, system, figure)
+        for system in ("one", "toy:2")
+        for method in ("likelihood", "coarse")
+        for figure in ("logprob", "perplexity")
+    ]
+    lines = (folder / "records.jsonl").read_text().split("\n")[:-1]
+    assert [json.loads(line) for line in lines] == list(result.records)
+    assert (folder / "summary.json").read_text() == result.to_json()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["signature"] == result.signature
+    assert manifest["config"] == result.config
+    assert manifest["systems"]["one"] == "toy:1?log=questions.log"
+
+
+def test_a_finished_study_asks_nothing_and_says_the_same(study: Path) -> None:
+    first = run_study(study)
+    asked = (study.parent / "questions.log").read_bytes()
+    summary = (study.parent / "runs" / "first" / "summary.json").read_bytes()
+    assert run_study(study).rows == first.rows
+    assert (study.parent / "questions.log").read_bytes() == asked
+    assert (study.parent / "runs" / "first" / "summary.json").read_bytes() == summary
+
+
+def test_it_can_be_run_from_anywhere_and_into_anywhere(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run_study(study.relative_to(tmp_path), out="elsewhere")
+    assert (tmp_path / "elsewhere" / "summary.json").exists()
+    assert Path.cwd() == tmp_path
+    whole = Study.model_validate(
+        {
+            "systems": [{"spec": "toy:1"}],
+            "tests": [{"spec": "parallel:study/source.txt,study/reference.txt"}],
+            "methods": [{"name": "likelihood"}],
+        }
+    )
+    rows = run_study(whole, out=tmp_path / "object", seed=4).rows
+    assert [row.estimate for row in rows] == [row.estimate for row in result.rows[:2]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("seed = 4", "seed = 5", True),
+        ("chunk = 2", "chunk = 3", True),
+        ("resamples = 100", "resamples = 101", True),
+        ("toy:2", "toy:3", True),
+        ("toy:2", "toy:2?limit=13", True),
+        ('label = "coarse"', 'label = "rough"', False),
+        ('name = "first"', 'name = "second"', False),
+        ("chunk = 2", "chunk = 2\ncache = 'cache.sqlite'\nout = 'there'", False),
+    ],
+)
+def test_what_can_change_a_number_changes_the_signature(
+    study: Path, old: str, new: str, changes: bool
+) -> None:
+    first = run_study(study)
+    second = run_study(rewrite(study, old, new), out=study.parent / "second")
+    assert (first.signature != second.signature) is changes
+
+
+def test_the_reference_text_is_in_the_signature(study: Path) -> None:
+    first = run_study(study).signature
+    (study.parent / "reference.txt").write_text("ab\nc\nca\n")
+    with pytest.raises(BabelscopeError, match=r"config\.tests\[0\]\.digest"):
+        run_study(study)
+    assert run_study(study, out=study.parent / "second").signature != first
+
+
+def test_the_cache_changes_no_number(study: Path) -> None:
+    plain = run_study(study)
+    for out in ("cold", "warm"):
+        stored = run_study(study, out=study.parent / out, cache=study.parent / "cache.sqlite")
+        assert stored.rows == plain.rows
+    assert (study.parent / "questions.log").read_text().count("\n") == 2 * 3 + 3  # twice plain, once cached
+
+
+def test_the_paths_of_run_are_relative_to_the_study(study: Path) -> None:
+    rewrite(study, "chunk = 2", "cache = 'cache.sqlite'\nout = 'there'")
+    assert run_study(study).folder == study.parent / "there"
+    assert (study.parent / "cache.sqlite").exists()
+    assert (study.parent / "there" / "summary.json").exists()
+
+
+def test_an_impossible_reference_is_counted_not_averaged(study: Path) -> None:
+    (study.parent / "reference.txt").write_text("ab\nc\nzz\n")
+    (row, *_) = run_study(study).rows
+    assert (row.estimate.n, row.counts["infinite"]) == (2, 1)
+    assert math.isfinite(row.estimate.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("[study]", "[study", "not TOML"),
+        ("seed = 4", "seed = 4\nseed = 5", "not TOML"),
+        ("seed = 4", 'seed = "four"', r"study\.seed: input should be a valid integer"),
+        ("seed = 4", "sead = 4", r"unknown key 'study\.sead'; did you mean seed\?"),
+        ("chunk = 2", "chnk = 2", r"unknown key 'run\.chnk'; did you mean chunk\?"),
+        ("chunk = 2", "chunk = 0", r"run\.chunk: input should be greater"),
+        ('spec = "toy:2"', 'spce = "toy:2"', r"systems\.1\.spec|systems\.1\.spce"),
+        ('spec = "toy:2"', 'spec = "toi:2"', r"systems\[1\]: .*did you mean toy:\?"),
+        ('spec = "toy:2"', 'spec = "toy:2?lmit=3"', r"systems\[1\]: .*did you mean limit\?"),
+        ('spec = "toy:2"', 'name = "one"\nspec = "toy:2"', "two systems are called 'one'"),
+        ('label = "coarse"\n', "", "two methods are called 'likelihood'; give one another label"),
+        ('name = "likelihood"', 'name = "likelyhood"', r"methods\[0\]: .*did you mean likelihood\?"),
+        ("resamples = 100", "resample = 100", r"methods\[1\]: .*did you mean resamples\?"),
+        ("resamples = 100", 'references = "some"', r"methods\[1\]: likelihood: references: input should be"),
+        ("source.txt,", "sauce.txt,", r"tests\[0\]: .*sauce\.txt"),
+        ("[[tests]]", "[[test]]", r"tests: field required|unknown key 'test'"),
+        ('name = "first"', 'name = "../first"', "cannot name a folder"),
+    ],
+)
+def test_a_mistake_is_told_with_file_and_key(study: Path, old: str, new: str, told: str) -> None:
+    with pytest.raises(BabelscopeError, match=rf"study\.toml: .*({told})"):
+        run_study(rewrite(study, old, new))
+    assert not (study.parent / "runs").exists()
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[study]\nname = '\xed\xa0\x80'"])
+def test_a_study_must_be_utf8(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "study.toml").write_bytes(content)
+    with pytest.raises(BabelscopeError, match=r"study\.toml: not UTF-8"):
+        read_study(tmp_path / "study.toml")
+
+
+def test_a_missing_study_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BabelscopeError, match="no such file"):
+        run_study(tmp_path / "study.toml")
+
+
+def test_capabilities_are_checked_before_any_work(study: Path) -> None:
+    (study.parent / "out.txt").write_text("ab\nc\ncc\n")
+    rewrite(study, "toy:2", "file:out.txt?source=source.txt")
+    with pytest.raises(BabelscopeError, match=r"needs a system that gives log-probabilities.*these do: hf:"):
+        run_study(study)
+    assert not (study.parent / "questions.log").exists()
+
+
+def test_a_method_that_fits_no_test_set_is_an_error(study: Path) -> None:
+    pair: dict[str, Any] = {"id": "1", "source": "a", "correct": "b", "contrastive": "c"}
+    pair |= {"phenomenon": "p", "reference": "human"}
+    (study.parent / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+    rewrite(study, 'spec = "parallel:source.txt,reference.txt"', 'spec = "pairs.jsonl"')
+    with pytest.raises(BabelscopeError, match="judges ParallelSentence items, but no test set has them"):
+        run_study(study)
+    rewrite(study, "[[tests]]", '[[tests]]\nspec="parallel:source.txt,reference.txt"\n[[tests]]')
+    with pytest.raises(BabelscopeError, match="no method judges the MinimalPair items of the test set tiny"):
+        run_study(study)
+
+
+def test_a_system_that_answers_too_little_stops_the_study(study: Path) -> None:
+    rewrite(study, 'spec = "toy:2"', 'spec = "mute:1"')
+    with pytest.raises(BabelscopeError, match="mute gave 1 answers to 2 questions"):
+        run_study(study)

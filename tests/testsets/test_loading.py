@@ -1,0 +1,254 @@
+"""Loading by name, and the named sets: found, downloaded, checked."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.testsets import load, registry
+from babelscope.testsets.published import SETS, File, NamedSet, Part, Project
+
+CONTENT = {"src.en": b"a\nb\n", "tgt.correct.de": b"A\nB\n", "tgt.incorrect.de": b"1\n2\n"}
+PROJECT = Project("owner/toy", ("en", "de"), "CC0", "Nobody. 2025. Toy.")
+
+
+def toy_file(folder: str, name: str, *, known: bool = True) -> File:
+    sha256 = hashlib.sha256(CONTENT[name]).hexdigest() if known else ""
+    return File(f"toy/{folder}/{name}", f"owner/toy/revision/some data/{name}", len(CONTENT[name]), sha256)
+
+
+def toy_part(folder: str, *, known: bool = True) -> Part:
+    files = tuple(toy_file(folder, name, known=known) for name in CONTENT)
+    return Part(f"toy/{folder}", "distil-lingeval", f"toy/{folder}", 2, files)
+
+
+@pytest.fixture(autouse=True)
+def toy_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BABELSCOPE_DATA", raising=False)
+    human, machine = toy_part("toy.human"), toy_part("toy.mt", known=False)
+    toys = (
+        NamedSet("toy", "both", PROJECT, (human, machine)),
+        NamedSet("toy.human", "one", PROJECT, (human,)),
+        NamedSet("toy.mt", "one without a checksum", PROJECT, (machine,)),
+    )
+    monkeypatch.setattr(registry, "SETS", {**SETS, **{toy.name: toy for toy in toys}})
+
+
+def place(folder: Path, name: str) -> None:
+    for file, content in CONTENT.items():
+        path = folder / "toy" / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def serve(server: Any) -> None:
+    server.answers = [
+        lambda handler: server.body(CONTENT[urllib.parse.unquote(handler.path).rpartition("/")[2]])(handler)
+    ]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("distil-lingeval/clause_ommission", "did you mean distil-lingeval/clause_omission?"),
+        ("winmt", "did you mean winomt?"),
+        ("mucow-scorin:cs-en.json", "did you mean mucow-scoring:?"),
+        ("z" * 5000, "is neither a registered test set"),
+        ("zzzz", "'zzzz' is neither a registered test set (see babelscope data list), nor a file"),
+        ("nowhere/pairs.jsonl", "nowhere/pairs.jsonl: no such file"),
+        ("jsonl:nowhere", "nowhere: no such file"),
+        ("tsv:", "says nothing after the colon; example: tsv:test.tsv"),
+        ("winomt:test.tsv?neutrl=yes", "unknown option 'neutrl'; did you mean neutral?"),
+        ("winomt:test.tsv?neutral=perhaps", "neutral=perhaps is not one of yes, no"),
+        (".", "is a folder; if it holds DistilLingEval sets, say distil-lingeval:."),
+    ],
+)
+def test_a_wrong_name_is_told(spec: str, sentence: str) -> None:
+    with pytest.raises(BabelscopeError) as caught:
+        load(spec)
+    assert sentence in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_question_mark_may_be_in_a_file_name(tmp_path: Path) -> None:
+    path = tmp_path / "why?.tsv"
+    path.write_text("a\tb\n")
+    assert len(load(f"tsv:{path}")) == 1
+
+
+def test_local_files_are_used_as_they_are(tmp_path: Path, server: Any) -> None:
+    place(tmp_path, "toy.human")
+    made = load("toy.human", data_dir=tmp_path)
+    assert (made.name, len(made), dict(made.skipped)) == ("toy.human", 2, {})
+    assert server.asked == []
+
+
+def test_missing_files_are_downloaded_once(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(server)
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
+    made = load("toy.human")
+    assert [item.id for item in made] == ["toy.human:1", "toy.human:2"]
+    assert sorted(server.asked) == sorted(f"/owner/toy/revision/some%20data/{name}" for name in CONTENT)
+    assert files(tmp_path) == {f"toy/toy.human/{name}": content for name, content in CONTENT.items()}
+    assert load("toy.human").digest == made.digest
+    assert len(server.asked) == 3
+    assert {fetched.status for fetched in registry.fetch("toy.human")} == {"present"}
+    assert {fetched.status for fetched in registry.fetch("toy.human", refresh=True)} == {"downloaded"}
+    assert len(server.asked) == 6
+
+
+def test_passing_server_errors_are_tried_again(tmp_path: Path, server: Any) -> None:
+    serve(server)
+    server.answers = [
+        server.status(500),
+        server.status(429),
+        server.body(b"a\n", promised=4),
+        *server.answers,
+    ]
+    load("toy.human", data_dir=tmp_path)
+    assert len(server.asked) == 3 + 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked", "sentence"),
+    [
+        (lambda server: server.status(404), 1, "the server says 404 Not Found"),
+        (lambda server: server.status(503), 4, "the server says 503 Service Unavailable"),
+        (lambda server: server.body(b"a\n", promised=4), 4, "peer closed connection"),
+    ],
+)
+def test_a_failing_server_leaves_nothing_behind(
+    tmp_path: Path, server: Any, answer: Any, asked: int, sentence: str
+) -> None:
+    server.answers = [answer(server)]
+    with pytest.raises(SystemFailure) as caught:
+        load("toy.human", data_dir=tmp_path / "data")
+    assert sentence in str(caught.value)
+    assert str(caught.value).startswith(f"{server.url}/owner/toy/revision/some%20data/src.en cannot be")
+    assert len(server.asked) == asked
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_server_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
+    server.answers = [server.status(404)]
+    server.http.socket.close()
+    with pytest.raises(SystemFailure, match="cannot be downloaded"):
+        load("toy.human", data_dir=tmp_path)
+    monkeypatch.setenv("BABELSCOPE_MIRROR", "ftp://mirror")
+    with pytest.raises(BabelscopeError, match="BABELSCOPE_MIRROR must begin with http"):
+        load("toy.human", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"), [(b"x\nb\n", "its SHA-256 is "), (b"a\nb\nc\n", "it has more than 4 bytes")]
+)
+def test_a_wrong_checksum_keeps_the_good_file(
+    tmp_path: Path, server: Any, content: bytes, sentence: str
+) -> None:
+    server.answers = [server.body(content)]
+    with pytest.raises(BabelscopeError) as caught:
+        load("toy.human", data_dir=tmp_path)
+    assert "is not the published file" in str(caught.value)
+    assert sentence in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert len(server.asked) == 1
+    assert list(tmp_path.iterdir()) == []
+    place(tmp_path, "toy.human")
+    before = files(tmp_path)
+    with pytest.raises(BabelscopeError):
+        registry.fetch("toy.human", tmp_path, refresh=True)
+    assert files(tmp_path) == before
+
+
+def test_a_changed_local_file_is_told_and_kept(tmp_path: Path, server: Any) -> None:
+    serve(server)
+    place(tmp_path, "toy.human")
+    changed = tmp_path / "toy" / "toy.human" / "src.en"
+    changed.write_bytes(b"a\nmine\n")
+    with pytest.raises(BabelscopeError, match=r"is not the published file.*data get --refresh toy.human"):
+        load("toy.human", data_dir=tmp_path)
+    assert changed.read_bytes() == b"a\nmine\n"
+    assert server.asked == []
+    registry.fetch("toy.human", tmp_path, refresh=True)
+    assert changed.read_bytes() == CONTENT["src.en"]
+
+
+def test_a_file_in_the_way_is_told(tmp_path: Path, server: Any) -> None:
+    serve(server)
+    (tmp_path / "toy").write_text("a file, not a folder")
+    with pytest.raises(SystemFailure, match="cannot be written"):
+        load("toy.human", data_dir=tmp_path)
+
+
+def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, server: Any) -> None:
+    serve(server)
+    with pytest.raises(BabelscopeError, match="its checksum is not known to us; put its files in"):
+        load("toy.mt", data_dir=tmp_path)
+    partly = load("toy", data_dir=tmp_path)
+    assert [item.id for item in partly] == ["toy.human:1", "toy.human:2"]
+    assert list(partly.skipped.values()) == [2]
+    place(tmp_path, "toy.mt")
+    assert len(load("toy", data_dir=tmp_path)) == 4
+    assert {fetched.status for fetched in registry.fetch("toy.mt", tmp_path)} == {"unchecked"}
+    for path in (tmp_path / "toy" / "toy.mt").iterdir():
+        path.write_bytes(path.read_bytes() + b"more\n")
+    with pytest.raises(BabelscopeError, match=r"toy/toy\.mt has 3 items in the data folder, but 2 are"):
+        load("toy.mt", data_dir=tmp_path)
+
+
+def test_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert registry.data_folder().name == "babelscope"
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
+    assert registry.data_folder() == tmp_path
+    assert registry.data_folder("other") == Path("other")
+
+
+def test_every_published_file_is_pinned() -> None:
+    seen = {file.local: file for named in SETS.values() for file in named.files}
+    assert len({file.remote for file in seen.values()}) == len(seen) == 16 * 3 + 2 + 1
+    for file in seen.values():
+        assert len(file.sha256) in (0, 64)
+        assert bool(file.sha256) == bool(file.bytes)
+        assert len(file.remote.split("/")[2]) == 40
+    assert sum(not file.sha256 for file in seen.values()) == 4 * 3
+
+
+def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
+    for name, size, skipped in (
+        ("distil-lingeval/clause_omission", 1104 + 1025, 0),
+        ("distil-lingeval/clause_omission.human", 1104, 0),
+        ("distil-lingeval/hypercorrect_genitive.human", 3403, 1),
+        ("distil-lingeval/polarity_particle_kein_del", 554 + 201, 0),
+        ("mucow-scoring/cs-en", 3791, 0),
+        ("mucow-scoring/tr-en", 3723, 0),
+        ("winomt", 3648, 240),
+    ):
+        made = load(name, data_dir=shared_data)
+        assert (made.name, len(made), sum(made.skipped.values())) == (name, size, skipped)
+    # Every other file that is there is the published one, too.
+    there = (named for named in SETS.values() if (shared_data / named.parts[0].path).exists())
+    assert {fetched.status for named in there for fetched in registry.fetch(named.name, shared_data)} <= {
+        "present",
+        "missing",
+        "unchecked",
+    }
+    assert server.asked == []
+
+
+def test_loading_imports_nothing_heavy() -> None:
+    code = "import sys, babelscope.testsets as t; t.formats(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"httpx", "tenacity", "torch", "numpy", "pydantic", "rich"} & set(loaded.split())

@@ -1,0 +1,240 @@
+"""The public formats: small files made here, and the published ones where the shared data is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet, load
+
+WINOMT = "male\t1\tThe doctor, who helped her, said he was tired.\tdoctor\tpro\n"
+
+
+def write(folder: Path, **files: str | bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / name.replace("__", ".")).write_bytes(data)
+
+
+def distil(folder: Path, sources: str, correct: str, incorrect: str) -> Path:
+    write(folder, src__en=sources, tgt__correct__de=correct, tgt__incorrect__de=incorrect)
+    return folder
+
+
+def fault(spec: str) -> str:
+    with pytest.raises(BabelscopeError) as caught:
+        load(spec)
+    return str(caught.value)
+
+
+def test_parallel_text(tmp_path: Path) -> None:
+    write(tmp_path, a__en="One.\nTwo.\n", a__de="Eins.\nZwei.", b__de="1.\n2.\n")
+    one = load(f"parallel:{tmp_path}/a.en,{tmp_path}/a.de")
+    assert one.items == (ParallelSentence("1", "One.", ("Eins.",)), ParallelSentence("2", "Two.", ("Zwei.",)))
+    two = load(f"parallel:{tmp_path}/a.en,{tmp_path}/a.de,{tmp_path}/b.de")
+    assert two.items[1] == ParallelSentence("2", "Two.", ("Zwei.", "2."))
+    assert (one.name, one.kind, len(one)) == ("a.en", ParallelSentence, 2)
+
+
+def test_faults_of_parallel_text(tmp_path: Path) -> None:
+    write(tmp_path, a="x\ny\n", short="x\n", gap="x\n\n", nul="x\ny\0\n", cr="x\r\ny\r\n")
+    write(tmp_path, separator="x\ny\u2028z\n", latin="x\n\xe9\n".encode("latin-1"), none="")
+
+    def parallel(source: str, reference: str) -> str:
+        return fault(f"parallel:{tmp_path / source},{tmp_path / reference}")
+
+    counted = f"{tmp_path / 'a'} has 2, {tmp_path / 'short'} has 1"
+    assert parallel("a", "short") == f"line-parallel files must have equally many lines, but {counted}"
+    assert parallel("gap", "a") == f"{tmp_path / 'gap'}:2: field 'source' is empty"
+    assert parallel("a", "gap") == f"{tmp_path / 'a'}:2: field 'reference' is empty"
+    assert parallel("nul", "a").startswith(f"{tmp_path / 'nul'}:2 has a NUL character")
+    assert parallel("cr", "a").startswith(f"{tmp_path / 'cr'}:1 has a line break inside")
+    assert parallel("separator", "a").startswith(f"{tmp_path / 'separator'}:2 has the line separator U+2028")
+    assert parallel("latin", "a").startswith(f"{tmp_path / 'latin'}:2: not UTF-8")
+    assert parallel("a", "missing") == f"{tmp_path / 'missing'}: no such file"
+    assert parallel("a", ".") == f"{tmp_path} is a folder, not a file"
+    assert parallel("none", "none") == "the test set none has no items"
+    assert "needs a source and a reference" in fault(f"parallel:{tmp_path / 'a'}")
+    skipped = load(f"parallel:{tmp_path / 'gap'},{tmp_path / 'a'}?skip_empty=yes")
+    assert (skipped.skipped, len(skipped)) == ({"empty source": 1}, 1)
+
+
+def test_tab_separated_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("One.\tEins.\t1.\nTwo.\tZwei.\t2.\n")
+    assert load(f"tsv:{path}").items[1] == ParallelSentence("2", "Two.", ("Zwei.", "2."))
+    path.write_text("One.\tEins.\nTwo.\tZwei.\t2.\n")
+    assert fault(f"tsv:{path}") == f"{path}:2 has 3 columns, the first line has 2"
+    path.write_text("One.\tEins.\nTwo.\n")
+    assert fault(f"tsv:{path}") == f"{path}:2: no tab between source and reference"
+    path.write_text("One.\tEins.\n\tZwei.\n")
+    assert fault(f"tsv:{path}") == f"{path}:2: field 'source' is empty"
+    assert load(f"tsv:{path}?skip_empty=yes").skipped == {"empty source": 1}
+
+
+def test_distil_lingeval(tmp_path: Path) -> None:
+    human = distil(tmp_path / "omission.human", "a\u2028b\n\nc\n", "A\nB\nC\n", "1\n2\n3\n")
+    distil(tmp_path / "omission.mt", "c\n", "C\n", "3\n")
+    (tmp_path / "scores").mkdir()
+    one = load(f"distil-lingeval:{human}")
+    assert one.name == "omission.human"
+    assert one.items == (
+        MinimalPair("omission.human:1", "a\u2028b", "A", ("1",), "omission", "human"),
+        MinimalPair("omission.human:3", "c", "C", ("3",), "omission", "human"),
+    )
+    assert one.skipped == {"empty source": 1}
+    both = load(f"distil-lingeval:{tmp_path}")
+    assert both.items == (*one.items, MinimalPair("omission.mt:1", "c", "C", ("3",), "omission", "machine"))
+
+
+def test_the_folder_one_is_in_tells_its_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(distil(tmp_path / "omission.mt", "a\n", "A\n", "1\n"))
+    assert load("distil-lingeval:.").items[0].id == "omission.mt:1"
+
+
+def test_faults_of_distil_lingeval(tmp_path: Path) -> None:
+    short = distil(tmp_path / "short.mt", "a\nb\n", "A\nB\n", "1\n")
+    assert "equally many lines" in fault(f"distil-lingeval:{short}")
+    unnamed = distil(tmp_path / "unnamed", "a\n", "A\n", "1\n")
+    assert "must be named <phenomenon>.human or <phenomenon>.mt" in fault(f"distil-lingeval:{unnamed}")
+    write(tmp_path / "part.mt", src__en="a\n")
+    assert fault(f"distil-lingeval:{tmp_path / 'part.mt'}").endswith("tgt.correct.de: no such file")
+    assert fault(f"distil-lingeval:{tmp_path / 'nowhere'}") == f"{tmp_path / 'nowhere'}: no such folder"
+    (tmp_path / "bare").mkdir()
+    assert "is no DistilLingEval set" in fault(f"distil-lingeval:{tmp_path / 'bare'}")
+
+
+def test_mucow_scoring(tmp_path: Path) -> None:
+    path = tmp_path / "cs-en.json"
+    entry = {"source": "s", "reference": "r", "ambig word": "w", "sense": "x", "origin": "ted"}
+    errors = [{"contrastive": c, "replacement": c.upper(), "type": "word_sense"} for c in ("b", "a")]
+    path.write_text(json.dumps([{**entry, "errors": errors}]))
+    extra = {"ambig word": "w", "sense": "x", "origin": "ted", "replacement": ["B", "A"]}
+    extra["type"] = ["word_sense", "word_sense"]
+    assert load(f"mucow-scoring:{path}").items == (
+        MinimalPair("1", "s", "r", ("b", "a"), "word_sense", "human", extra=extra),
+    )
+    for content, sentence in (
+        ('[\n{"source": ]', f"{path}:2: not JSON: Expecting value at column 12"),
+        ("{}", f"{path} is no MuCoW scoring suite: it must be a JSON list of items"),
+        (json.dumps([{**entry, "errors": errors}, entry]), f"{path}: item 2: field 'errors' is missing"),
+        ("[7]", f"{path}: item 1 is not an object with a list of errors"),
+    ):
+        path.write_text(content)
+        assert fault(f"mucow-scoring:{path}") == sentence
+
+
+def test_winomt(tmp_path: Path) -> None:
+    path = tmp_path / "test.tsv"
+    rows = (
+        WINOMT,
+        "female\t0\tSomeone saw the construction worker.\tsomeone\tnone\n",
+        "female\t3\tSomeone saw the construction worker.\tconstruction worker\n",
+        "male\t2\tAsk the  doctor now.\tdoctor\tpro\n",
+        "neutral\t1\tThe doctor said they were tired.\tdoctor\tnone\n",
+    )
+    path.write_text("".join(rows))
+    made = load(f"winomt:{path}")
+    assert made.skipped == {"neutral gender": 1}
+    assert made.items[0] == AmbiguousSource(
+        "1",
+        "The doctor, who helped her, said he was tired.",
+        ("The [male] doctor, who helped her, said he was tired.",),
+        ("The [female] doctor, who helped her, said he was tired.",),
+        "male",
+        gold="male",
+        extra={"index": 1, "occupation": "doctor", "stereotype": "pro"},
+    )
+    right = [item.correct_sources for item in made.items_of(AmbiguousSource, what_for="this test")]
+    assert right[1:] == [
+        ("[female] Someone saw the construction worker.",),
+        ("Someone saw the [female] construction worker.",),
+        ("Ask the  [male] doctor now.",),
+    ]
+    assert "stereotype" not in made.items[2].extra
+    neutral = load(f"winomt:{path}?neutral=yes").items[-1]
+    assert isinstance(neutral, AmbiguousSource)
+    assert (neutral.gold, neutral.correct_sources, neutral.incorrect_sources) == ("neutral", (), ())
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("male\t1\tThe doctor.", " has 3 columns; WinoMT has 4 or 5"),
+        ("man\t1\tThe doctor.\tdoctor", ": gender must be male, female or neutral, not 'man'"),
+        ("male\t9\tThe doctor.\tdoctor", ": '9' is no index of a token of 'The doctor.'"),
+        ("male\t-1\tThe doctor.\tdoctor", ": '-1' is no index of a token"),
+        ("male\t0\tThe doctor.\tdoctor", ": token 0 is 'The', not the occupation 'doctor'"),
+    ],
+)
+def test_faults_of_winomt(tmp_path: Path, row: str, sentence: str) -> None:
+    path = tmp_path / "test.tsv"
+    path.write_text(f"{WINOMT}{row}\n")
+    assert fault(f"winomt:{path}").startswith(f"{path}:2{sentence}")
+
+
+def test_the_published_distil_lingeval(shared_data: Path) -> None:
+    expected = json.loads((shared_data / "distil-lingeval" / "expected.json").read_text())["test_sets"]
+    made = load(f"distil-lingeval:{shared_data / 'distil-lingeval'}")
+    sizes = Counter(item.id.partition(":")[0] for item in made)
+    sizes["hypercorrect_genitive.human"] += made.skipped["empty source"]
+    assert sizes == {name: facts["pairs"] for name, facts in expected.items()}
+    assert made.skipped == {"empty source": 1}
+    assert "hypercorrect_genitive.human:1922" not in {item.id for item in made}
+    # A toy model that likes short translations, as in expected.json, where nothing is skipped.
+    right: Counter[str] = Counter()
+    for item in made.items_of(MinimalPair, what_for="this test"):
+        right[item.id.partition(":")[0]] += len(item.correct) < len(item.contrastive[0])
+    for name, facts in expected.items():
+        off = name == "hypercorrect_genitive.human"
+        assert 0 <= facts["length_scorer_strict"] - right[name] <= off
+
+
+@pytest.mark.parametrize("pair", ["cs-en", "tr-en"])
+def test_the_published_mucow_scoring(shared_data: Path, pair: str) -> None:
+    folder = shared_data / "mucow-scoring"
+    expected = json.loads((folder / "expected.json").read_text())[pair]
+    made = load(f"mucow-scoring:{folder / f'{pair}.json'}").items_of(MinimalPair, what_for="this test")
+    assert len(made) == expected["items"]
+    assert sum(len(item.contrastive) for item in made) == expected["contrastive_pairs"]
+    # The order is that of the stored scores: lower is better, the reference first, then its variants.
+    scores = iter(float(line) for line in (folder / f"{pair}.nematus.scores").read_text().split())
+    right = 0
+    for item in made:
+        best, *others = [next(scores) for _ in (item.correct, *item.contrastive)]
+        right += all(best < other for other in others)
+    assert right == expected["correct_strict"]
+
+
+def test_the_published_winomt(shared_data: Path) -> None:
+    path = shared_data / "winomt" / "test.tsv"
+    made = load(f"winomt:{path}")
+    assert (len(made), made.skipped) == (3648, {"neutral gender": 240})
+    everything = load(f"winomt:{path}?neutral=yes").items_of(AmbiguousSource, what_for="this test")
+    assert Counter(item.category for item in everything) == {"male": 1826, "female": 1822, "neutral": 240}
+    assert Counter(item.extra["stereotype"] for item in everything) == {
+        "pro": 1582,
+        "anti": 1586,
+        "none": 720,
+    }
+    for item in made.items_of(AmbiguousSource, what_for="this test"):
+        (right,), (wrong,) = item.correct_sources, item.incorrect_sources
+        assert right.replace(f"[{item.gold}] ", "") == wrong.replace("[female] ", "").replace("[male] ", "")
+        assert right.replace(f"[{item.gold}] ", "") == item.source
+        assert right != wrong
+
+
+def test_the_published_sets_survive_our_own_format(shared_data: Path, tmp_path: Path) -> None:
+    for spec in (
+        f"distil-lingeval:{shared_data / 'distil-lingeval' / 'clause_omission.mt'}",
+        f"mucow-scoring:{shared_data / 'mucow-scoring' / 'tr-en.json'}",
+        f"winomt:{shared_data / 'winomt' / 'test.tsv'}",
+    ):
+        made: TestSet = load(spec)
+        made.write(tmp_path / "set.jsonl")
+        assert load(tmp_path / "set.jsonl").digest == made.digest
