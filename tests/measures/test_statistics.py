@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import perplexity, ratio_of_sums
+from babelscope.measures.statistics import perplexity, proportion, ratio_of_sums
 from babelscope.results import Estimate
 from babelscope.seeds import stream
 
@@ -70,3 +70,24 @@ def test_perplexity_is_exp_of_minus_the_mean_and_turns_the_interval_round() -> N
     assert found == Estimate(math.exp(2), math.exp(1), math.exp(3), 9)
     assert perplexity(Estimate(-1e4, -math.inf, -1.0, 1)).high == math.inf
     assert perplexity(Estimate.of_nothing()).n == 0
+
+
+def test_a_proportion_has_wilsons_interval() -> None:
+    """By hand: (p + z²/2n ± z·sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n), with 8 of 10."""
+    z, p, n = 1.959964, 0.8, 10
+    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    estimate = proportion(8, 10)
+    assert estimate.value == 0.8
+    assert estimate.low == pytest.approx((middle - spread) / (1 + z * z / n), abs=1e-6)
+    assert estimate.high == pytest.approx((middle + spread) / (1 + z * z / n), abs=1e-6)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 5), (5, 5), (1, 1), (0, 1)])
+def test_a_proportion_at_the_edge_keeps_its_value_inside(successes: int, n: int) -> None:
+    estimate = proportion(successes, n)
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.low < estimate.high
+
+
+def test_a_proportion_of_nothing() -> None:
+    assert proportion(0, 0).n == 0

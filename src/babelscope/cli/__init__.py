@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli import data, lab, run, score, systems, translate
+from babelscope.cli import data, demo, lab, run, score, systems, translate
 from babelscope.errors import BabelscopeError
 from babelscope.version import __version__
 
@@ -42,6 +42,7 @@ def _options(
 app.command("translate")(translate.translate)
 app.command("score")(score.score)
 app.command("run")(run.run)
+app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)
 app.add_typer(data.app, name="data")
 app.add_typer(lab.app, name="lab")

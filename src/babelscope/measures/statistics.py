@@ -69,3 +69,15 @@ def perplexity(nats_a_token: Estimate) -> Estimate:
     return Estimate(
         convert(nats_a_token.value), convert(nats_a_token.high), convert(nats_a_token.low), nats_a_token.n
     )
+
+
+def proportion(successes: int, n: int) -> Estimate:
+    """successes / n with Wilson's 95 % interval, for items that are independent of each other."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    if n == 0:
+        return Estimate.of_nothing()
+    low, high = proportion_confint(successes, n, method="wilson")
+    value = successes / n
+    # Rounding can put the bound of 0 or n successes a hair inside.
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n)

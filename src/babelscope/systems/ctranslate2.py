@@ -14,7 +14,7 @@ from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
 from babelscope.systems.checkpoints import fetch
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
 
 # CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
@@ -60,9 +60,7 @@ class CTranslate2:
         return Fingerprint(
             backend=f"ctranslate2 {ctranslate2.__version__}",
             model=digest_files(files),
-            tokenizer=digest_files(
-                {path for pattern in TOKENIZER_FILES for path in self.tokens.folder.glob(pattern)}
-            ),
+            tokenizer=self.tokens.digest,
             dtype=self._compute_type,
             settings=self._settings,
         )

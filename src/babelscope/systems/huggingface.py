@@ -17,7 +17,7 @@ from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
 from babelscope.systems.checkpoints import fetch, load_model, weight_files
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
 
 # Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
@@ -44,10 +44,11 @@ class HuggingFace:
         truncate: bool = False,
         remote_code: bool = False,
         lean: bool = True,
+        tokenizer: Path | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
-        self.tokens = Tokens(folder, source=source, target=target, remote_code=remote_code)
+        self.tokens = Tokens(tokenizer or folder, source=source, target=target, remote_code=remote_code)
         self.network = load_model(
             "AutoModelForSeq2SeqLM", folder, device=device, dtype=dtype, remote_code=remote_code
         )
@@ -106,9 +107,7 @@ class HuggingFace:
         return Fingerprint(
             backend=f"transformers {__version__}",
             model=digest_files([*weight_files(self.folder), *configuration]),
-            tokenizer=digest_files(
-                {path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)}
-            ),
+            tokenizer=self.tokens.digest,
             dtype=self._dtype,
             settings=self._settings,
         )
@@ -259,10 +258,9 @@ def _first(*values: int | list[int] | None) -> int | None:
     return None
 
 
-def open_huggingface(rest: str, options: Options) -> HuggingFace:
-    """Open `hf:NAME_OR_FOLDER` with its options."""
-    remote_code = options.flag("remote_code")
-    arguments: dict[str, Any] = {
+def read_options(options: Options) -> dict[str, Any]:
+    """The options that every `hf:` model takes, as arguments of HuggingFace."""
+    return {
         "source": options.text("source"),
         "target": options.text("target"),
         "prefix": options.text("prefix"),
@@ -273,6 +271,12 @@ def open_huggingface(rest: str, options: Options) -> HuggingFace:
         "truncate": options.flag("truncate"),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
-    folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+
+
+def open_huggingface(rest: str, options: Options) -> HuggingFace:
+    """Open `hf:NAME_OR_FOLDER` with its options."""
+    arguments, remote_code = read_options(options), options.flag("remote_code")
+    revision = options.text("revision")
     options.refuse_unused()
+    folder = fetch(rest, revision=revision, remote_code=remote_code)
     return HuggingFace(options.spec, folder, remote_code=remote_code, **arguments)

@@ -33,6 +33,13 @@ _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "next_tokens"})
 _BUILT_IN = (
     Scheme(
+        "lab",
+        "babelscope.lab.shipped:open_lab",
+        "our own small English-German models, in the package: teacher, student, control, unsmoothed",
+        "lab:teacher",
+        _EVERYTHING,
+    ),
+    Scheme(
         "hf",
         "babelscope.systems.huggingface:open_huggingface",
         "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",
@@ -142,7 +149,7 @@ def open_system(spec: str) -> Any:
             f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
         ) from error
     path, query = split_options(rest)
-    options = Options(spec, _parse_options(query))
+    options = Options(spec, parse_options(query))
     system = opener(path, options)
     options.refuse_unused()
     return system
@@ -157,7 +164,7 @@ def split_options(rest: str) -> tuple[str, str]:
     return rest, ""
 
 
-def _parse_options(query: str) -> dict[str, str]:
+def parse_options(query: str) -> dict[str, str]:
     """`option=value&option=value`, percent-decoded; a plus stays a plus, as in file names."""
     pairs = (part.partition("=") for part in query.split("&") if part)
     return {name: unquote(value) for name, _, value in pairs}

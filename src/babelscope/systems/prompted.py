@@ -16,7 +16,7 @@ from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
 from babelscope.systems.checkpoints import fetch, load_model, weight_files
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
@@ -87,9 +87,7 @@ class Prompted:
         return Fingerprint(
             backend=f"transformers {__version__}",
             model=digest_files([*weight_files(self.folder), *configuration]),
-            tokenizer=digest_files(
-                {path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)}
-            ),
+            tokenizer=self.tokens.digest,
             dtype=self._dtype,
             settings={
                 **self.languages,

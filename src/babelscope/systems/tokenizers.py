@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Scored
 from babelscope.text import shorten
@@ -74,10 +75,10 @@ class Tokens:
         tokenizer.src_lang, tokenizer.tgt_lang = source, target
         self.target_language_id = known[target]
 
-    @property
-    def unknown(self) -> int | None:
-        number: int | None = self.tokenizer.unk_token_id
-        return number
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the files the tokenizer is made of."""
+        return digest_files({path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)})
 
     def encode_sources(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of source texts, ready for the encoder."""

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
-from urllib.parse import parse_qsl
 
 from babelscope.errors import BabelscopeError
-from babelscope.systems.opening import Options
+from babelscope.systems.opening import Options, parse_options, split_options
 from babelscope.testsets.sets import TestSet
 
 
@@ -28,6 +27,8 @@ class Format:
     example: str
     flags: tuple[str, ...] = ()
     """What can be said after the path, as in `?neutral=yes`."""
+    numbers: tuple[str, ...] = ()
+    """The same for whole numbers, as in `?seed=3`; 0 if not said."""
 
 
 _READERS = "babelscope.testsets.readers"
@@ -71,6 +72,13 @@ _BUILT_IN = (
         "a language pair of MuCoW's translation suite",
         "mucow:mucow/en-de",
         ("all", "paper_cues"),
+    ),
+    Format(
+        "lab",
+        "babelscope.lab.shipped:read_lab",
+        "the lab's own: parallel, pairs, gender, senses",
+        "lab:gender?n=200&seed=3",
+        numbers=("n", "seed"),
     ),
     Format("winomt", f"{_READERS}:read_winomt", "WinoMT's table", "winomt:test.tsv", ("neutral",)),
 )
@@ -123,7 +131,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     )
 
 
-def read_format(name: str, path: str | Path, **flags: bool) -> TestSet:
+def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:
     """Read a file or folder in a format, told by its name."""
     module, function = formats()[name].reader.split(":")
     reader = cast(Callable[..., TestSet], getattr(importlib.import_module(module), function))
@@ -131,10 +139,9 @@ def read_format(name: str, path: str | Path, **flags: bool) -> TestSet:
 
 
 def _read(known: Format, spec: str, rest: str) -> TestSet:
-    path, _, query = rest.rpartition("?")
-    if "=" not in query:  # a question mark may be part of a file's name
-        path, query = rest, ""
-    options = Options(spec, dict(parse_qsl(query, keep_blank_values=True)))
-    flags = {name: options.flag(name) for name in known.flags}
+    path, query = split_options(rest)
+    options = Options(spec, parse_options(query))
+    flags: dict[str, bool | int] = {name: options.flag(name) for name in known.flags}
+    flags |= {name: options.integer(name, 0, least=0) for name in known.numbers}
     options.refuse_unused()
     return read_format(known.name, path, **flags)

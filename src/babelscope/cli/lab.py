@@ -1,0 +1,247 @@
+"""`babelscope lab`: the embedded world, and training on it or on any parallel text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.errors import BabelscopeError
+
+app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
+
+OutFolder = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Minutes = Annotated[
+    float | None,
+    typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.", show_default=False),
+]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
+Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
+
+
+Shape = Annotated[str, typer.Option(help="lab-teacher, lab-student, tiny, or the papers' big, small, mini.")]
+Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
+Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.", show_default=False)]
+More = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
+        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16).",
+        show_default=False,
+    ),
+]
+
+
+@app.command("corpus")
+def corpus(
+    n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
+    seed: Seed = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write the corpus there.", show_default=False)
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which part of the data: train, dev, test or all.")] = "train",
+    stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write distinct sentence pairs of the lab's grammar, with trees, alignment and labels."""
+    from babelscope.lab import corpus as lab
+
+    if out is None and not stats:
+        raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
+    if split not in ("train", "dev", "test", "all"):
+        raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
+    part: Any = split
+    pairs = lab.write(out, n, seed, part) if out else lab.generate(n, seed, part)
+    if stats:
+        for row in lab.stats(pairs):
+            distances = dict(sorted(row.distances.items()))
+            if as_json:
+                counts = {"sentences": row.sentences, "instances": row.instances, "distances": distances}
+                print(as_line({"name": row.name, **counts}))
+            else:
+                apart = f"  apart {min(distances)} to {max(distances)}" if distances else ""
+                print(f"{row.name:<44}{row.sentences:>9,}{row.instances:>9,}{apart}")
+    elif as_json:
+        print(as_line({"name": "all", "n": n, "seed": seed, "split": split, "folder": str(out)}))
+
+
+@app.command("train")
+def train(
+    source: Source,
+    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
+    out: OutFolder,
+    dev_source: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False),
+    ] = None,
+    dev_target: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
+    ] = None,
+    shape: Shape = "lab-teacher",
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Pieces of the joint vocabulary [1500].", show_default=False)
+    ] = None,
+    tokenizer: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Take this model's vocabulary.", show_default=False)
+    ] = None,
+    label_smoothing: Smoothing = 0.1,
+    seed: Seed = 1,
+    steps: Steps = None,
+    max_minutes: Minutes = None,
+    more: More = [],  # noqa: B006
+    threads: Threads = 0,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a translation model on two line-parallel files; after a kill, run the same command to go on."""
+    from babelscope.lab.settings import read_settings, settings_for
+    from babelscope.lab.training import train as train_model
+
+    if (dev_source is None) != (dev_target is None):
+        raise BabelscopeError("development text needs both --dev-source and --dev-target")
+    if tokenizer and vocabulary:
+        raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
+    settings = settings_for(
+        shape,
+        vocabulary=vocabulary,
+        label_smoothing=label_smoothing,
+        seed=seed,
+        steps=steps,
+        **read_settings(more),
+    )
+    dev = (dev_source, dev_target) if dev_source and dev_target else None
+    card = train_model(
+        source,
+        target,
+        out,
+        settings,
+        dev=dev,
+        tokenizer=tokenizer,
+        max_minutes=max_minutes,
+        threads=threads,
+        device=device,
+        quiet=quiet,
+    )
+    _tell(card, out, as_json=as_json)
+
+
+@app.command("distill")
+def distill(
+    teacher: Annotated[Path, typer.Option(metavar="FOLDER", help="A trained model.")],
+    source: Source,
+    out: OutFolder,
+    dev_source: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False),
+    ] = None,
+    dev_target: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Their translations; else the teacher's.", show_default=False),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
+    shape: Shape = "lab-student",
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.", show_default=False)
+    ] = None,
+    label_smoothing: Smoothing = 0.1,
+    seed: Seed = 1,
+    steps: Steps = None,
+    max_minutes: Minutes = None,
+    more: More = [],  # noqa: B006
+    threads: Threads = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
+    from babelscope.lab.distillation import distill as distill_model
+    from babelscope.lab.settings import read_settings, settings_for
+
+    settings = settings_for(
+        shape,
+        vocabulary=vocabulary,
+        label_smoothing=label_smoothing,
+        seed=seed,
+        steps=steps,
+        **read_settings(more),
+    )
+    card = distill_model(
+        teacher,
+        source,
+        out,
+        settings,
+        dev_source=dev_source,
+        dev_target=dev_target,
+        beam=beam,
+        own_vocabulary=vocabulary is not None,
+        max_minutes=max_minutes,
+        threads=threads,
+        quiet=quiet,
+    )
+    _tell(card, out, as_json=as_json)
+
+
+def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
+    """The figures of a finished model."""
+    if as_json:
+        names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
+        figures = {name: card[name] for name in names.split()}
+        row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
+        print(as_line({**row, **figures}))
+        return
+    print(
+        f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
+        f"token (perplexity {card['dev_perplexity']:.2f}) at step {card['best_step']:,} of {card['steps']:,}, "
+        f"{card['tokens_per_second']:,.0f} tokens/s"
+    )
+
+
+@app.command("models")
+def models(as_json: AsJson = False) -> None:
+    """List the models that come with the package."""
+    from babelscope.lab.shipped import card, model_names
+
+    for name in model_names():
+        known = card(name)
+        row = {"name": name, "system": f"lab:{name}"} | {
+            key: known[key] for key in ("shape", "parameters", "label_smoothing", "seed", "dev_loss")
+        }
+        if as_json:
+            print(as_line(row))
+        else:
+            smoothing = f"label smoothing {row['label_smoothing']:g}"
+            print(f"{row['system']:<20}{row['shape']:<14}{row['parameters']:>9,} parameters  {smoothing}")
+
+
+@app.command("evaluate")
+def evaluate(
+    system: Annotated[
+        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.", show_default=False)
+    ] = [],  # noqa: B006
+    n: Annotated[int, typer.Option("--n", min=10, help="Sentences of each kind.")] = 500,
+    seed: Annotated[int | None, typer.Option(help="Of the test sentences.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
+    from babelscope.lab.evaluation import SEED
+    from babelscope.lab.evaluation import evaluate as evaluate_system
+    from babelscope.lab.shipped import model_names
+    from babelscope.progress import progress
+    from babelscope.results import render
+    from babelscope.systems.opening import open_system, require
+
+    opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names()]]
+    for each in opened:
+        require(each, "translate", what_for="lab evaluate")
+    rows = []
+    with progress("evaluating", 3 * n * len(opened)) as advance:
+        for each in opened:
+            rows += evaluate_system(each, n=n, seed=SEED if seed is None else seed, advance=advance)
+    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))

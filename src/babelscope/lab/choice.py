@@ -1,0 +1,79 @@
+"""Where German has a choice: drawn at random, or tried one after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+Forms = frozenset[str]
+
+
+class Chooser(Protocol):
+    """Decides among alternatives; `forms` are the word forms of which an alternative needs at least one."""
+
+    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int: ...
+
+
+def stream(seed: int, name: str) -> random.Random:
+    """The random stream of one part: the same for the same seed and name, on every machine."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return random.Random(int.from_bytes(digest, "big"))
+
+
+def draw(rng: random.Random, weights: Sequence[float]) -> int:
+    """An index with probability in proportion to its weight."""
+    point = rng.random() * sum(weights)
+    for index, weight in enumerate(weights):
+        point -= weight
+        if point < 0:
+            return index
+    return len(weights) - 1
+
+
+class RandomChooser:
+    """Chooses by weight."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:  # noqa: ARG002
+        return draw(self.rng, weights) if len(weights) > 1 else 0
+
+
+class _Script:
+    """Follows a list of decisions, then always takes the first alternative; remembers what else there was."""
+
+    def __init__(self, decisions: list[int], vocabulary: Forms | None) -> None:
+        self.decisions = decisions
+        self.vocabulary = vocabulary
+        self.options: list[list[int]] = []
+
+    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:
+        options = list(range(len(weights)))
+        if forms is not None and self.vocabulary is not None:
+            known = self.vocabulary
+            options = [i for i in options if not known.isdisjoint(forms[i])]
+        options = options or [0]
+        step = len(self.options)
+        self.options.append(options)
+        if step == len(self.decisions):
+            self.decisions.append(0)
+        return options[self.decisions[step]]
+
+
+def every_choice(vocabulary: Forms | None = None) -> Iterator[Chooser]:
+    """A chooser for each combination of decisions; with a vocabulary, only those whose words are all in it.
+
+    Each chooser must be used up before the next is asked for.
+    """
+    decisions: list[int] = []
+    while True:
+        script = _Script(decisions, vocabulary)
+        yield script
+        while decisions and decisions[-1] + 1 >= len(script.options[len(decisions) - 1]):
+            decisions.pop()
+        if not decisions:
+            return
+        decisions[-1] += 1

@@ -1,0 +1,186 @@
+"""Sequence-level knowledge distillation (Kim and Rush, 2016): a student learns its teacher's translations."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.lab.cards import recipe_options
+from babelscope.lab.checkpoints import CARD, CONFIGURATION, DATA, open_folder, read_json
+from babelscope.lab.parallel import LEAST_PAIRS, read_side
+from babelscope.lab.progress import Progress
+from babelscope.lab.settings import Settings
+from babelscope.lab.tokenizer import special_text
+from babelscope.lab.training import numerics, train
+from babelscope.text import text_fault
+
+# Sentences translated between two writes to disk: a kill loses at most these.
+_CHUNK = 640
+
+
+def distill(
+    teacher: Path,
+    source: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    dev_source: Path | None = None,
+    dev_target: Path | None = None,
+    beam: int = 5,
+    own_vocabulary: bool = False,
+    max_minutes: float | None = None,
+    threads: int = 0,
+    quiet: bool = False,
+    checkpoint_seconds: float = 60.0,
+) -> dict[str, Any]:
+    """Translate the source file with the model in folder `teacher`, train a student on that, return its card.
+
+    The development text is `dev_source` with `dev_target`, or with the teacher's translation, or else held out.
+    The student has its teacher's vocabulary unless `own_vocabulary`. Both parts go on after a kill.
+    """
+    if dev_target and not dev_source:
+        raise BabelscopeError("a development target needs its source as well")
+    lines, digest = read_side(source, least=LEAST_PAIRS)
+    dev_lines = read_side(dev_source, least=1)[0] if dev_source else []
+    _check_settings(out, settings)
+    model = open_teacher(teacher)
+    data = out / DATA
+    open_folder(data, {"teacher": model.fingerprint.digest, "source_sha256": digest, "beam": beam})
+    with numerics(threads):
+        said = translate_all(model, lines, data / "translations.jsonl", beam=beam, quiet=quiet)
+        unusable = _write_pairs(lines, said, data, "train")
+        dev = (dev_source, dev_target) if dev_source and dev_target else None
+        if dev_source and not dev_target:
+            said = translate_all(model, dev_lines, data / "dev-translations.jsonl", beam=beam, quiet=quiet)
+            _write_pairs(dev_lines, said, data, "dev")
+            dev = (data / "dev.source", data / "dev.target")
+    words = ["babelscope", "lab", "distill", "--teacher", str(teacher), "--source", str(source)]
+    words += ["--dev-source", str(dev_source)] if dev_source else []
+    words += ["--dev-target", str(dev_target)] if dev_target else []
+    words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
+    words += ["--threads", str(threads)] if threads else []
+    distilled = {
+        "teacher": str(teacher),
+        "teacher_fingerprint": model.fingerprint.as_json(),
+        "source": str(source),
+        "source_sha256": digest,
+        "beam": beam,
+        "unusable": unusable,
+    }
+    return train(
+        data / "train.source",
+        data / "train.target",
+        out,
+        settings,
+        dev=dev,
+        tokenizer=None if own_vocabulary else teacher,
+        max_minutes=max_minutes,
+        threads=threads,
+        quiet=quiet,
+        checkpoint_seconds=checkpoint_seconds,
+        origin={"command": shlex.join([*words, "--out", "NEW_FOLDER"]), "distilled": distilled},
+    )
+
+
+def open_teacher(folder: Path) -> Any:
+    """The model that translates: any folder that `hf:` opens without options."""
+    from babelscope.systems.huggingface import HuggingFace
+
+    if not folder.is_dir():
+        raise BabelscopeError(f"{folder}: no such folder; a teacher is the folder of a trained model")
+    return HuggingFace(str(folder), folder)
+
+
+def translate_all(
+    teacher: Any, sources: Sequence[str], stored: Path, *, beam: int, quiet: bool = False
+) -> list[str]:
+    """The teacher's translation of each source, "" where it came to no end; `stored` keeps them as they come.
+
+    Each distinct source is translated once. Chunks are the same whenever they are made, so that a search that
+    was interrupted has the same result, to the last tie, as one that was not.
+    """
+    from babelscope.decoding.beam import beam_search
+
+    distinct = list(dict.fromkeys(sources))
+    ids = teacher.tokens.encode_sources(distinct)
+    limit = teacher.vocabulary.source_limit
+    for number, row in enumerate(ids):
+        if limit is not None and len(row) > limit:
+            line = sources.index(distinct[number]) + 1
+            raise BabelscopeError(f"source line {line} has {len(row)} tokens, but the teacher takes {limit}")
+    order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
+    chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
+    texts = _read_chunks(stored)
+    progress = Progress("translating", quiet=quiet)
+    began, first = time.monotonic(), sum(map(len, texts))
+    with open(stored, "a", encoding="utf-8") as file:
+        for chunk in chunks[len(texts) :]:
+            # A translation thrice as long as its source has run away, and is thrown away below.
+            longest = 3 * max(len(ids[i]) for i in chunk) + 20
+            longest = min(longest, teacher.vocabulary.target_limit or longest)
+            found = beam_search(teacher.model, [ids[i] for i in chunk], beam=beam, max_length=longest)
+            ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
+            decoded = teacher.tokens.decode([best[0] for best in found])
+            texts.append([text if end else "" for text, end in zip(decoded, ended, strict=True)])
+            file.write(json.dumps(texts[-1], ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            done = sum(map(len, texts))
+            rate = (done - first) / (time.monotonic() - began)
+            progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
+    progress.close()
+    by_number = {
+        i: text
+        for chunk, part in zip(chunks, texts, strict=True)
+        for i, text in zip(chunk, part, strict=True)
+    }
+    by_source = {source: by_number[i] for i, source in enumerate(distinct)}
+    return [by_source[source] for source in sources]
+
+
+def _read_chunks(stored: Path) -> list[list[str]]:
+    """The chunks that are there; a last line that was cut off by a kill is cut off the file as well."""
+    if not stored.exists():
+        return []
+    whole = stored.read_bytes()
+    complete = whole[: whole.rfind(b"\n") + 1]
+    if complete != whole:
+        with open(stored, "r+b") as file:
+            file.truncate(len(complete))
+    try:
+        return [json.loads(line) for line in complete.split(b"\n")[:-1]]
+    except ValueError:
+        raise BabelscopeError(f"{stored} is damaged; remove it to translate anew") from None
+
+
+def _write_pairs(sources: Sequence[str], targets: Sequence[str], folder: Path, name: str) -> int:
+    """Write NAME.source and NAME.target; how many translations were no usable text, and left out."""
+    kept = [
+        (source, target)
+        for source, target in zip(sources, targets, strict=True)
+        if target.strip() and not special_text(target) and not text_fault(target)
+    ]
+    for side, suffix in enumerate(("source", "target")):
+        text = "".join(pair[side] + "\n" for pair in kept)
+        (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8", newline="\n")
+    return len(sources) - len(kept)
+
+
+def _check_settings(out: Path, settings: Settings) -> None:
+    """Refuse a student's folder of other settings before hours of translation, not after them."""
+    card, configuration = read_json(out / CARD), read_json(out / CONFIGURATION)
+    earlier = (card["configuration"] if card else configuration) or {}
+    now = settings.as_json()
+    then = earlier.get("settings", now)
+    different = sorted(name for name in now if name != "vocabulary" and then.get(name) != now[name])
+    if different:
+        told = ", ".join(f"{name} {then.get(name)!r} (now {now[name]!r})" for name in different)
+        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
+    if out.is_dir() and not earlier and any(path.name != DATA for path in out.iterdir()):
+        raise BabelscopeError(f"{out} is not empty; a model needs a folder of its own")

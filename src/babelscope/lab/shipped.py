@@ -1,0 +1,57 @@
+"""The models that come with the package, and the test sets that go with them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.lab import suites
+from babelscope.systems.opening import Options
+from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
+from babelscope.testsets.sets import TestSet
+
+MODELS = Path(str(files("babelscope.lab"))) / "models"
+_SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]] = {
+    "parallel": (ParallelSentence, suites.parallel_items, 500),
+    "pairs": (MinimalPair, suites.minimal_pairs, 100),
+    "gender": (AmbiguousSource, suites.gender_items, 500),
+    "senses": (AmbiguousSource, suites.sense_items, 500),
+}
+
+
+def model_names() -> list[str]:
+    """The shipped models; `teacher` is the first of its seeds, `teacher-2` the second."""
+    return sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
+
+
+def card(name: str) -> dict[str, Any]:
+    """What is known about a shipped model: configuration, data, figures, how to make it again."""
+    read: dict[str, Any] = json.loads((MODELS / name / "card.json").read_text(encoding="utf-8"))
+    return read
+
+
+def open_lab(rest: str, options: Options) -> Any:
+    """Open `lab:NAME`: a folder of the package, by the same code as any `hf:` model."""
+    from babelscope.systems.huggingface import HuggingFace, read_options
+
+    if rest not in (known := model_names()):
+        close = difflib.get_close_matches(rest, known, n=1)
+        hint = f"did you mean lab:{close[0]}?" if close else f"there are {', '.join(known)}"
+        raise BabelscopeError(f"there is no lab model {rest!r}; {hint}")
+    arguments = read_options(options)
+    options.refuse_unused()
+    return HuggingFace(options.spec, MODELS / rest, tokenizer=MODELS / "tokenizer", **arguments)
+
+
+def read_lab(name: str | Path, *, n: int = 0, seed: int = 0) -> TestSet:
+    """A lab test set by name: `parallel`, `pairs`, `gender` or `senses`, n items (pairs: of each type)."""
+    if (name := str(name)) not in _SETS:
+        raise BabelscopeError(f"there is no lab test set {name!r}; there are {', '.join(_SETS)}")
+    kind, make, usual = _SETS[name]
+    items: list[Item] = [kind.from_json(record) for record in make(n or usual, seed)]
+    return TestSet(f"lab:{name}", tuple(items))

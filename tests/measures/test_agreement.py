@@ -1,0 +1,187 @@
+"""Agreement: kappa against worked examples, edge cases of labels, and the published coefficients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.agreement import (
+    BOTH,
+    CORRECT,
+    FEMALE,
+    ILL_DEFINED,
+    LABELS,
+    MALE,
+    TOO_BAD,
+    WRONG,
+    Judgement,
+    Task,
+    Verdict,
+    binary,
+    cohens_kappa,
+    compare,
+    mucow_agreement,
+    parse_earlier,
+    parse_judgements,
+    parse_verdicts,
+    proportion,
+    rank_agreement,
+    winomt_agreement,
+)
+from babelscope.testsets.sets import read_json_lines
+
+THIRD = LABELS["mucow"][-1]
+
+
+def annotator(*labels: str, gold: str = "") -> dict[str, Judgement]:
+    return {
+        str(n): Judgement(str(n), label, f"s{n}", "pen", gold, n) for n, label in enumerate(labels) if label
+    }
+
+
+def test_kappa_of_a_worked_example() -> None:
+    # 20 yes-yes, 5 yes-no, 10 no-yes, 15 no-no: observed 0.7, by chance 0.5.
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    found = cohens_kappa(first, second)
+    assert (found.value, found.n) == (pytest.approx(0.4), 50)
+    assert found.low < 0.4 < found.high
+    assert cohens_kappa(["a", "b"], ["a", "b"]).value == 1
+    assert cohens_kappa(["a", "a"], ["a", "a"]).value == 1
+    assert cohens_kappa(["a", "b"], ["b", "a"]).value == -1
+    assert cohens_kappa([], []).n == 0
+
+
+def test_proportions() -> None:
+    half = proportion(5, 10)
+    assert (half.value, half.low, half.high) == pytest.approx((0.5, 0.2366, 0.7634), abs=1e-4)
+    assert proportion(0, 0).n == 0
+    assert proportion(0, 3).low == 0
+    assert proportion(1, 3, decimals=3).value == 0.333
+
+
+def test_ranks_over_all_pairs_of_evaluators() -> None:
+    scores = {
+        "a": {"x": 1.0, "y": 2.0, "z": 3.0},
+        "b": {"x": 10.0, "y": 20.0, "z": 30.0},
+        "c": {"x": 3.0, "y": 2.0, "z": 1.0},
+    }
+    found = rank_agreement(scores)
+    assert (found.value, found.low, found.high, found.n) == pytest.approx((-1 / 3, -1, 1, 3))
+    with pytest.raises(BabelscopeError, match="at least two"):
+        rank_agreement({"a": scores["a"]})
+    with pytest.raises(BabelscopeError, match="b scored other systems"):
+        rank_agreement({"a": scores["a"], "b": {"x": 1.0}})
+
+
+def test_binary_labels() -> None:
+    both = [annotator(BOTH, THIRD, CORRECT, WRONG, CORRECT), annotator(BOTH, THIRD, ILL_DEFINED, WRONG)]
+    for each in binary(both, "mucow"):
+        assert [judgement.label for judgement in each.values()] == [CORRECT, WRONG, WRONG]
+    ours = [annotator(BOTH, TOO_BAD, MALE, gold=FEMALE)]
+    assert [each.label for each in binary(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
+
+
+def test_every_two_annotators_are_compared() -> None:
+    three = {"a": annotator(CORRECT, WRONG), "b": annotator(CORRECT, BOTH, WRONG), "c": annotator("", WRONG)}
+    rows = compare(three, "mucow")
+    assert [row.labels["annotators"] for row in rows[::4]] == ["a, b", "a, c", "b, c"]
+    agreed = [row for row in rows if row.name == "agreement" and row.labels["annotators"] == "a, b"]
+    assert [(row.labels["labels"], row.estimate.value) for row in agreed] == [("raw", 0.5), ("binary", 0.5)]
+    assert agreed[0].counts == {"only_first": 0, "only_second": 1, "skipped": 0, "agreed": 1}
+
+
+def test_weighted_agreement_on_winomt() -> None:
+    two = [annotator(MALE, FEMALE, BOTH, gold=FEMALE), annotator(MALE, MALE, FEMALE, gold=FEMALE)]
+    verdicts = [
+        Verdict("v:1", True, 1.0, row=0),  # neither agrees
+        Verdict("v:2", False, 2.0, row=1),  # one of two
+        Verdict("v:3", None, 1.0, row=2),  # no decision counts as gold: both
+    ]
+    row = winomt_agreement(two, verdicts, np.random.default_rng(0))
+    assert row.estimate.value == pytest.approx((0 + 2 + 2) / (2 + 4 + 2))
+    assert row.counts == {"judgements": 6, "agreed": 3, "unknown": 2, "missing": 0}
+    assert winomt_agreement(two, verdicts[:2], np.random.default_rng(0)).counts["missing"] == 1
+    with pytest.raises(
+        BabelscopeError, match="v:9: row 0 is about 'other', but the annotators' is about 's0'"
+    ):
+        winomt_agreement(two, [Verdict("v:9", True, source="other", row=0)], np.random.default_rng(0))
+
+
+def test_agreement_on_what_pattern_matching_could_not_decide() -> None:
+    two = [annotator(CORRECT, WRONG), annotator(CORRECT, CORRECT)]
+    # Decided: 6 of 8, so that 4 judgements stand for 12 decided ones.
+    patterns = [Verdict("", None, source=f"s{n}", word="pen") for n in range(2)]
+    patterns += [Verdict("", True, source=f"t{n}", word="pen") for n in range(6)]
+    rng = np.random.default_rng(0)
+    sound = mucow_agreement(two, patterns, rng)
+    assert sound.counts == {"judgements": 4, "agreed": 1, "covered": 12, "missing": 0}
+    assert sound.estimate.value == pytest.approx(13 / 16)
+    quirky = mucow_agreement(two, patterns, rng, quirks=["shared-labels", "inflated-coverage"])
+    assert quirky.counts == {"judgements": 4, "agreed": 0, "covered": 16, "missing": 0}
+    # A method that is right about all but one of the decided ones, and calls the others correct.
+    said = [Verdict("", True, source=f"s{n}", word="pen") for n in range(2)]
+    said += [Verdict("", n > 0, source=f"t{n}", word="pen") for n in range(6)]
+    other = mucow_agreement(two, patterns, rng, verdicts=said)
+    assert other.estimate.value == pytest.approx((3 + 10) / (4 + 12))
+    with pytest.raises(BabelscopeError, match="no judged sample is among those"):
+        mucow_agreement(two, patterns[2:], rng)
+
+
+@pytest.mark.parametrize(
+    ("task", "record", "told"),
+    [
+        ("mucow", {"label": ["Maybe"]}, "f:1: 'Maybe' is no label of mucow; they are: Correct Sense"),
+        ("mucow", {"label": []}, "is no label of mucow"),
+        ("mucow", {"label": [CORRECT, WRONG]}, "is no label of mucow"),
+        ("mucow", {"label": [CORRECT]}, "f:1: field 'Sample ID' is missing"),
+        ("winomt", {"label": [MALE], "Sample ID": "1", "Index": "3"}, "f:1 needs 'Gold Gender'"),
+        ("winomt", {"label": [MALE], "Sample ID": "1", "Gold Gender": "male", "Index": "x"}, "a row from 0"),
+    ],
+)
+def test_bad_annotations_are_told(task: Task, record: dict[str, Any], told: str) -> None:
+    with pytest.raises(BabelscopeError) as caught:
+        parse_judgements([("f:1", record)], task)
+    assert told in str(caught.value)
+
+
+def test_other_bad_input_is_told() -> None:
+    twice = {"label": CORRECT, "Sample ID": 1}
+    with pytest.raises(BabelscopeError, match="f:2: the sample '1' is labelled twice"):
+        parse_judgements([("f:1", twice), ("f:2", twice)], "mucow")
+    for record, told in (
+        ({"correct": "yes"}, "'correct' must be true, false or null"),
+        ({"correct": True, "weight": -1}, "'weight' must be a number and not negative"),
+        ({"correct": True, "weight": float("nan")}, "'weight' must be a number"),
+        ({"correct": True, "id": "x"}, "'id' must be the number of a row"),
+    ):
+        with pytest.raises(BabelscopeError, match=told):
+            parse_verdicts([("f:1", record)], "winomt")
+    with pytest.raises(BabelscopeError, match=r"old\.csv has no column 'Index'"):
+        parse_earlier([{}], "old.csv")
+    row = {"Index": "x", "Find entity? [Y/N]": "Y", "Gender? [M/F/N]": "M"}
+    with pytest.raises(BabelscopeError, match=r"old\.csv:2: 'x' is no index"):
+        parse_earlier([row], "old.csv")
+
+
+@pytest.mark.parametrize(
+    ("task", "raw", "n_raw", "decided", "n_decided"),
+    [("mucow", 0.376238, 185, 0.917526, 96), ("winomt", 0.952534, 200, 0.952696, 200)],
+)
+def test_the_published_kappas(
+    shared: Path, task: Task, raw: float, n_raw: int, decided: float, n_decided: int
+) -> None:
+    folder = shared / "data" / "human-validation" / task
+    annotators = {
+        name: parse_judgements(read_json_lines(folder / f"en-de.annotator{name}.jsonl"), task)
+        for name in "12"
+    }
+    kappas = [row for row in compare(annotators, task) if row.name == "kappa"]
+    assert [(row.labels["labels"], round(row.estimate.value, 6), row.estimate.n) for row in kappas] == [
+        ("raw", raw, n_raw),
+        ("binary", decided, n_decided),
+    ]

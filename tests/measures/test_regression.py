@@ -1,0 +1,63 @@
+"""Regression of minimum accuracy: a plane recovered, and table 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.regression import regress
+
+
+def test_a_plane_is_recovered() -> None:
+    bleu, student = [30.0, 31, 33, 36, 38, 41], [0.0, 1, 0, 1, 1, 0]
+    noise = [0.01, -0.01, 0.01, -0.01, 0.01, -0.01]
+    outcome = [5 + 2 * b - 4 * s + e for b, s, e in zip(bleu, student, noise, strict=True)]
+    found = regress(outcome, {"bleu": bleu, "student": student})
+    for name, value in (("intercept", 5), ("bleu", 2), ("student", -4)):
+        estimate = found.coefficients[name].estimate
+        assert estimate.value == pytest.approx(value, abs=0.2)
+        assert estimate.low < value < estimate.high
+    rows = found.rows({"task": "own"})
+    assert [row.labels["variable"] for row in rows] == ["intercept", "bleu", "student"]
+    assert rows[1].as_json().items() >= {"task": "own", "significant": "yes", "n": 6}.items()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "variables", "told"),
+    [
+        ([1.0] * 5, {"bleu": [1.0] * 4}, "bleu has 4 values for 5 outcomes"),
+        ([1.0] * 2, {"bleu": [1.0, 2.0]}, "needs more than 2 systems"),
+        ([1.0, 2, 3, 4], {"bleu": [3.0] * 4}, "cannot be told apart"),
+        ([1.0, 2, 3, 4], {"bleu": [1.0, 2, 3, float("nan")]}, "finite numbers"),
+        ([1.0, 2, 3, 5, 4], {"a": [1.0, 2, 3, 4, 6], "b": [2.0, 4, 6, 8, 12]}, "cannot be told apart"),
+    ],
+)
+def test_what_has_no_answer_is_told(
+    outcome: list[float], variables: dict[str, list[float]], told: str
+) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        regress(outcome, variables)
+
+
+def test_table_3(shared: Path) -> None:
+    path = shared / "data" / "paper-tables" / "contrastive-conditioning.appendix_h.en-de.tsv"
+    heading, *lines = path.read_text().rstrip("\n").split("\n")
+    systems = [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    assert len(systems) == 30
+    for accuracy, bleu, distilled in (
+        ("mucow_rare", 1.7783, -6.4706),
+        ("winomt_female", 4.9964, -7.5567),
+    ):
+        found = regress(
+            [float(system[accuracy]) for system in systems],
+            {
+                "bleu": [float(system["bleu"]) for system in systems],
+                "distilled": [float(system["type"].startswith("Student")) for system in systems],
+            },
+        )
+        for name, value in (("bleu", bleu), ("distilled", distilled)):
+            assert round(found.coefficients[name].estimate.value, 4) == value
+            assert found.coefficients[name].p < 0.05
+        assert found.p < 0.05
