@@ -18,7 +18,6 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument(
         "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
     )
-    parser.add_argument("--model", help="a Marian model folder instead of the default")
     return parser.parse_args()
 
 

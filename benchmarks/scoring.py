@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from babelscope import load, open_system
 from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, best_setting, fastest, shared, show
 
@@ -77,10 +78,11 @@ def ctranslate2_scorer(folder: Path) -> Callable[[HuggingFace, Pairs, int], list
     return score
 
 
-def compare(folder: Path, pairs: Pairs, *, quick: bool, one_by_one: bool) -> tuple[dict[str, float], float]:
-    """Seconds for all `pairs` by each side at its best batch size, and the largest difference of a token score."""
-    system = HuggingFace("benchmark", folder)
-    ct2 = ctranslate2_scorer(folder)
+def compare(
+    system: HuggingFace, checkpoint: Path, pairs: Pairs, *, quick: bool, one_by_one: bool
+) -> tuple[dict[str, float], float]:
+    """Seconds for all `pairs` by each side at its best batch size, and the largest difference of a token."""
+    ct2 = ctranslate2_scorer(checkpoint)
     trial = pairs[: len(pairs) // 3]
 
     def babelscope(budget: int, asked: Pairs) -> list[list[float]]:
@@ -98,8 +100,8 @@ def compare(folder: Path, pairs: Pairs, *, quick: bool, one_by_one: bool) -> tup
         ),
         "ctranslate2 float32": lambda: answers.update(c=ct2(system, pairs, tokens)),
     }
+    few = pairs[: len(pairs) // 6]
     if one_by_one:
-        few = pairs[: len(pairs) // 6]
         sides["transformers, one at a time"] = lambda: answers.update(d=transformers_batched(system, few, 1))
     seconds = fastest(sides, repeats=3 if quick else 7)
     if one_by_one:
@@ -113,43 +115,68 @@ def compare(folder: Path, pairs: Pairs, *, quick: bool, one_by_one: bool) -> tup
     return seconds, difference
 
 
-def main() -> None:
-    options = arguments(__doc__ or "")
-    folder, sources, targets = material(options.model, 300 if options.quick else 1000)
+def measure(
+    system: HuggingFace, sources: list[str], targets: list[str], *, quick: bool
+) -> tuple[list[Any], Any]:
+    """Rows of throughput and the ratios, for two and for ten targets a source."""
     pairs = variants(sources, targets, 2)
     tens = variants(sources[: len(sources) // 3], targets[: len(targets) // 3], 10)
-    two, difference = compare(folder, pairs, quick=options.quick, one_by_one=True)
-    ten, difference_10 = compare(folder, tens, quick=options.quick, one_by_one=False)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in {*system.folder.iterdir(), *system.tokens.folder.iterdir()}:
+            (Path(folder) / path.name).write_bytes(path.read_bytes())
+        two, difference = compare(system, Path(folder), pairs, quick=quick, one_by_one=True)
+        ten, difference_10 = compare(system, Path(folder), tens, quick=quick, one_by_one=False)
     rows = [
-        {"variants a source": n, "side": side, "targets/s": round(len(asked) / seconds[side], 1)}
+        {
+            "model": system.name,
+            "targets a source": n,
+            "side": side,
+            "targets/s": round(len(asked) / seconds[side], 1),
+        }
         for n, asked, seconds in ((2, pairs, two), (10, tens, ten))
         for side in seconds
     ]
     ratios = {
+        "model": system.name,
         "vs_hf_batched": two["transformers, batched by length"] / two["babelscope"],
         "vs_one_by_one": two["transformers, one at a time"] / two["babelscope"],
         "vs_ctranslate2": two["ctranslate2 float32"] / two["babelscope"],
         "vs_hf_batched_10": ten["transformers, batched by length"] / ten["babelscope"],
         "vs_ctranslate2_10": ten["ctranslate2 float32"] / ten["babelscope"],
         "max_difference": max(difference, difference_10),
-        "model": folder.name,
     }
-    show(rows, ratios, as_json=options.json)
+    return rows, ratios
 
 
-def material(model: str | None, n: int) -> tuple[Path, list[str], list[str]]:
-    """A model folder and n sentence pairs it was made for."""
-    data = shared("data", "multi30k")
-    folder = Path(model) if model else shared("models", "m30k-ende")
-    assert folder is not None
-    assert data is not None
+def lab_material(n: int) -> tuple[HuggingFace, list[str], list[str]]:
+    """The lab's teacher, and sentences of its own world."""
+    items = load(f"lab:parallel?n={n}&seed=5").items
+    return open_system("lab:teacher"), [i.source for i in items], [i.references[0] for i in items]
+
+
+def multi30k_material(n: int) -> tuple[HuggingFace, list[str], list[str]] | None:
+    """A small real model with real captions, where the shared data is at hand."""
+    folder, data = shared("models", "m30k-ende"), shared("data", "multi30k")
+    if folder is None or data is None:
+        return None
     texts = []
     for language in ("en", "de"):
         with gzip.open(
             data / f"test_2016_flickr.{language}.gz", "rt", encoding="utf-8", newline="\n"
         ) as file:
             texts.append(file.read().split("\n")[:n])
-    return folder, texts[0], texts[1]
+    return HuggingFace("m30k-ende", folder), texts[0], texts[1]
+
+
+def main() -> None:
+    options = arguments(__doc__ or "")
+    n = 300 if options.quick else 1000
+    real = multi30k_material(n)
+    # A quick run measures one model: the real one where it is at hand.
+    materials = [real or lab_material(n)] if options.quick else [lab_material(n), *([real] if real else [])]
+    for material in materials:
+        rows, ratios = measure(*material, quick=options.quick)
+        show(rows, ratios, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ from babelscope.measures.agreement import (
     parse_earlier,
     parse_judgements,
     parse_verdicts,
-    proportion,
     rank_agreement,
     winomt_agreement,
 )
@@ -54,14 +53,6 @@ def test_kappa_of_a_worked_example() -> None:
     assert cohens_kappa(["a", "a"], ["a", "a"]).value == 1
     assert cohens_kappa(["a", "b"], ["b", "a"]).value == -1
     assert cohens_kappa([], []).n == 0
-
-
-def test_proportions() -> None:
-    half = proportion(5, 10)
-    assert (half.value, half.low, half.high) == pytest.approx((0.5, 0.2366, 0.7634), abs=1e-4)
-    assert proportion(0, 0).n == 0
-    assert proportion(0, 3).low == 0
-    assert proportion(1, 3, decimals=3).value == 0.333
 
 
 def test_ranks_over_all_pairs_of_evaluators() -> None:

@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 
 from babelscope.errors import BabelscopeError
-from babelscope.measures.quality import corpus_quality, quality_signature
+from babelscope.measures.quality import corpus_quality
 
 OUTPUT = ["der Hund schläft", "die Katze sieht den Vogel im Garten", "es regnet heute in der Stadt nicht"]
 ONE = [
@@ -46,7 +46,3 @@ def test_bad_input_and_nothing() -> None:
     with pytest.raises(BabelscopeError, match="3 translations cannot be held against 2 references"):
         corpus_quality("bleu", OUTPUT, ONE[:2], np.random.default_rng(1))
     assert corpus_quality("bleu", [], [], np.random.default_rng(1)).n == 0
-
-
-def test_the_signature_names_the_tokenizer() -> None:
-    assert "tok:13a" in quality_signature("bleu")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli import data, demo, lab, run, score, systems, translate
+from babelscope.cli import agreement, data, demo, lab, patterns, run, score, systems, translate
 from babelscope.errors import BabelscopeError
 from babelscope.version import __version__
 
@@ -45,6 +45,8 @@ app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)
 app.add_typer(data.app, name="data")
+app.add_typer(patterns.app, name="patterns")
+app.command("agreement")(agreement.agreement)
 app.add_typer(lab.app, name="lab")
 
 

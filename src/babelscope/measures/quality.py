@@ -47,11 +47,6 @@ def corpus_quality(
     return Estimate(value, min(value, float(low)), max(value, float(high)), len(translations))
 
 
-def quality_signature(metric: Metric) -> str:
-    """sacreBLEU's own signature of a metric as it is used here."""
-    return str(_scorer(metric).get_signature())
-
-
 def _scorer(metric: Metric) -> Any:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import bootstrap
+from scipy.stats import bootstrap, chi2, permutation_test, t
 
 from babelscope.errors import BabelscopeError
 from babelscope.results import Estimate
+
+Array = np.ndarray[Any, Any]
 
 # Numbers drawn at once; a resample of a large test set is as large as the test set.
 _BATCH = 1 << 22
@@ -81,3 +83,125 @@ def proportion(successes: int, n: int) -> Estimate:
     value = successes / n
     # Rounding can put the bound of 0 or n successes a hair inside.
     return Estimate(value, min(value, float(low)), max(value, float(high)), n)
+
+
+def clustered_mean(
+    values: Sequence[float], clusters: Sequence[str], rng: np.random.Generator, *, resamples: int = 2000
+) -> Estimate:
+    """The mean of values, with a bootstrap interval over the clusters they come from; `n` counts values.
+
+    What the clusters are called decides their order, so the interval depends neither on the order of the
+    values nor on how often all of them are repeated.
+    """
+    sums, sizes = cluster_sums([values, [1.0] * len(values)], clusters).T
+    found = ratio_of_sums(sums.tolist(), sizes.tolist(), rng, resamples=resamples)
+    return Estimate(found.value, found.low, found.high, len(values))
+
+
+def clustered_proportion(
+    values: Sequence[float], clusters: Sequence[str], rng: np.random.Generator, *, resamples: int = 2000
+) -> Estimate:
+    """The same for values from 0 to 1; where all are 0 or all 1, Wilson's interval for as many as clusters.
+
+    Resamples of what is all alike are all alike too, and would claim certainty.
+    """
+    found = clustered_mean(values, clusters, rng, resamples=resamples)
+    if found.n == 0:
+        return found
+    if found.value in (0.0, 1.0):
+        count = len(set(clusters))
+        wilson = proportion(count if found.value else 0, count)
+        return Estimate(found.value, wilson.low, wilson.high, found.n)
+    return Estimate(found.value, max(0.0, found.low), min(1.0, found.high), found.n)
+
+
+def cluster_sums(columns: Sequence[Sequence[float]], clusters: Sequence[str]) -> Array:
+    """Sums of columns over each cluster [clusters, columns], the clusters in the order of their names."""
+    members: dict[str, list[int]] = {}
+    for number, cluster in enumerate(clusters):
+        members.setdefault(cluster, []).append(number)
+    rows = [[math.fsum(column[i] for i in members[name]) for column in columns] for name in sorted(members)]
+    return np.array(rows, dtype=float).reshape(len(rows), len(columns))
+
+
+def resampled_totals(
+    samples: Sequence[Array],
+    figures: Callable[..., Array],
+    rng: np.random.Generator,
+    *,
+    sizes: Sequence[int],
+    resamples: int = 2000,
+) -> list[Estimate]:
+    """Figures of column totals of independent samples [clusters, columns], by bootstrap over their clusters.
+
+    `figures` takes the totals of each sample, [..., columns], and gives [figures, ...]; `sizes` are their `n`.
+    """
+
+    def statistic(*drawn: Array, axis: int = -1) -> Array:  # noqa: ARG001 (scipy passes the last one)
+        return figures(*(_drawn_often(at) @ sample for at, sample in zip(drawn, samples, strict=True)))
+
+    values = figures(*(sample.sum(axis=0) for sample in samples))
+    if min(len(sample) for sample in samples) < 2:  # one cluster says nothing about others
+        return [
+            Estimate(float(value), -math.inf, math.inf, n) for value, n in zip(values, sizes, strict=True)
+        ]
+    interval = bootstrap(
+        tuple(np.arange(len(sample)) for sample in samples),
+        statistic,
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, _BATCH // max(len(sample) for sample in samples)),
+        method="percentile",
+        rng=rng,
+    ).confidence_interval
+    return [
+        Estimate(float(value), min(float(value), float(low)), max(float(value), float(high)), n)
+        for value, low, high, n in zip(values, interval.low, interval.high, sizes, strict=True)
+    ]
+
+
+def _drawn_often(drawn: Array) -> Array:
+    """How often each of its `clusters` numbers stands in each row of [..., clusters]."""
+    clusters = drawn.shape[-1]
+    rows = drawn.reshape(-1, clusters).astype(np.int64)
+    shifted = rows + clusters * np.arange(len(rows))[:, None]
+    return np.bincount(shifted.ravel(), minlength=rows.size).reshape(drawn.shape).astype(float)
+
+
+def paired_p(differences: Sequence[float], rng: np.random.Generator, *, resamples: int = 9999) -> float:
+    """Two-sided p of "no difference" between paired figures, one difference a cluster, by flipping signs.
+
+    With differences of -1, 0 and 1 this is McNemar's test; here a cluster may have several pairs, and a
+    tie be worth a half. It is exact for up to 13 clusters that differ, else at least 1 / (resamples + 1).
+    """
+    telling = np.array([each for each in differences if each], dtype=float)
+    if len(telling) == 0:
+        return 1.0
+    tested = permutation_test(
+        (telling,),
+        np.sum,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, _BATCH // len(telling)),
+        rng=rng,
+    )
+    return float(tested.pvalue)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values of a family of tests, in the order given."""
+    from statsmodels.stats.multitest import multipletests
+
+    return [float(p) for p in multipletests(ps, method="holm")[1]] if ps else []
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[Estimate, Estimate]:
+    """Mean and sample standard deviation of a few values, with normal theory's 95 % intervals (t, chi2)."""
+    n = len(values)
+    if n < 2:
+        raise BabelscopeError("a standard deviation needs at least two values")
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    reach = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
+    low, high = (sd * math.sqrt((n - 1) / float(chi2.ppf(q, n - 1))) for q in (0.975, 0.025))
+    return Estimate(mean, mean - reach, mean + reach, n), Estimate(sd, min(low, sd), max(high, sd), n)

@@ -24,7 +24,11 @@ from babelscope.version import __version__
 DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
 
-_BUILT_IN = {"likelihood": "babelscope.methods.likelihood:METHOD"}
+_BUILT_IN = {
+    "conditioning": "babelscope.methods.conditioning:METHOD",
+    "contrast": "babelscope.methods.contrast:METHOD",
+    "likelihood": "babelscope.methods.likelihood:METHOD",
+}
 _GROUP = "babelscope.methods"
 # Fields of a record that are not the method's to fill.
 _KEYS = frozenset({"method", "system", "tests", "item", "id", "extra"})

@@ -1,0 +1,199 @@
+"""`babelscope contrast`: do systems prefer correct translations to ones with an error?"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems
+
+if TYPE_CHECKING:
+    from babelscope.results import Result
+
+
+class Score(StrEnum):
+    """mean: log-probability a token (eq. 2). total: of the whole sentence (eq. 1)."""
+
+    mean = "mean"
+    total = "total"
+
+
+class Ties(StrEnum):
+    """What a tie is worth."""
+
+    half = "half"
+    correct = "correct"
+    wrong = "wrong"
+
+
+class Discrepancy(StrEnum):
+    """clipped: as in the released code, never below 0. auto: as in the paper, if it can be had."""
+
+    auto = "auto"
+    paper = "paper"
+    clipped = "clipped"
+    none = "none"
+
+
+class Direction(StrEnum):
+    """Which scores in a file are better."""
+
+    higher = "higher"
+    lower = "lower"
+
+
+class Layout(StrEnum):
+    """How a score file is laid out."""
+
+    auto = "auto"
+    blocks = "blocks"
+    interleaved = "interleaved"
+    columns = "columns"
+
+
+def contrast(
+    tests: Annotated[str, typer.Option(metavar="TESTS", help="A test set of minimal pairs.")],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated.", show_default=False
+        ),
+    ] = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Stored scores instead of a system; may be repeated.", show_default=False
+        ),
+    ] = None,
+    direction: Annotated[Direction, typer.Option(help="Which scores are better.")] = Direction.higher,
+    layout: Annotated[
+        Layout,
+        typer.Option(
+            help="Of the score file. blocks: all correct targets, then all contrastive (DistilLingEval's). "
+            "interleaved: item by item (MuCoW's). columns: correct, contrastive and 1-best, tabs between."
+        ),
+    ] = Layout.auto,
+    score: Annotated[
+        Score, typer.Option(help="mean: log-probability a token. total: of the sentence.")
+    ] = Score.mean,
+    ties: Annotated[Ties, typer.Option(help="What a tie is worth.")] = Ties.half,
+    discrepancy: Annotated[
+        Discrepancy,
+        typer.Option(help="From the 1-best to the preferred variant; clipped: never below 0."),
+    ] = Discrepancy.auto,
+    beam: Annotated[int, typer.Option(min=1, help="Of the 1-best translation.")] = 5,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE",
+            help="An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
+            show_default=False,
+        ),
+    ] = None,
+    seed_group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Systems that differ by their seed only, as in 'lab:teacher-*'; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    cache: Cache = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
+    ] = None,
+) -> None:
+    """Contrastive evaluation on minimal pairs, by systems or from stored scores."""
+    from babelscope.errors import BabelscopeError
+
+    if bool(system) == bool(scores):
+        raise BabelscopeError("contrast needs --system or --scores, one of the two")
+    settings: dict[str, Any] = {"ties": ties.value, "discrepancy": discrepancy.value}
+    if control:
+        settings["controls"] = tuple(control)
+    shared: dict[str, Any] = {"seed": seed, "seed_groups": seed_group or ()}
+    if scores:
+        from babelscope.methods.contrast_files import contrast_scores
+
+        if out is not None:
+            raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
+        result = contrast_scores(
+            tests,
+            scores,
+            direction=direction.value,
+            layout=layout.value,
+            data_dir=data_dir,
+            **shared,
+            **settings,
+        )
+    else:
+        settings |= {"score": score.value, "beam": beam}
+        if out is not None:
+            result = _run(system or [], tests, settings, shared, out, cache=cache, data_dir=data_dir)
+        else:
+            from babelscope.methods.contrast import contrast as judge
+            from babelscope.testsets import MinimalPair, load
+
+            pairs = load(tests, data_dir=data_dir)
+            pairs.items_of(MinimalPair, what_for="contrast")
+            opened = open_systems(system or [], cache=cache)
+            result = judge(list(opened.values()), pairs, **shared, **settings)
+    _print(result, records, as_json=as_json)
+
+
+def _run(
+    systems: list[str],
+    tests: str,
+    settings: dict[str, Any],
+    shared: dict[str, Any],
+    out: Path,
+    *,
+    cache: bool,
+    data_dir: Path | None,
+) -> Result:
+    """The same as a study, so that it can be stopped and gone on with."""
+    from babelscope.methods.contrast import ContrastSettings, with_comparisons
+    from babelscope.study import Study, run_study
+
+    study = Study.model_validate(
+        {
+            "study": {"name": "contrast", "seed": shared["seed"]},
+            "systems": [{"spec": spec} for spec in systems],
+            "tests": [{"spec": tests}],
+            "methods": [{"name": "contrast", **settings}],
+        }
+    )
+    result = run_study(study, out=out, cache=cache, data_dir=data_dir)
+    return with_comparisons(result, ContrastSettings.model_validate(settings), **shared)
+
+
+def _print(result: Result, records: Path | None, *, as_json: bool) -> None:
+    if records is not None:
+        from babelscope.files import replacing
+        from babelscope.results import record_line
+
+        with replacing(records) as file:
+            file.writelines(record_line(record) for record in result.records)
+    if as_json:
+        for row in result.rows:
+            whole = {"signature": result.signature} if row.name == "all" else {}
+            print(as_line({**row.as_json(), **whole}))
+        return
+    print(result)
+    if result.folder is not None:
+        print(f"run folder: {result.folder}", file=sys.stderr)

@@ -1,0 +1,119 @@
+"""Word alignment: Pharaoh files of any tool, and fast_align's model trained in process."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.text import read_lines, require_equal_counts, shorten
+
+Links = tuple[tuple[int, int], ...]
+"""Source and target positions that belong together, counted from 0."""
+
+Words = Sequence[str]
+
+DIRECTIONS = ("forward", "reverse")
+SYMMETRISATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+"""What can be made of both directions."""
+
+_ITERATIONS = 5  # fast_align's default
+_LINK = re.compile(r"(\d+)-(\d+)", re.ASCII)
+
+
+def read_pharaoh(path: str | Path, lengths: Sequence[tuple[int, int]], *, parallel_to: str) -> list[Links]:
+    """The links of a file, a sentence pair a line; `lengths` are the numbers of words on both sides."""
+    lines = read_lines(path)
+    require_equal_counts({parallel_to: len(lengths), str(path): len(lines)})
+    return [
+        parse_links(line, at(path, number), *sizes)
+        for number, (line, sizes) in enumerate(zip(lines, lengths, strict=True), 1)
+    ]
+
+
+def parse_links(line: str, place: str, source_length: int, target_length: int) -> Links:
+    """A line such as `0-0 1-2`; an index that is no word of its sentence is an error at `place`."""
+    links = []
+    for text in line.split():
+        found = _LINK.fullmatch(text)
+        if found is None:
+            raise BabelscopeError(f"{place}: {shorten(text)} is no link; Pharaoh format is 0-0 1-2")
+        source, target = int(found[1]), int(found[2])
+        for index, length, side in ((source, source_length, "source"), (target, target_length, "target")):
+            if index >= length:
+                raise BabelscopeError(
+                    f"{place}: the link {text} points at {side} word {index}, but the {side} has {length} "
+                    "words, counted from 0"
+                )
+        links.append((source, target))
+    return tuple(links)
+
+
+def format_links(links: Links) -> str:
+    """Links as a line of a Pharaoh file."""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Links]:
+    """Align sentence pairs with fast_align's model, trained on these same pairs (options -d -o -v).
+
+    `forward` gives every target word at most one source word, as fast_align does by itself; `reverse` the
+    other way round; the rest symmetrise both. A pair with an empty side has no links. The same pairs give
+    the same links every time, but fewer or other pairs may change them all: align a whole corpus.
+    """
+    if how not in (*DIRECTIONS, *SYMMETRISATIONS):
+        known = ", ".join((*DIRECTIONS, *SYMMETRISATIONS))
+        raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
+    thot = _thot()
+    full = [number for number, (source, target) in enumerate(pairs) if source and target]
+    sources, targets = [list(pairs[n][0]) for n in full], [list(pairs[n][1]) for n in full]
+    links: list[Links] = [()] * len(pairs)
+    if not full:
+        return links
+    if how in DIRECTIONS:
+        back = how == "reverse"
+        trained = _train(thot, targets, sources) if back else _train(thot, sources, targets)
+        asked = (targets, sources) if back else (sources, targets)
+    else:
+        back = False
+        trained = thot.SymmetrizedAligner(_train(thot, sources, targets), _train(thot, targets, sources))
+        heuristic = how.replace("-", "_").upper()
+        trained.heuristic = getattr(thot.SymmetrizationHeuristic, heuristic)
+        asked = (sources, targets)
+    for number, (_, matrix) in zip(full, trained.get_best_alignments(*asked), strict=True):
+        rows, columns = matrix.to_numpy().nonzero()
+        found = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+        links[number] = tuple(sorted((b, a) if back else (a, b) for a, b in found))
+    return links
+
+
+def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any:
+    model = thot.FastAlignModel()
+    model.variational_bayes = True
+    longest = model.max_sentence_length
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
+        # The library gives such a pair no links without a word.
+        if max(len(source), len(target)) > longest:
+            raise BabelscopeError(
+                f"sentence pair {number} has more than {longest} words, too many to align: "
+                f"{shorten(' '.join(source))}"
+            )
+        model.add_sentence_pair(source, target)
+    model.start_training()
+    for _ in range(_ITERATIONS):
+        model.train()
+    model.end_training()
+    return model
+
+
+def _thot() -> Any:
+    try:
+        return importlib.import_module("thot.alignment")
+    except ImportError:
+        raise BabelscopeError(
+            "word alignment needs sil-thot: pip install 'babelscope[align]', or give alignments in Pharaoh "
+            "format"
+        ) from None

@@ -1,0 +1,197 @@
+"""The figures of conditioning: score, weights, accuracies, confidence (its paper, sections 3.2 to 4.2)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy.special import expit
+from scipy.stats import rankdata
+from statsmodels.stats.proportion import proportion_confint
+
+from babelscope.results import Estimate, Record, Row
+from babelscope.testsets.mucow import NO_CATEGORY
+
+Base = Literal["e", "2"]
+Ties = Literal["correct", "wrong", "half"]
+Equal = Literal["shared", "order"]
+
+CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
+"""Bins of |score - 0.5|. Likelihoods a token differ little (table 1: .516 is clear), so bins are narrow near 0."""
+
+_WORTH = {"correct": 1.0, "wrong": 0.0, "tie": 0.5}
+
+
+def margin_of(correct: float, incorrect: float) -> float:
+    """By how many nats the best correct source is ahead; NaN if the translation is impossible under all."""
+    return correct - incorrect
+
+
+def score_of(margin: float, base: Base = "e") -> float:
+    """c / (c + i) of section 3.2 with c / i = base ** margin, as a sigmoid: nothing can underflow.
+
+    The paper's likelihoods are exp of the mean log-probability. The released code takes fairseq's natural
+    logs for binary ones and raises 2 to them: base "2".
+    """
+    return float(expit(margin * (math.log(2) if base == "2" else 1.0)))
+
+
+def verdict_of(margin: float, ties: Ties) -> str:
+    """Correct if score >= 0.5 (the released code; ties "wrong": > 0.5, as section 3.4 has it).
+
+    Told by the margin, which no base and no rounding of the score can change.
+    """
+    if margin == 0:
+        return "tie" if ties == "half" else ties
+    return "correct" if margin > 0 else "wrong"
+
+
+def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal = "shared") -> list[float]:
+    """n - rank within each category of n, rank 0 being the most confident (section 3.4): n, n - 1, ..., 1.
+
+    |score - 0.5| grows with |margin| in every base, so margins are ranked. Items equally confident share
+    their weights; with equal "order" the earlier one weighs more, as in the released code.
+    """
+    weights = [0.0] * len(margins)
+    for members in _grouped(categories).values():
+        doubts = [-abs(margins[i]) for i in members]
+        ranks = rankdata(doubts, method="average" if equal == "shared" else "ordinal")
+        for i, rank in zip(members, ranks, strict=True):
+            weights[i] = len(members) + 1 - float(rank)
+    return weights
+
+
+def accuracy(worth: Sequence[float], weights: Sequence[float]) -> Estimate:
+    """Weighted mean of verdicts with Wilson's interval, for as many items as the weights are worth (Kish).
+
+    In simulations (15 to 200 items, errors anywhere or among the least confident) it covers the truth in
+    94 to 99 % of cases, where a bootstrap covers it in 90 to 95 %. It needs no seed, and is not [1, 1]
+    where all is correct.
+    """
+    if not worth:
+        return Estimate.of_nothing()
+    total = math.fsum(weights)
+    value = math.fsum(w * x for w, x in zip(weights, worth, strict=True)) / total
+    value = min(1.0, max(0.0, value))  # rounding
+    effective = total**2 / math.fsum(w * w for w in weights)
+    low, high = proportion_confint(value * effective, effective, method="wilson")
+    return Estimate(value, max(0.0, min(value, float(low))), min(1.0, max(value, float(high))), len(worth))
+
+
+def minimum(estimates: Iterable[Estimate]) -> Estimate:
+    """The smallest accuracy (section 4.2), between the smallest low and the smallest high end of an interval."""
+    found = [each for each in estimates if each.n]
+    if not found:
+        return Estimate.of_nothing()
+    return Estimate(
+        min(each.value for each in found),
+        min(each.low for each in found),
+        min(each.high for each in found),
+        sum(each.n for each in found),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The items of one system that have a verdict, in columns."""
+
+    margins: list[float]
+    scores: list[float]
+    worth: list[float]
+    categories: list[str]
+    weights: list[float]
+
+
+def columns_of(records: Sequence[Record], equal: Equal = "shared") -> Judged:
+    """What figures are made from; items that were skipped are left out."""
+    kept = [record for record in records if not record["skipped"]]
+    margins = [_margin(record) for record in kept]
+    categories = [record["category"] for record in kept]
+    return Judged(
+        margins,
+        [record["score"] for record in kept],
+        [_WORTH[record["verdict"]] for record in kept],
+        categories,
+        weights_of(margins, categories, equal),
+    )
+
+
+def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
+    """Accuracy over all, unweighted and weighted; the same by category, and its minimum; confidence."""
+    judged = columns_of(records, equal)
+    everything = range(len(judged.worth))
+    skipped = Counter(record["category"] for record in records if record["skipped"])
+    evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
+    rows = []
+
+    def row(
+        name: str, estimate: Estimate, members: Sequence[int], left_out: int, weighting: str, **labels: str
+    ) -> None:
+        counts = {
+            "correct": sum(judged.worth[i] == 1 for i in members),
+            "ties": sum(judged.margins[i] == 0 for i in members),
+            "skipped": left_out,
+        }
+        rows.append(Row(name, estimate, {**evaluator, **labels, "weighting": weighting}, counts))
+
+    def figure(members: Sequence[int], *, weighted: bool) -> Estimate:
+        weights = [judged.weights[i] if weighted else 1.0 for i in members]
+        return accuracy([judged.worth[i] for i in members], weights)
+
+    row("all", figure(everything, weighted=False), everything, skipped.total(), "none")
+    row("weighted", figure(everything, weighted=True), everything, skipped.total(), "category")
+    groups = _grouped(judged.categories)
+    # In the order of their names, so that the order of items changes nothing; none may be lost by skipping.
+    names = sorted({*groups, *skipped})
+    for weighting, suffix in (("category", ""), ("none", " unweighted")):
+        found = {name: figure(groups.get(name, ()), weighted=weighting == "category") for name in names}
+        for name in names:
+            members = groups.get(name, ())
+            row(name + suffix, found[name], members, skipped[name], weighting, category=name)
+        told = {name: each for name, each in found.items() if each.n and name != NO_CATEGORY}
+        lowest = {"lowest": min(told, key=lambda name: told[name].value)} if told else {}
+        members = [i for name in told for i in groups[name]]
+        row("minimum" + suffix, minimum(told.values()), members, skipped.total(), weighting, **lowest)
+    return [*rows, *_confidence(judged, evaluator)]
+
+
+def _confidence(judged: Judged, labels: dict[str, str]) -> list[Row]:
+    """A histogram of |score - 0.5|: the share of items in each bin, and how many of them are correct."""
+    confidences = [abs(score - 0.5) for score in judged.scores]
+    rows = []
+    for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
+        last = number == len(CONFIDENCE_EDGES) - 2
+        inside = [low <= each < high or (last and each == high) for each in confidences]
+        counts = {
+            "items": sum(inside),
+            "correct": sum(worth == 1 for worth, here in zip(judged.worth, inside, strict=True) if here),
+        }
+        share = accuracy([float(here) for here in inside], [1.0] * len(inside))
+        rows.append(Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts))
+    return rows
+
+
+def least_certain(records: Sequence[Record], n: int) -> list[Record]:
+    """The n judged items whose score is closest to 0.5, the least certain first."""
+    judged = [record for record in records if not record["skipped"]]
+    return sorted(judged, key=lambda record: abs(_margin(record)))[:n]
+
+
+def _margin(record: Record) -> float:
+    return margin_of(_log(record["correct_logprob"]), _log(record["incorrect_logprob"]))
+
+
+def _grouped(categories: Sequence[str]) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    for i, category in enumerate(categories):
+        groups.setdefault(category, []).append(i)
+    return groups
+
+
+def _log(stored: float | None) -> float:
+    """A log-probability as read from a record: JSON has null for minus infinity."""
+    return -math.inf if stored is None else stored

@@ -1,0 +1,243 @@
+"""The figures of contrastive evaluation: verdicts, accuracy, discrepancy, the false-positive meter."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from babelscope.measures.statistics import (
+    Array,
+    cluster_sums,
+    clustered_mean,
+    clustered_proportion,
+    resampled_totals,
+)
+from babelscope.results import Record, Row, finite_or_none
+from babelscope.seeds import stream
+
+Ties = Literal["half", "correct", "wrong"]
+WORTH: Mapping[Ties, float] = {"half": 0.5, "correct": 1.0, "wrong": 0.0}
+"""What a tie counts under each policy."""
+
+_NOTES = ("truncated", "changed", "unfinished")
+_SOURCES_A_BIN = 25
+_MOST_BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An item's scores, higher is better; minus infinity is the impossible."""
+
+    correct: float
+    contrastive: tuple[float, ...]
+    best: float | None = None
+    """The 1-best's, where it is known."""
+
+
+def judged(scores: Scores, *, clipped: bool = False) -> Record:
+    """What is stored of an item's scores: themselves, the verdict, and the discrepancy if it is known."""
+    record: Record = {
+        "scores": {
+            "correct": finite_or_none(scores.correct),
+            "contrastive": [finite_or_none(each) for each in scores.contrastive],
+        },
+        "verdict": verdict(scores),
+    }
+    if scores.best is not None:
+        record["scores"]["best"] = finite_or_none(scores.best)
+        record["discrepancy"] = finite_or_none(discrepancy(scores, clipped=clipped))
+    return record
+
+
+def verdict(scores: Scores) -> Literal["correct", "tie", "wrong"]:
+    """Correct if strictly better than all variants, a tie if as good as the best of them (section 2.1)."""
+    rival = max(scores.contrastive)
+    return "tie" if scores.correct == rival else "correct" if scores.correct > rival else "wrong"
+
+
+def discrepancy(scores: Scores, *, clipped: bool = False) -> float:
+    """score(1-best) - score(preferred variant) of one item (section 3.2); clipped at 0 in the released code."""
+    if scores.best is None or math.isinf(scores.best):
+        return math.nan
+    distance = scores.best - max(scores.correct, *scores.contrastive)
+    return max(0.0, distance) if clipped else distance
+
+
+def figures(
+    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
+) -> list[Row]:
+    """Rows of one system on one test set: `all`, one a phenomenon and reference kind, and what MuCoW groups by.
+
+    A row named by its group is its accuracy; `discrepancy` stands beside it where 1-bests are known.
+    """
+    rows: list[Row] = []
+    for name, labels, members in _groups(records, controls):
+        # The same draws for every row: a group that is the whole gets the whole's interval.
+        rng = stream(seed, "contrast/accuracy")
+        accuracy = clustered_proportion(worths(members, ties), sources(members), rng, resamples=resamples)
+        rows.append(Row(name, accuracy, labels, _counts(members, ties)))
+        known = _with_discrepancy(members)
+        if known and (name == "all" or "phenomenon" in labels):
+            rng = stream(seed, "contrast/discrepancy")
+            values = [record["discrepancy"] for record in known]
+            mean = clustered_mean(values, sources(known), rng, resamples=resamples)
+            rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
+    return [*rows, *false_positives(records, ties=ties, controls=controls, seed=seed, resamples=resamples)]
+
+
+def worths(records: Iterable[Record], ties: Ties) -> list[float]:
+    """What each item adds to the number of correct ones."""
+    worth = {"correct": 1.0, "tie": WORTH[ties], "wrong": 0.0}
+    return [worth[record["verdict"]] for record in records]
+
+
+def sources(records: Iterable[Record]) -> list[str]:
+    """The clusters: pairs of one source sentence are not independent of each other."""
+    return [record["source"] for record in records]
+
+
+def _groups(
+    records: Sequence[Record], controls: Sequence[str]
+) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
+    """(name, labels, members) of every accuracy; sorted, so that the order of items changes nothing."""
+    yield "all", {}, list(records)
+    for (phenomenon, reference), members in by_phenomenon(records).items():
+        control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
+        yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members
+    extras = [(record.get("extra", {}), record) for record in records]
+    # MuCoW's accuracy files: by the corpus a sentence is from, then by word and sense.
+    for origin, members in _split((extra.get("origin"), record) for extra, record in extras).items():
+        yield str(origin), {"origin": str(origin)}, members
+    senses = (((extra.get("ambig word"), extra.get("sense")), record) for extra, record in extras)
+    for (word, sense), members in _split(each for each in senses if None not in each[0]).items():
+        yield f"{word}:{sense}", {"word": str(word), "sense": str(sense)}, members
+
+
+def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    """Records by (phenomenon, reference kind), sorted."""
+    return _split(((record["phenomenon"], record["reference"]), record) for record in records)
+
+
+def _split(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
+    found: dict[Any, list[Record]] = {}
+    for key, record in keyed:
+        if key is not None:
+            found.setdefault(key, []).append(record)
+    return dict(sorted(found.items()))
+
+
+def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if record.get("discrepancy") is not None]
+
+
+def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
+    """Numbers of items; `correct` has those that the policy for ties counts as correct."""
+    verdicts = Counter(record["verdict"] for record in records)
+    counted = Counter(note for record in records for note in _notes(record))
+    return {
+        "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
+        "ties": verdicts["tie"],
+        **{note: counted[note] for note in _NOTES},
+        "infinite": sum(_is_infinite(record["scores"]) for record in records),
+    }
+
+
+def _notes(record: Record) -> set[str]:
+    answers = [record.get("correct"), *record.get("contrastive", ()), record.get("best")]
+    return {note for answer in answers if answer for note in answer["notes"]}
+
+
+def _is_infinite(scores: Mapping[str, Any]) -> bool:
+    return None in (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
+
+
+def false_positives(
+    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
+) -> list[Row]:
+    """How many reported errors the controls lead one to expect: `expected_false_positives`, `excess_errors`.
+
+    The model: every error on a control is a false positive, and a plausible pair is exposed to false
+    positives as a control pair with the same discrepancy is. So the controls, all together, are cut into
+    bins of equal size by their discrepancy, and each plausible pair is expected to be a false positive with
+    the error rate of the controls in its bin. Without discrepancies there is one bin, of the controls with
+    the same reference kind. Values are shares of pairs; the excess is what is left of the error rate.
+    Sources of controls and of plausible pairs are resampled apart from each other.
+    """
+    groups = by_phenomenon(records)
+    plausible = {key: some for key, some in groups.items() if key[0] not in controls}
+    control = [record for key, some in groups.items() if key[0] in controls for record in some]
+    if any("discrepancy" in record for record in records):
+        known = {key: with_it for key, some in plausible.items() if (with_it := _with_discrepancy(some))}
+        families = [(_with_discrepancy(control), known, True)]
+    else:
+        kinds = sorted({reference for _, reference in plausible})
+        families = [
+            (
+                [record for record in control if record["reference"] == kind],
+                {key: some for key, some in plausible.items() if key[1] == kind},
+                False,
+            )
+            for kind in kinds
+        ]
+    rows = []
+    for controlled, groups, binned in families:
+        # One sentence says nothing about others, and cannot be resampled.
+        exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
+        if not exposed or len(set(sources(controlled))) < 2:
+            continue
+        edges = _edges(controlled) if binned else np.array([])
+        samples = [_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
+        rng = stream(seed, "contrast/false-positives")
+        sizes = [len(some) for some in exposed.values() for _ in range(2)]
+        estimates = resampled_totals(samples, _expected, rng, sizes=sizes, resamples=resamples)
+        for number, ((phenomenon, reference), some) in enumerate(exposed.items()):
+            expected, excess = estimates[2 * number : 2 * number + 2]
+            labels = {"phenomenon": phenomenon, "reference": reference}
+            counts = {
+                "errors": sum(record["verdict"] == "wrong" for record in some),
+                "expected": round(expected.value * len(some)),
+                "controls": len(controlled),
+            }
+            rows.append(Row("expected_false_positives", expected, labels, counts))
+            rows.append(Row("excess_errors", excess, labels, counts))
+    return rows
+
+
+def _edges(controls: Sequence[Record]) -> Array:
+    """Between bins with equally many controls, as many bins as leave each the sources for a rate."""
+    bins = min(_MOST_BINS, max(1, len(set(sources(controls))) // _SOURCES_A_BIN))
+    values = [record["discrepancy"] for record in controls]
+    # This kind of quantile stays the same if all pairs are repeated.
+    return np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
+
+
+def _by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
+    """For each source how many pairs it has in each bin, and then how many errors [sources, 2 bins]."""
+    values = [record["discrepancy"] for record in records] if len(edges) else [0.0] * len(records)
+    bins = np.searchsorted(edges, values)
+    errors = [1.0 - worth for worth in worths(records, ties)]
+    here = [(bins == each).astype(float) for each in range(len(edges) + 1)]
+    return cluster_sums([*here, *(inside * errors for inside in here)], sources(records))
+
+
+def _expected(controls: Array, *plausible: Array) -> Array:
+    """Of each plausible type the share of false positives expected, and what is left of its error rate.
+
+    From totals of pairs and errors a bin, [..., 2 bins].
+    """
+    bins = controls.shape[-1] // 2
+    pairs, errors = controls[..., :bins], controls[..., bins:]
+    overall = errors.sum(axis=-1, keepdims=True) / pairs.sum(axis=-1, keepdims=True)
+    # A bin can come out empty when few sources are drawn; then the rate over all bins stands in.
+    rates = np.where(pairs > 0, errors / np.maximum(pairs, 1.0), overall)
+    shares = []
+    for each in plausible:
+        n = each[..., :bins].sum(axis=-1)
+        expected = (rates * each[..., :bins]).sum(axis=-1) / n
+        shares += [expected, each[..., bins:].sum(axis=-1) / n - expected]
+    return np.stack(shares)

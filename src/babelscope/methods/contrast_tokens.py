@@ -1,0 +1,65 @@
+"""Token view: where the log-probabilities of a correct and a contrastive translation part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from babelscope.results import Record
+from babelscope.systems.asking import scored_as_json
+from babelscope.systems.base import Scored
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A token of one translation or of both, and what it adds to total(correct) - total(contrastive)."""
+
+    correct: str | None
+    contrastive: str | None
+    difference: float
+
+
+def parting(correct: Scored, contrastive: Scored) -> Record:
+    """A contrastive variant as it is stored: what it shares with the correct one's beginning is left out.
+
+    `at` is the first token, counted from 0, in which the two differ; equal beginnings have equal
+    log-probabilities, so only `tokens` and `logprobs` from there on are new.
+    """
+    at = _shared(correct.tokens, contrastive.tokens)
+    whole = scored_as_json(contrastive)
+    return {**whole, "at": at, "tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
+
+
+def token_view(record: Record, variant: int = 0) -> list[Step]:
+    """The tokens of a stored pair side by side: shared beginning, what differs, shared end.
+
+    In the shared end a difference says how the error, once made, changes what follows.
+    """
+    correct, contrastive = record["correct"], record["contrastive"][variant]
+    at = contrastive["at"]
+    ours, theirs = correct["tokens"][at:], contrastive["tokens"]
+    here, there = _logs(correct["logprobs"])[at:], _logs(contrastive["logprobs"])
+    end = _shared(ours[::-1], theirs[::-1])
+    before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
+    left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
+    right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
+    shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
+    after = [Step(token, token, _difference(one, other)) for token, one, other in shared]
+    return [*before, *left, *right, *after]
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many tokens two sequences have in common from their beginning."""
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return number
+    return min(len(one), len(other))
+
+
+def _logs(stored: Sequence[float | None]) -> list[float]:
+    return [-math.inf if each is None else each for each in stored]
+
+
+def _difference(one: float, other: float) -> float:
+    return 0.0 if one == other else one - other  # two impossible tokens do not differ

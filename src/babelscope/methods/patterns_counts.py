@@ -1,0 +1,181 @@
+"""Word counts in parallel text: senses of ambiguous words, genders of occupations (paper, appendix A)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.statistics import proportion
+from babelscope.results import Estimate, Row
+from babelscope.testsets.mucow import Sense
+from babelscope.text import shorten
+
+Gender = Literal["male", "female", "neutral"]
+GENDERS: tuple[Gender, ...] = ("male", "female", "neutral")
+"""neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""
+
+Flow = tuple[str, str, float]
+"""From a node, to a node, how many sentence pairs: a row of a Sankey diagram."""
+
+# Women among those employed in an occupation in the US, in percent: Zhao et al. (2018), "Gender Bias in
+# Coreference Resolution", table 1 (https://aclanthology.org/N18-2003), which takes them from the US labour
+# force statistics.
+WOMEN_IN_PERCENT: Mapping[str, int] = {
+    "carpenter": 2, "mechanic": 4, "construction worker": 4, "laborer": 4, "driver": 6, "sheriff": 14,
+    "mover": 18, "developer": 20, "farmer": 22, "guard": 22, "chief": 27, "janitor": 34, "lawyer": 35,
+    "cook": 38, "physician": 38, "CEO": 39, "analyst": 41, "manager": 43, "supervisor": 44,
+    "salesperson": 48, "editor": 52, "designer": 54, "accountant": 61, "auditor": 61, "writer": 63,
+    "baker": 65, "clerk": 72, "cashier": 73, "counselor": 73, "attendant": 76, "teacher": 78, "tailor": 80,
+    "librarian": 84, "assistant": 85, "cleaner": 89, "housekeeper": 89, "nurse": 90, "receptionist": 90,
+    "hairdresser": 92, "secretary": 95,
+}  # fmt: skip
+
+FIGURE_4 = (
+    "driver", "owner", "client", "CEO", "student", "patient", "manager", "specialist", "designer", "doctor",
+    "teacher", "guard", "writer", "chief", "editor", "employee", "witness", "visitor", "passenger",
+    "architect", "practitioner", "tailor", "developer", "assistant",
+)  # fmt: skip
+"""The most frequent occupations, which figure 4 shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The forms of an occupation in the source, and of its translations by gender."""
+
+    source: frozenset[str]
+    male: frozenset[str]
+    female: frozenset[str]
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Forms:
+        """From the released queries: `src_forms`, `tgt_forms_male`, `tgt_forms_female`."""
+        try:
+            return cls(*(frozenset(record[name]) for name in _FORM_FIELDS))
+        except KeyError as error:
+            raise BabelscopeError(f"a query needs {error}") from None
+
+    def gender(self, words: Iterable[str]) -> Gender:
+        """Which gender a translation has: that of the only forms found in it."""
+        found = set(words)
+        male, female = bool(found & self.male), bool(found & self.female)
+        if male == female:
+            return "neutral"
+        return "male" if male else "female"
+
+
+_FORM_FIELDS = ("src_forms", "tgt_forms_male", "tgt_forms_female")
+
+
+def count_senses(
+    pairs: Iterable[tuple[Iterable[str], Iterable[str]]], senses: Iterable[Sense]
+) -> dict[Sense, int]:
+    """In how many pairs (source words, target lemmas) each sense occurs: its word, and any of its lemmas."""
+    by_word: dict[str, list[tuple[Sense, frozenset[str]]]] = {}
+    counts: dict[Sense, int] = {}
+    for sense in senses:
+        counts[sense] = 0
+        by_word.setdefault(sense[0].lower(), []).append((sense, frozenset(sense[1].lower().split())))
+    for source, target in pairs:
+        lemmas = {lemma.lower() for lemma in target}
+        for word in {word.lower() for word in source} & by_word.keys():
+            for sense, known in by_word[word]:
+                counts[sense] += bool(lemmas & known)
+    return counts
+
+
+def count_occupations(
+    lines: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]],
+    occupations: Mapping[str, Forms],
+    stages: Sequence[str],
+) -> list[Flow]:
+    """How genders move from stage to stage, such as original, teacher, student (figure 4).
+
+    A line is the words of a source, and of its translation at every stage.
+    """
+    counted: Counter[tuple[str, str]] = Counter()
+    for source, versions in lines:
+        if len(versions) != len(stages):
+            raise BabelscopeError(f"a line has {len(versions)} translations for {len(stages)} stages")
+        words = set(source)
+        for occupation, forms in occupations.items():
+            if words & forms.source:
+                genders = [forms.gender(version) for version in versions]
+                nodes = [f"{occupation}_{s}_{g}" for s, g in zip(stages, genders, strict=True)]
+                counted.update(zip([occupation, *nodes], nodes, strict=False))
+    return [(start, end, float(count)) for (start, end), count in counted.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class GenderCounts:
+    """Sentence pairs by occupation, stage and gender."""
+
+    counts: Mapping[tuple[str, str, str], float]
+
+    @classmethod
+    def from_flows(cls, flows: Iterable[Sequence[Any]]) -> GenderCounts:
+        """From rows `[from, to, count]` whose nodes are `<occupation>_<stage>_<gender>`."""
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for flow in flows:
+            parts = str(flow[1]).rsplit("_", 2) if len(flow) == 3 else []
+            if len(parts) != 3 or parts[2] not in GENDERS or not isinstance(flow[2], int | float):
+                raise BabelscopeError(f"{shorten(str(flow))} is no flow to <occupation>_<stage>_<gender>")
+            counts[parts[0], parts[1], parts[2]] += flow[2]  # type: ignore[assignment]
+        return cls(counts)
+
+    @property
+    def occupations(self) -> list[str]:
+        return list(dict.fromkeys(occupation for occupation, _, _ in self.counts))
+
+    def total(self, stage: str, gender: str, occupations: Iterable[str]) -> float:
+        """Over some occupations."""
+        return sum(self.counts.get((each, stage, gender), 0.0) for each in occupations)
+
+    def shares(self, stage: str, occupations: Sequence[str] | None = None) -> list[Row]:
+        """The share of each gender at a stage, over some or all occupations."""
+        chosen = self._check(occupations)
+        totals = {gender: self.total(stage, gender, chosen) for gender in GENDERS}
+        whole = sum(totals.values())
+        if not whole:
+            raise BabelscopeError(f"nothing was counted at the stage {stage!r}")
+        # Counts may be means over several models.
+        return [
+            Row(
+                "share",
+                proportion(round(totals[gender]), round(whole)),
+                {"stage": stage, "gender": gender},
+                {"count": round(totals[gender])},
+            )
+            for gender in GENDERS
+        ]
+
+    def female_ratios(self, stage: str = "original") -> dict[str, float]:
+        """female / (female + male) for every occupation with any gendered form."""
+        ratios = {}
+        for occupation in self.occupations:
+            female, male = (self.total(stage, gender, [occupation]) for gender in ("female", "male"))
+            if female + male:
+                ratios[occupation] = female / (female + male)
+        return ratios
+
+    def _check(self, occupations: Sequence[str] | None) -> Sequence[str]:
+        known = self.occupations
+        for occupation in occupations or ():
+            if occupation not in known:
+                raise BabelscopeError(f"the occupation {occupation!r} was not counted")
+        return known if occupations is None else occupations
+
+
+def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
+    """Pearson's r over the common occupations with its interval, and p (appendix C)."""
+    from scipy.stats import pearsonr
+
+    common = sorted(first.keys() & second.keys())
+    if len(common) < 3:
+        raise BabelscopeError(f"a correlation needs at least 3 occupations in common, not {len(common)}")
+    found = pearsonr([first[each] for each in common], [second[each] for each in common])
+    bounds = found.confidence_interval(0.95)
+    value = float(found.statistic)
+    return Estimate(value, float(bounds.low), float(bounds.high), len(common)), float(found.pvalue)

@@ -1,0 +1,185 @@
+"""MuCoW by known words: rules on words of our own, and the published verdicts and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.methods.patterns import mucow
+from babelscope.methods.patterns_files import Given, match, read_lemmas, read_translations, read_verdicts
+from babelscope.methods.patterns_mucow import Translated, fold, judge
+from babelscope.results import Result
+from babelscope.testsets import AmbiguousSource, TestSet, load
+
+ITEM = AmbiguousSource(
+    "1",
+    "A pen.",
+    (),
+    (),
+    "frequent",
+    extra={"word": "pen", "lemmas": ["stift", "füller"], "wrong_lemmas": ["gehege"], "domain": "in"},
+)
+
+
+def verdict(text: str, lemmas: str | None = None, **settings: str) -> bool | None:
+    (record,) = judge([ITEM], [Translated(text, lemmas)], **settings)
+    said: bool | None = record["correct"]
+    return said
+
+
+def figure(result: Result, name: str, **labels: str) -> Any:
+    (row,) = (r for r in result.rows if r.name == name and labels.items() <= r.labels.items())
+    return row
+
+
+def test_tokens_first_then_lemmas() -> None:
+    assert verdict("Ein Stift.") is True
+    assert verdict("Ein GEHEGE.") is False
+    # A wrong word is wrong whatever else is there.
+    assert verdict("Ein Stift im Gehege.") is False
+    assert verdict("Drei Stifte.") is None
+    assert verdict("Drei Stifte.", "drei Stift .") is True
+    assert verdict("Drei Gehegen.", "drei stift gehege") is False
+    # Lemmas are not asked once a token is known.
+    assert verdict("Ein Stift.", "ein gehege") is True
+    assert verdict("Stifthalter", "stifthalter") is None
+    assert verdict("") is None
+
+
+def test_two_ways_of_splitting_and_comparing() -> None:
+    assert verdict("Ein Filz-Stift.") is None
+    assert verdict("Ein Filz-Stift.", rules="conditioning") is True
+    assert verdict("Ein Fuller.") is None
+    assert verdict("Ein Fuller.", rules="conditioning") is True
+    assert verdict("x", "filz#stift") is None
+    assert verdict("x", "filz stif#t", compound_mark="#") is True
+    assert (fold("Straße"), fold("ÄÖÜé"), fold("Ёж")) == ("strasse", "aoue", "еж")
+    with pytest.raises(BabelscopeError, match="no rules 'theirs'; known: mucow, conditioning"):
+        verdict("x", rules="theirs")
+
+
+def test_figures_of_a_few_verdicts() -> None:
+    texts = ["Stift", "Stift", "Stift", "Gehege", "Tier", "Tier"]
+    own = [
+        AmbiguousSource(str(n), f"{n}", (), (), "frequent" if n < 4 else "none", extra=ITEM.extra)
+        for n in range(6)
+    ]
+    result = mucow(TestSet("own", tuple(own)), [Given("f", text) for text in texts])
+    values = {row.name: row.estimate.value for row in result.rows if row.labels.get("category") == "all"}
+    assert values == pytest.approx(
+        {
+            "coverage": 4 / 6,
+            "precision": 3 / 4,
+            "recall_a": 3 / 5,
+            "recall_b": 3 / 6,
+            "f1_a": 2 / 3,
+            "f1_b": 0.6,
+        }
+    )
+    row = figure(result, "coverage", category="all")
+    assert (row.estimate.n, row.counts["correct"], row.counts["wrong"], row.counts["unknown"]) == (6, 3, 1, 2)
+    # Senses that were not counted are in no group.
+    assert figure(result, "coverage", category="frequent").estimate.n == 4
+    assert figure(result, "coverage", domain="in").estimate.n == 6
+    assert not [row for row in result.rows if row.labels.get("category") == "none"]
+
+
+def test_nothing_known_is_no_precision() -> None:
+    result = mucow(TestSet("own", (ITEM,)), [Given("f", "Tier")])
+    assert figure(result, "precision", category="all").estimate.n == 0
+    assert figure(result, "f1_b", category="all").estimate.value == 0
+
+
+def test_files_of_translations(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Ein Stift.\n\n")
+    assert [each.translation for each in read_translations(path)] == ["Ein Stift.", ""]
+    path.write_text("A pen. ||| Ein Stift. ||| ja\nB. |||\n")
+    assert read_translations(path) == [
+        Given(f"{path}:1", "Ein Stift. ||| ja", "A pen."),
+        Given(f"{path}:2", "", "B."),
+    ]
+    path.write_text("A. ||| B.\nC.\n")
+    with pytest.raises(BabelscopeError, match=r"a\.txt:2 has no \|\|\| between source and translation"):
+        read_translations(path)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"sentence": "A.", "translation": "B.", "translation_lemmatized": null}\n')
+    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", folded=True)]
+    path.write_text('{"source": "A.", "translation": "B.", "lemmas": "b ."}\n')
+    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", "b .")]
+    path.write_text('{"source": "A."}\n')
+    with pytest.raises(BabelscopeError, match=r"a\.jsonl:1: field 'translation' must be text"):
+        read_translations(path)
+    lemmas = tmp_path / "lemmas"
+    lemmas.write_text("ein stift\n")
+    assert read_lemmas(lemmas, [Given("f", "x")], parallel_to="a")[0].lemmas == "ein stift"
+    with pytest.raises(BabelscopeError, match=r"a has 2, .*lemmas has 1"):
+        read_lemmas(lemmas, [Given("f", "x")] * 2, parallel_to="a")
+    with pytest.raises(BabelscopeError, match=r"a\.txt has no translations"):
+        match([ITEM], [], what="a.txt")
+
+
+def test_stored_verdicts_are_matched_by_source_and_word() -> None:
+    tests = TestSet("own", (ITEM,))
+    stored = {"source": "A pen.", "word": "pen", "correct": False}
+    result = mucow(tests, [Given("f", "Ein Stift.")], stored=[("v:1", stored)])
+    assert figure(result, "same_verdict").counts["same"] == 0
+    assert figure(mucow(tests, stored=[("v:1", stored)]), "recall_b", category="all").counts["wrong"] == 1
+    for wrong, told in (
+        ({"source": "B."}, "v:1: no item of the test set has this source and word"),
+        ({"correct": "no"}, "v:1: field 'correct' must be true, false or null"),
+    ):
+        with pytest.raises(BabelscopeError, match=told):
+            mucow(tests, stored=[("v:1", {**stored, **wrong})])
+    with pytest.raises(BabelscopeError, match="needs translations or stored verdicts"):
+        mucow(tests)
+
+
+def test_the_published_verdicts(shared: Path) -> None:
+    folder = shared / "data" / "mucow"
+    log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"
+    tests = load(f"mucow:{folder / 'en-de'}?all=yes")
+    result = mucow(tests, stored=read_verdicts(log))
+
+    def counts(**labels: str) -> tuple[int, ...]:
+        row = figure(result, "precision", **labels)
+        return tuple(row.counts[name] for name in ("correct", "wrong", "unknown"))
+
+    assert counts(category="all") == (1858, 613, 866)
+    assert counts(category="frequent") == (1293, 55, 365)
+    assert counts(category="infrequent") == (565, 558, 501)
+    figures = {row.name: round(100 * row.estimate.value, 2) for row in result.rows[:6]}
+    assert (figures["coverage"], figures["precision"], figures["recall_b"]) == (74.05, 75.19, 55.68)
+    precision = figure(result, "precision", category="infrequent").estimate.value
+    assert round(100 * precision, 2) == 50.31
+    again = mucow(tests, read_translations(log), stored=read_verdicts(log))
+    assert figure(again, "same_verdict").counts["same"] >= 3330
+    assert figure(again, "coverage", category="all").labels["rules"] == "conditioning"
+
+
+def test_the_published_example(shared: Path) -> None:
+    folder = shared / "data" / "mucow" / "en-fi-example"
+    output = folder / "output.detok.fi"
+    given = read_lemmas(folder / "output.lemmas.fi", read_translations(output), parallel_to=str(output))
+    result = mucow(load(f"mucow:{folder / 'en-fi'}?all=yes"), given)
+    for labels, counts in (
+        ({"category": "all"}, (356, 184, 290)),
+        ({"domain": "in"}, (115, 21, 72)),
+        ({"domain": "out"}, (241, 163, 218)),
+    ):
+        row = figure(result, "coverage", **labels)
+        assert tuple(row.counts[name] for name in ("correct", "wrong", "unknown")) == counts
+    assert {row.name: round(100 * row.estimate.value, 2) for row in result.rows[:6]} == {
+        "coverage": 65.06,
+        "precision": 65.93,
+        "recall_a": 55.11,
+        "recall_b": 42.89,
+        "f1_a": 60.03,
+        "f1_b": 51.97,
+    }
+    # Compounds whose parts are marked are known words too, once the marks are left out.
+    joined = mucow(load(f"mucow:{folder / 'en-fi'}?all=yes"), given, compound_mark="#")
+    assert figure(joined, "coverage", category="all").counts["unknown"] == 270

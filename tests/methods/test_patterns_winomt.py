@@ -1,0 +1,268 @@
+"""WinoMT by alignment and morphology: rules on sentences of our own, and the published confusion matrices."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.align import read_pharaoh
+from babelscope.methods.patterns import winomt, words_of
+from babelscope.methods.patterns_files import Given, read_translations
+from babelscope.methods.patterns_intervals import resampled
+from babelscope.methods.patterns_morphology import lemmatise, open_morphology
+from babelscope.methods.patterns_winomt import Aligned, judge, stereotypes_of
+from babelscope.results import Result
+from babelscope.testsets import AmbiguousSource, TestSet, load
+
+TABLE = """\
+male\t1\tThe cook slept because he was tired.\tcook\tanti
+female\t1\tThe cook slept because she was tired.\tcook\tpro
+female\t1\tThe construction worker slept because she was tired.\tconstruction worker\tanti
+neutral\t0\tSomeone slept because they were tired.\tsomeone\tnone
+"""
+
+
+@pytest.fixture
+def tests(tmp_path: Path) -> TestSet:
+    (tmp_path / "test.tsv").write_text(TABLE)
+    return load(f"winomt:{tmp_path / 'test.tsv'}?neutral=yes")
+
+
+def items(tests: TestSet) -> tuple[AmbiguousSource, ...]:
+    return tests.items_of(AmbiguousSource, what_for="this test")
+
+
+def figure(result: Result, name: str, **labels: str) -> Any:
+    (row,) = (r for r in result.rows if r.name == name and labels.items() <= r.labels.items())
+    return row
+
+
+def confusion(result: Result) -> dict[str, dict[str, int]]:
+    table: dict[str, dict[str, int]] = {}
+    for row in result.rows:
+        if row.name == "confusion" and row.counts["count"]:
+            table.setdefault(str(row.labels["gold"]), {})[str(row.labels["predicted"])] = row.counts["count"]
+    return table
+
+
+@pytest.mark.parametrize(
+    ("words", "found", "occupation", "published", "sound"),
+    [
+        ("Der Koch schlief .", [0, 1], "cook", "male", "male"),
+        ("Die Köchin schlief .", [0, 1], "cook", "female", "female"),
+        # The ending counts before any article.
+        ("Der Köchin half er .", [1], "cook", "female", "female"),
+        ("Das Kind schlief .", [1], "cook", "neutral", "neutral"),
+        # The nearest article or pronoun tells.
+        ("Er sah die Pflegekraft .", [3], "cook", "female", "female"),
+        # A nurse is female whatever the translation says.
+        ("Der Pfleger schlief .", [1], "nurse", "female", "female"),
+        # Nothing found is male to the published rules.
+        ("Der Koch schlief .", [], "cook", "male", "unknown"),
+        ("Kochs schliefen .", [0], "cook", "male", "unknown"),
+        ("", [], "cook", "unknown", "unknown"),
+        # Marks before an article move it away: published, "Sie" is as near as "Der".
+        ("Sie: „»Der Koch schlief .", [2], "cook", "female", "male"),
+    ],
+)
+def test_gender_in_german(words: str, found: list[int], occupation: str, published: str, sound: str) -> None:
+    split = words.split()
+    assert open_morphology("de").gender(found, split, occupation) == published
+    assert open_morphology("de", "sound").gender(found, split, occupation) == sound
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "found", "gender"),
+    [
+        ("ru", "Врач спал", [0], "male"),
+        ("ru", "Медсестра спала", [0], "female"),
+        ("ru", "Существо спало", [0], "neutral"),
+        ("ru", "Кто-то спал", [], "unknown"),
+        ("ru", "очень", [0], "neutral"),
+        ("uk", "Лікар спав", [0], "male"),
+        ("uk", "Лікарка спала", [0], "female"),
+    ],
+)
+def test_gender_in_russian_and_ukrainian(target: str, words: str, found: list[int], gender: str) -> None:
+    pytest.importorskip(f"pymorphy3_dicts_{target}")
+    assert open_morphology(target).gender(found, words.split(), "doctor") == gender
+
+
+def test_lemmas_in_russian() -> None:
+    pytest.importorskip("pymorphy3_dicts_ru")
+    assert lemmatise(["Врачи работали."], "ru") == [["врач", "работать", "."]]
+
+
+def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymorphy3", None)
+    with pytest.raises(BabelscopeError, match=r"babelscope\[russian\]"):
+        open_morphology("ru")
+    with pytest.raises(BabelscopeError, match="no WinoMT morphology for 'fr'; known: de, ru, uk"):
+        open_morphology("fr")
+
+
+def test_figures_of_a_small_table(tests: TestSet) -> None:
+    translations = [
+        ("Der Koch schlief , weil er müde war .", ((0, 0), (1, 1))),
+        ("Der Koch schlief , weil sie müde war .", ((0, 0), (1, 1))),
+        ("Die Bauarbeiterin schlief .", ((0, 0), (1, 1), (2, 1))),
+        ("Das Kind schlief .", ((0, 1),)),
+    ]
+    given = [
+        Given(f"f:{n}", text, item.source)
+        for n, ((text, _), item) in enumerate(zip(translations, items(tests), strict=True), 1)
+    ]
+    result = winomt(tests, given, target="de", links=[links for _, links in translations])
+    assert confusion(result) == {
+        "male": {"male": 1},
+        "female": {"male": 1, "female": 1},
+        "neutral": {"neutral": 1},
+    }
+    assert figure(result, "accuracy", category="all").estimate.value == 0.75
+    assert figure(result, "accuracy", category="male and female").estimate.value == pytest.approx(2 / 3)
+    assert figure(result, "minimum_accuracy").labels["category"] == "female"
+    assert figure(result, "precision", category="male").estimate.value == 0.5
+    assert figure(result, "f1", category="male").estimate.value == pytest.approx(2 / 3)
+    assert figure(result, "delta_g").estimate.value == pytest.approx(0)
+    assert figure(result, "delta_s").estimate.value == -1  # pro 0 of 1, anti 2 of 2
+    assert [record["translated_as"] for record in result.records][2:] == ["Die Bauarbeiterin", "Kind"]
+    for row in result.rows:
+        assert row.estimate.low <= row.estimate.value <= row.estimate.high
+    # Lines in another order are the same translations.
+    shuffled = [3, 1, 0, 2]
+    again = winomt(
+        tests,
+        [given[n] for n in shuffled],
+        target="de",
+        links=[translations[n][1] for n in shuffled],
+    )
+    assert again.rows == result.rows
+
+
+def test_both_words_of_an_occupation(tests: TestSet) -> None:
+    aligned = [None, None, Aligned(["Worker-in", "schlief"], ((2, 0),)), None]
+    (published,) = judge(items(tests), aligned, target="de")
+    (sound,) = judge(items(tests), aligned, target="de", rules="sound")
+    assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
+
+
+def test_repeated_sentences_are_matched_in_order(tmp_path: Path) -> None:
+    line = TABLE.split("\n")[0]
+    (tmp_path / "test.tsv").write_text(f"{line}\n{line}\n{line}\n")
+    tests = load(f"winomt:{tmp_path / 'test.tsv'}")
+    source = items(tests)[0].source
+    given = [Given("f:1", "Der Koch", source), Given("f:2", "Die Köchin", source)]
+    result = winomt(tests, given, target="de", links=[((1, 1),)] * 2)
+    assert [record["predicted"] for record in result.records] == ["male", "female", "female"]
+
+
+def test_missing_translations(tests: TestSet) -> None:
+    given = [Given("f:1", "Der Koch", items(tests)[0].source)]
+    with pytest.raises(
+        BabelscopeError, match=r"has no translation of 'The cook .*\(item 2; 3 of 4 are missing\)"
+    ):
+        winomt(tests, given, target="de", links=[()])
+    result = winomt(tests, given, target="de", links=[()], skip_missing=True)
+    assert figure(result, "accuracy", category="all").counts["missing"] == 3
+    assert figure(result, "accuracy", category="female").estimate.n == 0
+    with pytest.raises(BabelscopeError, match="no translation of any item"):
+        winomt(tests, [Given("f:1", "x", "y")], target="de", links=[()], skip_missing=True)
+    with pytest.raises(BabelscopeError, match="the test set has 4, the file of translations has 1"):
+        winomt(tests, [Given("f:1", "Der Koch")], target="de", links=[()])
+    with pytest.raises(BabelscopeError, match="there are 2 alignments of 1 translations"):
+        winomt(tests, given, target="de", links=[(), ()], skip_missing=True)
+
+
+def test_lists_of_stereotypes(tests: TestSet) -> None:
+    own = items(tests)
+    assert stereotypes_of(own, {"pro": own[:1], "anti": own[2:3]}) == {"1": "pro", "3": "anti"}
+    with pytest.raises(BabelscopeError, match="item 1 of the list 'pro' is not in the test set"):
+        stereotypes_of(own[1:], {"pro": own[:1]})
+
+
+def test_items_of_another_kind_are_refused() -> None:
+    item = AmbiguousSource("7", "a", (), (), "male")
+    with pytest.raises(BabelscopeError, match="item 7 is none of WinoMT"):
+        judge([item], [Aligned([], ())], target="de")
+
+
+def test_resampled_figures_cover_what_is_known() -> None:
+    rng = np.random.default_rng(0)
+
+    def share(counts: Any) -> Any:
+        return np.stack([counts[..., 1] / counts.sum(axis=-1)])
+
+    (estimate,) = resampled([1] * 300 + [0] * 700, 2, share, rng)
+    assert estimate.value == 0.3
+    # The percentile interval of a proportion is close to the normal one.
+    assert (estimate.low, estimate.high) == pytest.approx((0.2716, 0.3284), abs=0.003)
+    nothing, one = (resampled(cells, 2, lambda counts: counts[..., :1].T, rng)[0] for cells in ([], [0]))
+    assert (nothing.n, one.value, one.low) == (0, 1, -np.inf)
+
+
+# --- what was published
+
+
+SYSTEMS = ["google.en-de", "aws.en-de", "google.en-ru", "aws.en-ru"]
+
+
+def published(shared: Path, name: str, *, own_alignment: bool = False, **settings: Any) -> Result:
+    if name.endswith("ru"):
+        pytest.importorskip("pymorphy3_dicts_ru")
+    folder = shared / "data" / "winomt"
+    tests = load(f"winomt:{folder / 'test.tsv'}?neutral=yes")
+    given = read_translations(folder / "translations" / f"{name}.txt")
+    links = None
+    if not own_alignment:
+        lengths = [(len(source), len(target)) for source, target in words_of(given, items(tests))]
+        links = read_pharaoh(folder / "alignments" / f"{name}.align", lengths, parallel_to="the translations")
+    return winomt(tests, given, target=name[-2:], links=links, **settings)
+
+
+def expected(shared: Path, name: str) -> Any:
+    return json.loads((shared / "data" / "winomt" / "expected.json").read_text())[name]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_published_figures(shared: Path, name: str) -> None:
+    folder, right = shared / "data" / "winomt", expected(shared, name)
+    lists = {kind: items(load(f"winomt:{folder / f'en_{kind}.txt'}?neutral=yes")) for kind in ("pro", "anti")}
+    result = published(shared, name, rounding="published", lists=lists)
+    assert confusion(result) == right["confusion_gold_to_predicted"]
+
+    def percent(name: str, **labels: str) -> float:
+        return round(100 * figure(result, name, **labels).estimate.value, 1)
+
+    assert {
+        "accuracy": percent("accuracy", category="all"),
+        "f1_male": percent("f1", category="male"),
+        "f1_female": percent("f1", category="female"),
+        "delta_g": percent("delta_g"),
+        "pro_accuracy": percent("accuracy", stereotype="pro"),
+        "anti_accuracy": percent("accuracy", stereotype="anti"),
+        "delta_s": percent("delta_s"),
+        "without_neutral": {
+            "accuracy": percent("accuracy", category="male and female"),
+            "male_recall": percent("accuracy", category="male"),
+            "female_recall": percent("accuracy", category="female"),
+        },
+    } == {key: value for key, value in right.items() if key != "confusion_gold_to_predicted"}
+
+
+# Two of the four, for time; all are in docs/conditioning.md.
+@pytest.mark.parametrize("name", ["google.en-de", "aws.en-ru"])
+def test_our_own_aligner_comes_close(shared: Path, name: str) -> None:
+    pytest.importorskip("thot")
+    right = expected(shared, name)
+    result = published(shared, name, own_alignment=True)
+    points = 0.5 if name.endswith("de") else 2
+    accuracy = figure(result, "accuracy", category="all")
+    assert (accuracy.labels["alignment"], accuracy.estimate.n) == ("forward", 3888)
+    assert 100 * accuracy.estimate.value == pytest.approx(right["accuracy"], abs=points)
+    assert 100 * figure(result, "delta_g").estimate.value == pytest.approx(right["delta_g"], abs=points)
