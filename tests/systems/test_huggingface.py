@@ -105,6 +105,28 @@ def test_greedy_search_takes_the_most_probable_token(
                 assert row[chosen] >= row.max() - 1e-5
 
 
+@pytest.mark.parametrize("penalty", [0.6, 1.0, 2.0])
+def test_beam_search_is_that_of_transformers(
+    penalty: float, checkpoint: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the checkpoint's length penalty, the best hypothesis is the one that `generate` finds."""
+    # The checkpoint masks pad itself, since `generate` would take it out only after the softmax.
+    system = open_system(spec("marian", checkpoint("marian", masked_pad=True)))
+    monkeypatch.setattr(system.network.generation_config, "length_penalty", penalty)
+    for source, [scored] in zip(SOURCES, system.translate(SOURCES, beam=3), strict=True):
+        ids = torch.tensor(system.tokens.encode_sources([system.prefix + source]))
+        output = system.network.generate(
+            input_ids=ids,
+            decoder_input_ids=torch.tensor([system.vocabulary.prefix]),
+            num_beams=3,
+            do_sample=False,
+            early_stopping=False,
+            max_new_tokens=system.vocabulary.target_limit,
+            bad_words_ids=[list(system.vocabulary.masked)],
+        )[0, len(system.vocabulary.prefix) :].tolist()
+        assert system.tokens.ids_of(scored) == output[: len(scored.tokens)]
+
+
 def test_an_empty_target_is_a_target(opened: Callable[[str], HuggingFace]) -> None:
     [scored] = opened("marian").score([(SOURCES[0], "")])
     assert scored.tokens == ("</s>",)

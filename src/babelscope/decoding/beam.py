@@ -43,7 +43,13 @@ class _Finished:
 
 @torch.inference_mode()
 def beam_search(
-    model: OpenModel, sources: Sequence[Sequence[int]], *, beam: int = 5, n_best: int = 1, max_length: int = 0
+    model: OpenModel,
+    sources: Sequence[Sequence[int]],
+    *,
+    beam: int = 5,
+    n_best: int = 1,
+    max_length: int = 0,
+    length_penalty: float = 1.0,
 ) -> list[list[list[int]]]:
     """For each source ids its `n_best` target ids, best first; without prefix, with EOS if reached.
 
@@ -52,7 +58,7 @@ def beam_search(
     limit = max_length or model.vocabulary.target_limit or 512
     answers: list[list[list[int]]] = [[] for _ in sources]
     for batch in _batches(sources, beam):
-        found = _search(model, [sources[i] for i in batch], beam, limit)
+        found = _search(model, [sources[i] for i in batch], beam, limit, length_penalty)
         for i, finished in zip(batch, found, strict=True):
             answers[i] = [ids for _, ids in finished.found[:n_best]]
     return answers
@@ -66,7 +72,9 @@ def _batches(sources: Sequence[Sequence[int]], beam: int) -> Iterator[list[int]]
         yield order[start : start + size]
 
 
-def _search(model: OpenModel, sources: list[Sequence[int]], beam: int, limit: int) -> list[_Finished]:
+def _search(
+    model: OpenModel, sources: list[Sequence[int]], beam: int, limit: int, penalty: float
+) -> list[_Finished]:
     """The finished hypotheses of each source, at most `beam`."""
     memory = model.encode(sources)
     vocabulary = model.vocabulary
@@ -92,10 +100,12 @@ def _search(model: OpenModel, sources: list[Sequence[int]], beam: int, limit: in
         # Only the `beam` best may finish; the others are there to keep the beam full.
         ending = (chosen[:, :beam] == vocabulary.eos) | (length == limit)
         for row, column in zip(*np.nonzero(ending & np.isfinite(top[:, :beam])), strict=True):
-            finished[active[row]].add(float(top[row, column]) / length, sequences[row, column].tolist())
+            finished[active[row]].add(
+                float(top[row, column]) / length**penalty, sequences[row, column].tolist()
+            )
         top = np.where(chosen == vocabulary.eos, -np.inf, top)
         running = np.argsort(-top, axis=1, kind="stable")[:, :beam]
-        best = top[np.arange(len(active)), running[:, 0]] / length
+        best = top[np.arange(len(active)), running[:, 0]] / length**penalty
         going = np.array([best[row] > finished[i].worst for row, i in enumerate(active)], dtype=bool)
         if length == limit or not going.any():
             break

@@ -120,19 +120,21 @@ class Marian:
     def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
         slots = memory.add(parents)
         nodes = slots + memory.n_sources
-        depths = memory.depth[nodes]
+        depths, sources = memory.depth[nodes], memory.source[nodes]
         longest = int(depths.max())
         slot = torch.from_numpy(slots).to(self.device)
         path = torch.from_numpy(memory.paths[nodes, :longest]).to(self.device)
         seen = torch.from_numpy(np.arange(longest) < depths[:, None]).to(self.device)[:, None, None]
-        source = torch.from_numpy(memory.source[nodes]).to(self.device)
+        # Prefixes of one source that stand together share its keys and values in cross-attention.
+        starts = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
+        runs = _Packing(np.diff(np.concatenate([starts, [len(slots)]])), self.device)
+        source = torch.from_numpy(sources[starts]).to(self.device)
         cross, real = memory.encoded
+        real = real[source]
         position = torch.from_numpy(depths - 1).to(self.device)
         x = self._embed(torch.as_tensor(tokens, device=self.device), position)
-        heads = self._heads[1]
-        single = _Packing([1] * len(slots), self.device)
         for number, layer in enumerate(self._decoder):
-            q, k, v = layer.qkv(x).view(len(slots), 3, heads, -1).unbind(1)
+            q, k, v = layer.qkv(x).view(len(slots), 3, self._heads[1], -1).unbind(1)
             memory.put(number, slot, k, v)
             keys, values = memory.get(number, path)
             mixed = F.scaled_dot_product_attention(
@@ -140,7 +142,7 @@ class Marian:
             )
             x = layer.self_norm(x + layer.self_out(mixed.reshape(len(slots), -1)))
             keys, values = cross[number]
-            x = self._rest(layer, x, keys[source], values[source], real[source], single)
+            x = self._rest(layer, x, keys[source], values[source], real, runs)
         return torch.log_softmax(torch.addmm(self._output_bias, x, self._output).float(), dim=-1)
 
     @torch.inference_mode()
@@ -229,7 +231,7 @@ class Marian:
 class _Packing:
     """Rows of unequal length without padding [tokens, ...]; padded [rows, longest, ...] only where attention is."""
 
-    def __init__(self, sizes: Sequence[int], device: torch.device) -> None:
+    def __init__(self, sizes: Sequence[int] | np.ndarray[Any, Any], device: torch.device) -> None:
         self.rows, self.longest = len(sizes), max(sizes)
         real = np.arange(self.longest) < np.asarray(sizes)[:, None]
         self.real = torch.from_numpy(real).to(device)

@@ -81,7 +81,12 @@ class Memory:
 
     def get(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """One layer's keys and values at `slots` [rows, length], each [rows, length, heads, width]."""
-        return self._keys[layer][slots], self._values[layer][slots]
+        flat = slots.reshape(-1)  # index_select on two dimensions is several times faster than fancy indexing
+        keys, values = (
+            store[layer].flatten(1).index_select(0, flat).view(*slots.shape, *store[layer].shape[1:])
+            for store in (self._keys, self._values)
+        )
+        return keys, values
 
     @property
     def layers(self) -> int:

@@ -172,7 +172,14 @@ class HuggingFace:
         """Beam search in as many parts as memory asks for."""
         limit = min(self.vocabulary.target_limit or _LONGEST, _LONGEST)
         try:
-            return beam_search(self.model, sources, beam=beam, n_best=n_best, max_length=limit)
+            return beam_search(
+                self.model,
+                sources,
+                beam=beam,
+                n_best=n_best,
+                max_length=limit,
+                length_penalty=self.network.generation_config.length_penalty or 1.0,
+            )
         except Exception as error:
             if not out_of_memory(error):
                 raise
