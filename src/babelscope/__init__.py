@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from babelscope.errors import SystemFailure as SystemFailure
     from babelscope.methods.base import Method as Method
     from babelscope.methods.base import run_method as run_method
+    from babelscope.methods.conditioning import condition as condition
+    from babelscope.methods.contrast import contrast as contrast
     from babelscope.methods.likelihood import likelihood as likelihood
     from babelscope.results import Estimate as Estimate
     from babelscope.results import Result as Result
@@ -32,6 +34,8 @@ _HOMES = {
     "SystemFailure": "errors",
     "Method": "methods.base",
     "run_method": "methods.base",
+    "contrast": "methods.contrast",
+    "condition": "methods.conditioning",
     "likelihood": "methods.likelihood",
     "Estimate": "results",
     "Result": "results",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +39,7 @@ class Discrepancy(StrEnum):
     none = "none"
 
 
-class Direction(StrEnum):
+class Direction(Enum):  # a string has a method `lower` already
     """Which scores in a file are better."""
 
     higher = "higher"

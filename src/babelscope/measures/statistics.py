@@ -175,7 +175,7 @@ def paired_p(differences: Sequence[float], rng: np.random.Generator, *, resample
     tie be worth a half. It is exact for up to 13 clusters that differ, else at least 1 / (resamples + 1).
     """
     telling = np.array([each for each in differences if each], dtype=float)
-    if len(telling) == 0:
+    if len(telling) < 2:  # one flipped is as far from none as one not flipped
         return 1.0
     tested = permutation_test(
         (telling,),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from babelscope.methods.base import Method, Settings, by_name, run_method
+from babelscope.methods.base import Method, Settings, run_method, set_up
 from babelscope.methods.contrast_compare import comparisons, over_seeds
 from babelscope.methods.contrast_figures import Scores, figures, judged
 from babelscope.methods.contrast_tokens import parting
 from babelscope.results import Record, Result, Row
-from babelscope.systems.asking import ask_score, ask_translate, scored_as_json
+from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
 from babelscope.systems.base import Scored, System, capabilities
 from babelscope.systems.opening import require
 from babelscope.testsets.items import MinimalPair
@@ -47,7 +47,8 @@ def judge(
     asked = [(item.source, text) for item in items for text in (item.correct, *item.contrastive)]
     # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
     once = list(dict.fromkeys(asked))
-    found = dict(zip(once, ask_score(system, once), strict=True))
+    with places(lambda what, number: f"{_asker(items, *once[number - 1])}: {what}"):
+        found = dict(zip(once, ask_score(system, once), strict=True))
     best = _translations(system, items, settings.beam) if translates else {}
     return [
         _record(
@@ -73,7 +74,8 @@ def wants_best(system: System, settings: ContrastSettings) -> bool:
 def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[str, Scored]:
     """The 1-best of each source, scored by the tokens it was generated with."""
     sources = list(dict.fromkeys(item.source for item in items))
-    found = [answer[0] for answer in ask_translate(system, sources, beam=beam)]
+    with places(lambda what, number: f"{_asker(items, sources[number - 1])}: {what}"):
+        found = [answer[0] for answer in ask_translate(system, sources, beam=beam)]
     # Systems rescore what they generate; those that give bare text are asked to score it.
     bare = [number for number, scored in enumerate(found) if not scored.has_scores]
     rescored = ask_score(system, [(sources[number], found[number].text) for number in bare]) if bare else []
@@ -81,6 +83,14 @@ def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[
         notes = tuple(dict.fromkeys((*found[number].notes, *scored.notes)))
         found[number] = Scored(scored.text, scored.tokens, scored.logprobs, notes)
     return dict(zip(sources, found, strict=True))
+
+
+def _asker(items: Sequence[MinimalPair], source: str, target: str | None = None) -> str:
+    """The first item that a question is asked for, to tell where a text that is refused stands."""
+    found = (
+        item for item in items if item.source == source and target in (None, item.correct, *item.contrastive)
+    )
+    return f"item {next(found).id}"
 
 
 def _record(
@@ -137,14 +147,12 @@ def contrast(
 
     Each of `seed_groups` is a pattern of names (`lab:teacher-*`) of systems that differ by their seed only.
     """
-    named = by_name(systems if isinstance(systems, Sequence) else [systems])
+    several = list(systems) if isinstance(systems, Sequence) else [systems]
     own = {name: value for name, value in settings.items() if name != "chunk"}
-    # `run_method` explains wrong settings; here only what each system would be asked is checked, all at once.
-    if own.get("discrepancy") in ("paper", "clipped"):
-        for system in named.values():
-            wants_best(system, ContrastSettings(discrepancy=own["discrepancy"]))
-    result = run_method(METHOD, list(named.values()), pairs, seed=seed, **settings)
-    checked = ContrastSettings.model_validate(own)
+    checked = cast(ContrastSettings, set_up(METHOD, own).settings)
+    for system in several:
+        wants_best(system, checked)  # refused here, before any of them is asked
+    result = run_method(METHOD, several, pairs, seed=seed, **settings)
     return with_comparisons(result, checked, seed=seed, seed_groups=seed_groups)
 
 

@@ -68,13 +68,17 @@ def _between_systems(
     groups = {system: by_phenomenon(records) for system, records in by_system.items()}
     for first, second in itertools.combinations(groups, 2):
         for (phenomenon, reference), ours in groups[first].items():
-            # Both were asked the same items in the same order: they are one method's on one test set.
-            theirs = groups[second][phenomenon, reference]
-            values = [a - b for a, b in zip(worths(ours, ties), worths(theirs, ties), strict=True)]
+            # By id, since one of two score files may leave out what no system can be asked.
+            theirs = {record["id"]: record for record in groups[second].get((phenomenon, reference), [])}
+            both = [record for record in ours if record["id"] in theirs]
+            if not both:
+                continue
+            others = worths((theirs[record["id"]] for record in both), ties)
+            values = [a - b for a, b in zip(worths(both, ties), others, strict=True)]
             labels: _Labels = {"phenomenon": phenomenon, "reference": reference}
             tests.append(
                 _paired(
-                    {"system": first, "against": second, **labels}, values, sources(ours), seed, resamples
+                    {"system": first, "against": second, **labels}, values, sources(both), seed, resamples
                 )
             )
     return tests

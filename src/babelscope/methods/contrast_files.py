@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, at
@@ -88,20 +88,22 @@ def contrast_scores(
         files[str(path)] = ScoreFile(str(path), Fingerprint("scores", model=digest))
     config = config_of([setup], files.values(), [], seed=seed, chunk=1)
     config["tests"] = [{"kind": "scored", "digest": digest_json([dict(item) for item in wanted.items])}]
-    own: Any = setup.settings
+    own = cast(ContrastSettings, setup.settings)
     return with_comparisons(Result(config, rows, records), own, seed=seed, seed_groups=seed_groups)
 
 
 def read_tests(spec: str, data_dir: str | Path | None = None) -> Tests:
     """The items of a test set, with those of empty text where its format counts them in score files."""
     name, _, path = spec.partition(":")
+    # The readers leave out what no system can be asked; a score file has a line for it all the same.
     if name == "distil-lingeval" and path:
-        loaded = readers.read_distil_lingeval(path)
-        return Tests(loaded.name, tuple(_distil_items(Path(path))), "blocks")
+        items = tuple(_distil_items(Path(path)))
+        if not items:
+            readers.read_distil_lingeval(path)  # says what is wrong with the folder
+        return Tests(Path(path).resolve().name, items, "blocks")
     if name == "mucow-scoring" and path:
         loaded = readers.read_mucow_scoring(path)
-        entries = parse_json(read_bytes(path), path)
-        rows = readers._mucow_rows(path, entries)
+        rows = readers.mucow_rows(path, parse_json(read_bytes(path), path))
         return Tests(loaded.name, tuple(fields for _, fields in rows), "interleaved")
     loaded = load(spec, data_dir=data_dir)
     items = tuple(item.as_json() for item in loaded.items_of(MinimalPair, what_for="contrast"))
@@ -111,11 +113,12 @@ def read_tests(spec: str, data_dir: str | Path | None = None) -> Tests:
 
 def _distil_items(folder: Path) -> Iterator[Mapping[str, Any]]:
     """One set, or those of a folder of sets in the order of their names."""
-    several = not (folder / "src.en").exists()
-    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if several else [folder]
+    if (folder / "src.en").exists():
+        folders = [folder]
+    else:
+        folders = [path for path in sorted(folder.glob("*")) if path.is_dir() and readers.distil_name(path)]
     for each in folders:
-        if not several or readers._distil_name(each):
-            yield from (fields for _, fields in readers._distil_rows(each))
+        yield from (fields for _, fields in readers.distil_rows(each))
 
 
 def read_scores(
@@ -214,7 +217,7 @@ def _from_columns(row: Sequence[float], variants: int, place: str) -> Scores:
 
 def _records(tests: Tests, found: Sequence[Scores], setup: Setup, system: str) -> list[Record]:
     """Records as a system's would be, without texts and tokens."""
-    settings: Any = setup.settings
+    settings = cast(ContrastSettings, setup.settings)
     return [
         {
             "method": setup.label,
@@ -252,6 +255,8 @@ def _question_direction(records: Sequence[Record], path: str | Path, direction: 
     """Warn of a file whose accuracy is far, and not by accident, below what guessing would give."""
     from scipy.stats import binomtest
 
+    if not records:
+        return
     # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
     chance = math.fsum(1 / (1 + len(record["scores"]["contrastive"])) for record in records) / len(records)
     worth = {"correct": 1.0, "tie": WORTH["half"], "wrong": 0.0}

@@ -69,7 +69,7 @@ def read_distil_lingeval(folder: str | Path) -> TestSet:
     if (folder / _DISTIL_FILES[0]).exists():
         folders = [folder]
     else:
-        folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and _distil_name(path)]
+        folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and distil_name(path)]
     if not folders:
         raise BabelscopeError(
             f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
@@ -77,7 +77,7 @@ def read_distil_lingeval(folder: str | Path) -> TestSet:
         )
     # The name of "." is that of the folder it stands for.
     name = folder.resolve().name
-    return _collect(name, (row for path in folders for row in _distil_rows(path)), skip_empty=True)
+    return _collect(name, (row for path in folders for row in distil_rows(path)), skip_empty=True)
 
 
 def read_mucow_scoring(path: str | Path) -> TestSet:
@@ -85,7 +85,7 @@ def read_mucow_scoring(path: str | Path) -> TestSet:
     entries = parse_json(read_bytes(path), path)
     if not isinstance(entries, list):
         raise BabelscopeError(f"{path} is no MuCoW scoring suite: it must be a JSON list of items")
-    return _collect(Path(path).stem, _mucow_rows(path, entries), skip_empty=True)
+    return _collect(Path(path).stem, mucow_rows(path, entries), skip_empty=True)
 
 
 def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
@@ -109,12 +109,12 @@ def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]
     return {"id": str(number), "source": source, "reference": references}
 
 
-def _distil_name(folder: Path) -> re.Match[str] | None:
+def distil_name(folder: Path) -> re.Match[str] | None:
     return re.fullmatch(r"(?P<phenomenon>.+)\.(?P<reference>human|mt)", folder.resolve().name)
 
 
-def _distil_rows(folder: Path) -> Iterator[Row]:
-    name = _distil_name(folder)
+def distil_rows(folder: Path) -> Iterator[Row]:
+    name = distil_name(folder)
     if name is None:
         raise BabelscopeError(
             f"{folder} must be named <phenomenon>.human or <phenomenon>.mt, to tell what its pairs are"
@@ -136,7 +136,7 @@ def _distil_rows(folder: Path) -> Iterator[Row]:
         )
 
 
-def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
+def mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
     for number, entry in enumerate(entries, 1):
         # The parser keeps no line numbers, so the place is the item's number.
         place = f"{path}: item {number}"

@@ -1,0 +1,292 @@
+"""Contrast from score files: layouts, ties and directions on small files, and the published figures."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.methods.contrast_files import contrast_scores
+from babelscope.results import Result, Row
+
+SUITE = [  # scores below: correct, then contrastive; lower is better
+    ("bank", "money", "news", [1.0], [2.0, 3.0]),  # better than both
+    ("bank", "money", "subs", [2.0], [2.0, 3.0]),  # a tie with the better one
+    ("bank", "river", "subs", [3.0], [1.0]),
+    ("bat", "animal", "news", [1.0], [1.5]),
+]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write_mucow() -> None:
+    entries = [
+        {
+            "source": f"source {number}",
+            "reference": "a reference",
+            "ambig word": word,
+            "sense": sense,
+            "origin": origin,
+            "errors": [
+                {"contrastive": f"variant {k}", "replacement": "r", "type": "word_sense"}
+                for k in range(len(contrastive))
+            ],
+        }
+        for number, (word, sense, origin, _, contrastive) in enumerate(SUITE)
+    ]
+    Path("suite.json").write_text(json.dumps(entries))
+
+
+def write(name: str, numbers: Sequence[object]) -> str:
+    Path(name).write_text("".join(f"{number}\n" for number in numbers))
+    return name
+
+
+def interleaved() -> str:
+    return write("scores", [number for *_, c, w in SUITE for number in (*c, *w)])
+
+
+def named(result: Result) -> dict[str, Row]:
+    return {row.name: row for row in result.rows}
+
+
+def counted(row: Row) -> tuple[int, int, int]:
+    return row.counts["correct"], row.counts["ties"], row.estimate.n
+
+
+def mucow(scores: str, **chosen: Any) -> Result:
+    return contrast_scores("mucow-scoring:suite.json", scores, **{"direction": "lower", **chosen})
+
+
+def test_an_interleaved_file_and_mucows_groups() -> None:
+    write_mucow()
+    rows = named(mucow(interleaved(), ties="wrong"))
+    assert counted(rows["all"]) == (2, 1, 4)
+    assert rows["all"].estimate.value == 0.5
+    assert {
+        name: counted(rows[name]) for name in ("news", "subs", "bank:money", "bank:river", "bat:animal")
+    } == {
+        "news": (2, 0, 2),
+        "subs": (0, 1, 2),
+        "bank:money": (1, 1, 2),
+        "bank:river": (0, 0, 1),
+        "bat:animal": (1, 0, 1),
+    }
+    assert rows["bank:river"].labels["sense"] == "river"
+    assert counted(rows["word_sense"]) == (2, 1, 4)
+    assert named(mucow("scores", ties="half"))["all"].estimate.value == 0.625
+    assert counted(named(mucow("scores", ties="correct"))["all"]) == (3, 1, 4)
+
+
+def test_all_layouts_say_the_same() -> None:
+    write_mucow()
+    blocks = [n for *_, c, _w in SUITE for n in c] + [n for *_, w in SUITE for n in w]
+    columns = ["\t".join(str(n) for n in (*c, *w)) for *_, c, w in SUITE]
+    right = [row.as_json() for row in mucow(interleaved()).rows]
+    for result in (
+        mucow(write("scores", blocks), layout="blocks"),
+        mucow(write("scores", columns)),
+        mucow(write("scores", [f"{-n}" for n in blocks]), layout="blocks", direction="higher"),
+    ):
+        assert [row.as_json() for row in result.rows] == right
+
+
+def test_a_column_for_the_1_best_gives_the_discrepancy() -> None:
+    write_mucow()
+    lines = [
+        "\t".join(str(n) for n in (*c, *w, best))
+        for (*_, c, w), best in zip(SUITE, (0.5, 1, 1.5, 1), strict=True)
+    ]
+    write("scores", lines)
+    rows = named(mucow("scores"))
+    assert rows["discrepancy"].estimate.value == pytest.approx((0.5 + 1.0 - 0.5 + 0.0) / 4)
+    assert named(mucow("scores", discrepancy="clipped"))["discrepancy"].estimate.value == pytest.approx(
+        1.5 / 4
+    )
+    assert "discrepancy" not in named(mucow("scores", discrepancy="none"))
+    with pytest.raises(BabelscopeError, match="scores has no column for the 1-best"):
+        mucow(interleaved(), discrepancy="paper")
+
+
+@pytest.fixture
+def distil(tmp_path: Path) -> Path:
+    folder = tmp_path / "sets" / "np_agreement.mt"
+    folder.mkdir(parents=True)
+    (folder / "src.en").write_text("one\n\nthree\n")
+    (folder / "tgt.correct.de").write_text("eins\nzwei\ndrei\n")
+    (folder / "tgt.incorrect.de").write_text("einz\nzwey\ndray\n")
+    return folder
+
+
+def test_two_blocks_count_pairs_with_an_empty_source_if_the_file_does(distil: Path) -> None:
+    write("scores", [-1, -1, -1, -2, -1, 0])
+    (whole, group) = contrast_scores(f"distil-lingeval:{distil}", "scores").rows
+    assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 0)
+    assert (group.name, group.labels["reference"]) == ("np_agreement", "machine")
+    write("fewer", [-1, -1, -2, 0])
+    both = contrast_scores(f"distil-lingeval:{distil}", ["scores", "fewer"]).rows
+    assert [(row.estimate.value, row.estimate.n) for row in both if row.name == "difference"] == [(0.0, 2)]
+    write("scores", [-1, -1, -2, 0])
+    whole = contrast_scores(f"distil-lingeval:{distil.parent}", "scores").rows[0]
+    assert (counted(whole), whole.counts["skipped"]) == ((1, 0, 2), 1)
+
+
+def test_a_folder_that_is_no_set_is_told(tmp_path: Path) -> None:
+    write("scores", [1])
+    for folder, told in (("nowhere", "nowhere: no such folder"), (".", "is no DistilLingEval set")):
+        with pytest.raises(BabelscopeError, match=told):
+            contrast_scores(f"distil-lingeval:{folder}", tmp_path / "scores")
+
+
+def test_a_jsonl_test_set_is_interleaved(tmp_path: Path) -> None:
+    pair = {"source": "a", "correct": "b", "phenomenon": "p", "reference": "human"}
+    lines = [{"id": "1", **pair, "contrastive": "c"}, {"id": "2", **pair, "contrastive": ["c", "d"]}]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = contrast_scores("pairs.jsonl", write("scores", [2, 1, 3, 4, 2]))
+    assert [record["verdict"] for record in result.records] == ["correct", "wrong"]
+
+
+def test_an_item_without_variants_takes_its_line_and_is_left_out() -> None:
+    write_mucow()
+    entries = json.loads(Path("suite.json").read_text())
+    entries[3]["errors"] = []
+    Path("suite.json").write_text(json.dumps(entries))
+    whole = named(mucow(write("scores", [1, 2, 3, 2, 2, 3, 3, 1, 1])))["all"]
+    assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "chosen", "told"),
+    [
+        (
+            ["1"] * 9,
+            {},
+            "scores has 9 lines; suite has 4 items: 10 lines in the layout blocks, 10 lines in the layout "
+            "interleaved, 4 lines in the layout columns",
+        ),
+        (["1\t2\t3"] * 3, {}, "scores has 3 lines; suite has 4 items: 4 lines in the layout columns"),
+        (
+            ["1\t2"] * 4,
+            {},
+            "scores:1 has 2 columns; it must have 3 (correct, contrastive) or 4 (and the 1-best)",
+        ),
+        (["1"] * 9 + ["1\t2"], {}, "scores:10 has 2 columns; the layout interleaved has one"),
+        (["1"] * 4 + ["one"] + ["1"] * 5, {}, "scores:5: 'one' is not a number"),
+        (["1"] * 4 + [""] + ["1"] * 5, {}, "scores:5: '' is not a number"),
+        (["1"] * 2 + ["nan"] + ["1"] * 7, {}, "scores:3: 'nan' is no score"),
+        (["1"] * 9 + ["-inf"], {}, "scores:10: '-inf' is better than any score; is the direction right?"),
+        (["1"] * 9 + ["inf"], {"direction": "higher"}, "scores:10: 'inf' is better than any score"),
+    ],
+)
+def test_bad_files_are_told(lines: list[str], chosen: dict[str, Any], told: str) -> None:
+    write_mucow()
+    with pytest.raises(BabelscopeError) as error:
+        mucow(write("scores", lines), **chosen)
+    assert told in str(error.value)
+
+
+def test_the_impossible_is_worse_than_anything_and_counted() -> None:
+    write_mucow()
+    whole = named(mucow(write("scores", [1, "inf", 3, 2, 2, 3, 3, 1, "inf", "inf"])))["all"]
+    assert counted(whole) == (1, 2, 4)
+    assert whole.counts["infinite"] == 2
+
+
+def test_a_direction_that_looks_wrong_is_questioned(tmp_path: Path) -> None:
+    pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
+    (tmp_path / "pairs.jsonl").write_text(
+        "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
+    )
+    write("scores", [0, 1] * 38 + [1, 0] * 2)
+    with pytest.warns(UserWarning, match=r"scores: accuracy 0.050 is far below chance \(0.500\)") as told:
+        contrast_scores("pairs.jsonl", "scores")
+    assert "--direction lower" in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        contrast_scores("pairs.jsonl", "scores", direction="lower")
+        contrast_scores("pairs.jsonl", write("scores", [0, 1] * 25 + [1, 0] * 15))  # could be chance
+
+
+def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
+    write_mucow()
+    first = interleaved()
+    second = write("second", [9, 1, 1, 9, 1, 1, 9, 1, 9, 1])
+    result = contrast_scores("mucow-scoring:suite.json", [first, second], direction="lower")
+    assert [row.labels["system"] for row in result.rows if row.name == "all"] == ["scores", "second"]
+    (difference,) = [row for row in result.rows if row.name == "difference"]
+    assert (difference.labels["against"], difference.estimate.value) == ("second", 0.625)
+    assert mucow("scores").signature == mucow(interleaved()).signature
+    assert mucow("scores").signature != mucow("second").signature
+    with pytest.raises(BabelscopeError, match="second is given twice"):
+        contrast_scores("mucow-scoring:suite.json", [second, second])
+
+
+@pytest.mark.parametrize(("pair", "rows", "tied"), [("cs-en", 228, 18), ("tr-en", 225, 0)])
+def test_every_published_mucow_figure(shared: Path, pair: str, rows: int, tied: int) -> None:
+    folder = shared / "data" / "mucow-scoring"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    found = {
+        ties: named(
+            contrast_scores(
+                f"mucow-scoring:{folder}/{pair}.json",
+                folder / f"{pair}.nematus.scores",
+                direction="lower",
+                ties=ties,
+                resamples=100,
+            )
+        )
+        for ties in ("wrong", "correct")
+    }
+    published = 0
+    for line in (folder / f"{pair}.nematus.accuracy.txt").read_text("utf-8").split("\n"):
+        name, separator, rest = line.rpartition(" : ")
+        if separator and name != "total":
+            correct, total, ratio = rest.split()
+            row = found["wrong"][name]
+            assert (row.counts["correct"], row.estimate.n) == (int(correct), int(total)), name
+            assert row.estimate.value == pytest.approx(float(ratio), abs=1e-11)
+            published += 1
+    assert published == rows
+    expected = json.loads((folder / "expected.json").read_text())[pair]
+    strict, lenient = found["wrong"]["all"], found["correct"]["all"]
+    assert counted(strict) == (expected["correct_strict"], tied, expected["items"])
+    assert counted(lenient) == (expected["correct_if_ties_counted_correct"], tied, expected["items"])
+
+
+def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> None:
+    folder = shared / "data" / "distil-lingeval"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    for name, right in json.loads((folder / "expected.json").read_text())["test_sets"].items():
+        texts = [
+            line
+            for file in ("tgt.correct.de", "tgt.incorrect.de")
+            for line in (folder / name / file).read_text("utf-8").split("\n")[:-1]
+        ]
+        write("scores", [-len(text) for text in texts])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # short is not correct
+            result = contrast_scores(
+                f"distil-lingeval:{folder / name}", "scores", ties="correct", resamples=100
+            )
+            row = named(result)["all"]
+            assert (row.counts["correct"], row.estimate.n) == (
+                right["length_scorer_ties_correct"],
+                right["pairs"],
+            ), name
+            assert row.estimate.value == row.counts["correct"] / row.estimate.n
+            assert row.counts["correct"] - row.counts["ties"] == right["length_scorer_strict"]
+            if row.estimate.n < 1500:  # the larger ones take a while, and count in the same way
+                result = contrast_scores(
+                    f"distil-lingeval:{folder / name}", "scores", ties="wrong", resamples=100
+                )
+                assert named(result)["all"].counts["correct"] == right["length_scorer_strict"]
