@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench lab-models clean
 
 setup: $(READY)
 
@@ -27,6 +27,9 @@ test: check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.scoring
+
+lab-models: $(READY)
+	$(BIN)/babelscope lab make-models --out build/lab --models src/babelscope/lab/models
 
 clean:
 	rm -rf $(VENV) runs

@@ -220,6 +220,18 @@ def models(as_json: AsJson = False) -> None:
             print(f"{row['system']:<20}{row['shape']:<14}{row['parameters']:>9,} parameters  {smoothing}")
 
 
+@app.command("make-models")
+def make_models(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where corpus and training lie.")],
+    models: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the packed models go.")],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
+) -> None:
+    """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
+    from babelscope.lab.recipe import make_models as make
+
+    make(out, models, seeds=range(1, seeds + 1))
+
+
 @app.command("evaluate")
 def evaluate(
     system: Annotated[

@@ -30,26 +30,32 @@ def target_tree(prefix: Sequence[int], targets: Sequence[Sequence[int]]) -> Targ
     edge_nodes: list[int] = []
     edge_tokens: list[int] = []
     edges: dict[tuple[int, int], int] = {}
-    below: list[int] = []  # the node an edge leads to, -1 until some target goes on from there
+    below: list[int] = []  # the node that an edge leads to, -1 until some target goes on from there
     paths: list[list[int]] = []
     for target in targets:
-        node = len(prefix) - 1
         path: list[int] = []
-        for position, token in enumerate(target):
-            if position:
-                edge = path[-1]
-                if below[edge] < 0:
-                    below[edge] = len(tokens)
-                    tokens.append(edge_tokens[edge])
-                    parents.append(node)
-                    depths.append(depths[node] + 1)
-                node = below[edge]
-            found = edges.get((node, token))
-            if found is None:
-                found = edges[node, token] = len(edge_nodes)
-                edge_nodes.append(node)
-                edge_tokens.append(token)
-                below.append(-1)
-            path.append(found)
+        node, fed = len(prefix) - 1, True
+        for token in target:  # as far as the tree goes already
+            edge = edges.get((node, token)) if fed else None
+            if edge is None:
+                break
+            path.append(edge)
+            node, fed = (below[edge], True) if below[edge] >= 0 else (node, False)
+        if rest := list(target[len(path) :]):  # what is new is one branch, added as a whole
+            first = len(tokens)
+            new = rest[:-1] if fed else [target[len(path) - 1], *rest[:-1]]
+            if not fed:
+                below[path[-1]] = first
+            branch = list(range(first, first + len(new)))
+            tokens += new
+            parents += [node, *branch[:-1]][: len(new)]
+            depths += range(depths[node] + 1, depths[node] + 1 + len(new))
+            nodes = [node, *branch] if fed else branch
+            start = len(edge_nodes)
+            edges.update(zip(zip(nodes, rest, strict=True), range(start, start + len(rest)), strict=True))
+            edge_nodes += nodes
+            edge_tokens += rest
+            below += [*nodes[1:], -1]
+            path += range(start, start + len(rest))
         paths.append(path)
     return TargetTree(tokens, parents, depths, edge_nodes, edge_tokens, paths)

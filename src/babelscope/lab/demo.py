@@ -4,36 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from babelscope.results import Result, Row
+from babelscope.results import Estimate, Result, Row
 from babelscope.study import Entry, MethodEntry, Study, StudyTable
 
 SYSTEMS = ("teacher", "student")
 
 
 def demo_study(n: int = 200, seed: int = 0) -> Study:
-    """Teacher and student on the lab's own test sets, n items each."""
+    """Teacher and student on the lab's own test sets: n sentences, n minimal pairs (spread over the error types)."""
     return Study(
         study=StudyTable(name="demo", seed=seed),
         systems=[Entry(name=name, spec=f"lab:{name}") for name in SYSTEMS],
-        tests=[Entry(name="held-out sentences", spec=f"lab:parallel?n={n}&seed=2026")],
-        methods=[MethodEntry(name="likelihood")],
+        tests=[
+            Entry(name="sentences", spec=f"lab:parallel?n={n}&seed=2026"),
+            Entry(name="minimal pairs", spec=f"lab:pairs?n={max(1, n // 8)}&seed=2026"),
+        ],
+        methods=[MethodEntry(name="likelihood"), MethodEntry(name="contrast")],
     )
 
 
 def tell(result: Result) -> str:
     """What came out, in plain words, a paragraph a method."""
-    return "\n\n".join(filter(None, [_likelihood(result.rows)]))
+    return "\n\n".join(filter(None, [_likelihood(result.rows), _contrast(result.rows)]))
 
 
 def _likelihood(rows: Sequence[Row]) -> str:
     found = {row.labels["system"]: row.estimate for row in rows if row.name == "perplexity"}
-    if not found:
-        return ""
-    shown = ", ".join(
-        f"{system} {estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-        for system, estimate in found.items()
+    return _paragraph(
+        "How surprised is each model by what a person would write? Perplexity of the references: among how many\n"
+        "equally good words it wavers at each step; 1 is not at all.",
+        [f"{system}: {_shown(estimate)}" for system, estimate in found.items()],
     )
-    return (
-        "How surprised is each model by what a person would write? (perplexity of the references: between how many\n"
-        f"words it is torn on average; 1 is none)\n  {shown}"
+
+
+def _contrast(rows: Sequence[Row]) -> str:
+    mine = [row for row in rows if row.labels.get("method") == "contrast"]
+    lines = []
+    for system in dict.fromkeys(row.labels["system"] for row in mine):
+        of_system = [row for row in mine if row.labels["system"] == system]
+        overall = next(row for row in of_system if row.name == "all")
+        types = [row for row in of_system if row.name == row.labels.get("phenomenon")]
+        worst = min(types, key=lambda row: row.estimate.value)
+        far = next(row for row in of_system if row.name == "discrepancy" and "phenomenon" not in row.labels)
+        lines += [
+            f"{system}: right in {_shown(overall.estimate, percent=True)}; worst is {worst.name}, "
+            f"{_shown(worst.estimate, percent=True)}",
+            f"{'':{len(str(system))}}  the pairs are {_shown(far.estimate)} nats a token from what it would write "
+            "itself; the farther, the less this says",
+        ]
+    return _paragraph(
+        "Forced to choose, does each model prefer the right translation to one with a small error (a dropped\n"
+        "'nicht', a wrong article...)?",
+        lines,
     )
+
+
+def _paragraph(question: str, answers: Sequence[str]) -> str:
+    return "\n".join([question, *(f"  {answer}" for answer in answers)]) if answers else ""
+
+
+def _shown(estimate: Estimate, *, percent: bool = False) -> str:
+    """A figure with its interval and n."""
+    if percent:
+        value, low, high = (
+            f"{100 * number:.1f} %" for number in (estimate.value, estimate.low, estimate.high)
+        )
+    else:
+        value, low, high = (f"{number:.3g}" for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}] (n = {estimate.n})"

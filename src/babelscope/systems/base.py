@@ -35,6 +35,9 @@ class Scored:
                 f"a system gave {len(self.tokens)} tokens but {len(self.logprobs)} log-probabilities "
                 f"for {shorten(self.text)}"
             )
+        # A sum is NaN if one of its terms is; the loop is only to name it.
+        if not self.logprobs or (max(self.logprobs) <= _ROUNDING and not math.isnan(sum(self.logprobs))):
+            return
         for token, logprob in zip(self.tokens, self.logprobs, strict=True):
             if math.isnan(logprob) or logprob > _ROUNDING:
                 raise BabelscopeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,21 +115,15 @@ class Tokens:
             return [names[number] for number in ids]
         if self._target_side is not self.tokenizer:
             return [str(name) for name in self._target_side.convert_ids_to_tokens(list(ids))]
-        return [self._token(number) for number in ids]
+        return [self._names[number] for number in ids]
 
     def tokens(self, ids: Sequence[int]) -> tuple[str, ...]:
         """The vocabulary's names of target ids; `ids_of` is the way back."""
-        return tuple(self._token(number) for number in ids)
+        return tuple(map(self._names.__getitem__, ids))
 
     @functools.cached_property
-    def _names(self) -> dict[int, str]:
-        return {}
-
-    def _token(self, number: int) -> str:
-        name = self._names.get(number)
-        if name is None:
-            name = self._names[number] = str(self.tokenizer.convert_ids_to_tokens(number))
-        return name
+    def _names(self) -> _Names:
+        return _Names(self.tokenizer.convert_ids_to_tokens)
 
     def ids_of(self, scored: Scored) -> list[int]:
         """The ids behind an earlier answer's tokens, or an error if they are not of this vocabulary."""
@@ -137,7 +131,7 @@ class Tokens:
             raise BabelscopeError(f"{shorten(scored.text)} has no tokens; score its text instead")
         ids: list[int] = self._target_ids(list(scored.tokens))
         for number, token in zip(ids, scored.tokens, strict=True):
-            if self._token(number) != token:
+            if self._names[number] != token:
                 raise BabelscopeError(
                     f"token {token!r} of {shorten(scored.text)} is not in the vocabulary of {self.folder}: "
                     "tokens can be scored by a model with the same vocabulary only; score the text instead"
@@ -154,7 +148,7 @@ class Tokens:
         """Texts of target ids, special tokens left out."""
         if self._marian and not self.tokenizer.separate_vocabs:
             special = set(self.tokenizer.all_special_ids)
-            pieces = [[self._token(number) for number in row if number not in special] for row in rows]
+            pieces = [[self._names[number] for number in row if number not in special] for row in rows]
             # As MarianTokenizer does it: with a joint vocabulary through the source model.
             return [self.tokenizer.spm_source.decode(row).replace("▁", " ").strip() for row in pieces]
         return [
@@ -163,6 +157,18 @@ class Tokens:
             ).strip()
             for row in rows
         ]
+
+
+class _Names(dict[int, str]):
+    """Ids to names, asked of a tokenizer once each."""
+
+    def __init__(self, ask: Callable[[int], str]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, number: int) -> str:
+        name = self[number] = str(self._ask(number))
+        return name
 
 
 def _swap_fsmt(tokenizer: Any) -> Any:

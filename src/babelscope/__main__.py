@@ -1,0 +1,5 @@
+"""`python -m babelscope`: the command line."""
+
+from babelscope.cli import main
+
+main()

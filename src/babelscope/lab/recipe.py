@@ -1,0 +1,93 @@
+"""How the shipped models are made: one corpus, then four models a seed, two at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from babelscope.errors import SystemFailure
+from babelscope.lab.networks import pack_models
+
+PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
+_TEACHER = ("--shape", "lab-teacher", "--steps", "4000", "--set", "batch_tokens=2000")
+_SMALL = ("--shape", "lab-student", "--steps", "6000", "--set", "batch_tokens=1000")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A model to be made: its name, the arguments of `babelscope lab`, and the models it needs first."""
+
+    name: str
+    arguments: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+def model_name(kind: str, seed: int) -> str:
+    """`teacher` for the first seed, `teacher-2` for the second."""
+    return kind if seed == 1 else f"{kind}-{seed}"
+
+
+def jobs(seeds: Sequence[int]) -> list[Job]:
+    """All models, in the order in which they are best begun; the first teacher's vocabulary is everyone's."""
+    text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
+    dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
+    common = ("--set", "languages=en-de", "--threads", "1")
+    found = []
+    for seed in seeds:
+        own = (*dev, *common, "--seed", str(seed))
+        shared = () if seed == seeds[0] else ("--tokenizer", model_name("teacher", seeds[0]))
+        needs = () if seed == seeds[0] else (model_name("teacher", seeds[0]),)
+        teacher = model_name("teacher", seed)
+        found.append(Job(teacher, ("train", *text, *_TEACHER, *shared, *own), needs))
+        distill = ("distill", "--teacher", teacher, *text[:2], *_SMALL, *own)
+        found.append(Job(model_name("student", seed), distill, (teacher,)))
+        for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
+            plain = ("train", *text, *_SMALL, "--label-smoothing", smoothing)
+            tokenizer = ("--tokenizer", model_name("teacher", seeds[0]))
+            found.append(
+                Job(model_name(kind, seed), (*plain, *tokenizer, *own), (model_name("teacher", seeds[0]),))
+            )
+    # Teachers first: students wait for them.
+    return sorted(found, key=lambda job: not job.name.startswith("teacher"))
+
+
+def make_models(folder: Path, models: Path, *, seeds: Sequence[int], at_once: int = 2) -> None:
+    """Make all models below `folder`, or go on where that was stopped, and pack them into `models`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, n in (("train", PAIRS), ("dev", DEV_PAIRS)):
+        if not (folder / split / "corpus.labels.jsonl").exists():
+            words = ("corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", split)
+            subprocess.run(_command(words), cwd=folder, check=True)
+    waiting = [job for job in jobs(seeds) if not (folder / job.name / "card.json").exists()]
+    done = {job.name for job in jobs(seeds)} - {job.name for job in waiting}
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        while waiting or running:
+            for name, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[name]
+                    if process.returncode:
+                        raise SystemFailure(
+                            f"making {name} failed; see {folder / name}.log, and run again to go on"
+                        )
+                    done.add(name)
+            ready = [job for job in waiting if set(job.needs) <= done]
+            for job in ready[: at_once - len(running)]:
+                waiting.remove(job)
+                with open(folder / f"{job.name}.log", "ab") as log:
+                    command = _command((*job.arguments, "--out", job.name))
+                    running[job.name] = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+                print(f"making {job.name}", file=sys.stderr, flush=True)
+            time.sleep(1)
+    finally:
+        for process in running.values():
+            process.terminate()
+    pack_models({job.name: folder / job.name for job in jobs(seeds)}, models)
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "babelscope", "lab", *words]

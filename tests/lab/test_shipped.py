@@ -1,0 +1,88 @@
+"""The models in the package: they open, they translate, and they are small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from babelscope import load, open_system
+from babelscope.errors import BabelscopeError
+from babelscope.lab.demo import demo_study, tell
+from babelscope.lab.evaluation import evaluate
+from babelscope.lab.recipe import jobs
+from babelscope.lab.shipped import MODELS, card, model_names
+from babelscope.study import run_study
+from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
+from toy_fixtures import Babelscope
+
+
+def test_the_four_kinds_are_there_and_small() -> None:
+    assert {"teacher", "student", "control", "unsmoothed"} <= set(model_names())
+    assert sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) < 15_000_000
+
+
+def test_every_model_has_a_card_and_opens() -> None:
+    for name in model_names():
+        known = card(name)
+        assert known["dev_loss"] < 1, name
+        assert known["command"].startswith("babelscope lab "), name
+        system = open_system(f"lab:{name}")
+        [[scored]] = system.translate(["The dog sleeps in the garden."])
+        assert scored.text.endswith("."), name
+        assert scored.notes == ()
+    assert card("unsmoothed")["label_smoothing"] == 0
+    assert "distilled" in card("student")
+
+
+def test_the_teacher_knows_its_grammar() -> None:
+    """A small share of `babelscope lab evaluate`, on sentences of its own."""
+    rows = evaluate(open_system("lab:teacher"), n=60, seed=4711)
+    figures = {(row.name, row.labels.get("category")): row.estimate.value for row in rows}
+    for name in ("agreement", "case", "particle", "order"):
+        assert figures[name, None] >= 0.95, name
+    assert figures["gender", "female"] >= 0.85
+    assert figures["sense", "rare"] >= 0.6
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(BabelscopeError, match="no lab model 'teecher'; did you mean lab:teacher"):
+        open_system("lab:teecher")
+    with pytest.raises(BabelscopeError, match="there are parallel, pairs, gender, senses"):
+        load("lab:nothing")
+
+
+def test_lab_test_sets() -> None:
+    kinds = {"parallel": ParallelSentence, "pairs": MinimalPair, "gender": AmbiguousSource, "senses": AmbiguousSource}
+    for name, kind in kinds.items():
+        tests = load(f"lab:{name}?n=4&seed=8")
+        assert tests.kind is kind
+        assert tests.digest == load(f"lab:{name}?n=4&seed=8").digest
+        assert tests.digest != load(f"lab:{name}?n=4&seed=9").digest
+
+
+def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
+    result = run_study(demo_study(n=16), out=tmp_path / "demo")
+    told = tell(result)
+    assert "teacher: right in" in told
+    assert "student" in told
+    again = run_study(demo_study(n=16), out=tmp_path / "demo")
+    assert again.to_json() == result.to_json()
+
+
+def test_the_demo_command(babelscope: Babelscope) -> None:
+    done = babelscope("demo", "--n", "10", "--out", "run", "--json")
+    rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
+    assert {row["system"] for row in rows} == {"teacher", "student"}
+    assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
+
+
+def test_models_are_made_after_what_they_need() -> None:
+    made: set[str] = set()
+    for job in jobs([1, 2, 3]):
+        if job.name.startswith("teacher"):
+            assert set(job.needs) <= made, "no teacher may wait for a student"
+        made.add(job.name)
+    assert len(made) == 12
+    assert all(set(job.needs) <= made for job in jobs([1, 2, 3]))
