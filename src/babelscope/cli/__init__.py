@@ -8,7 +8,19 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli import agreement, contrast, data, demo, lab, patterns, run, score, systems, translate
+from babelscope.cli import (
+    agreement,
+    condition,
+    contrast,
+    data,
+    demo,
+    lab,
+    patterns,
+    run,
+    score,
+    systems,
+    translate,
+)
 from babelscope.errors import BabelscopeError
 from babelscope.version import __version__
 
@@ -42,6 +54,7 @@ def _options(
 app.command("translate")(translate.translate)
 app.command("score")(score.score)
 app.command("contrast")(contrast.contrast)
+app.command("condition")(condition.condition)
 app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)

@@ -213,7 +213,7 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
 def _line(record: Record) -> str:
     from babelscope.text import shorten
 
-    told = f"{record['score']:.4f}  {record['verdict']:7}  {record['category']}  item {record['id']}"
+    told = f"{record['score']:.5f}  {record['verdict']:7}  {record['category']}  item {record['id']}"
     translation = record["translation"]
     return f"{told}\n    {shorten(record['source'], 100)}" + (
         f"\n    {shorten(translation, 100)}" if translation is not None else ""

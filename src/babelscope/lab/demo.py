@@ -11,21 +11,29 @@ SYSTEMS = ("teacher", "student")
 
 
 def demo_study(n: int = 200, seed: int = 0) -> Study:
-    """Teacher and student on the lab's own test sets: n sentences, n minimal pairs (spread over the error types)."""
+    """Teacher and student on the lab's own test sets, n items each (minimal pairs spread over the error types)."""
     return Study(
         study=StudyTable(name="demo", seed=seed),
         systems=[Entry(name=name, spec=f"lab:{name}") for name in SYSTEMS],
         tests=[
             Entry(name="sentences", spec=f"lab:parallel?n={n}&seed=2026"),
             Entry(name="minimal pairs", spec=f"lab:pairs?n={max(1, n // 8)}&seed=2026"),
+            Entry(name="he and she", spec=f"lab:gender?n={n}&seed=2026"),
+            Entry(name="word senses", spec=f"lab:senses?n={n}&seed=2026"),
         ],
-        methods=[MethodEntry(name="likelihood"), MethodEntry(name="contrast")],
+        methods=[
+            MethodEntry(name="likelihood"),
+            MethodEntry(name="contrast"),
+            MethodEntry.model_validate({"name": "conditioning", "evaluator": "lab:teacher"}),
+        ],
     )
 
 
 def tell(result: Result) -> str:
     """What came out, in plain words, a paragraph a method."""
-    return "\n\n".join(filter(None, [_likelihood(result.rows), _contrast(result.rows)]))
+    return "\n\n".join(
+        filter(None, [_likelihood(result.rows), _contrast(result.rows), _conditioning(result.rows)])
+    )
 
 
 def _likelihood(rows: Sequence[Row]) -> str:
@@ -55,6 +63,24 @@ def _contrast(rows: Sequence[Row]) -> str:
     return _paragraph(
         "Forced to choose, does each model prefer the right translation to one with a small error (a dropped\n"
         "'nicht', a wrong article...)?",
+        lines,
+    )
+
+
+def _conditioning(rows: Sequence[Row]) -> str:
+    mine = [row for row in rows if row.labels.get("method") == "conditioning"]
+    lines = []
+    for row in mine:
+        if row.name == "weighted":
+            cell = {key: row.labels[key] for key in ("system", "tests")}
+            lowest = next(r for r in mine if r.name == "minimum" and cell.items() <= r.labels.items())
+            lines.append(
+                f"{cell['system']}, {cell['tests']}: {_shown(row.estimate, percent=True)}; "
+                f"lowest for {lowest.labels['lowest']}, {_shown(lowest.estimate, percent=True)}"
+            )
+    return _paragraph(
+        "Does each model translate the gender and the sense that was meant? Judged without references, by which\n"
+        "cue in the source ('female doctor', 'steep bank') makes its translation likelier.",
         lines,
     )
 

@@ -38,15 +38,16 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
     common = ("--set", "languages=en-de", "--threads", "1")
     found = []
     for seed in seeds:
-        own = (*dev, *common, "--seed", str(seed))
+        own = (*common, "--seed", str(seed))
         shared = () if seed == seeds[0] else ("--tokenizer", model_name("teacher", seeds[0]))
         needs = () if seed == seeds[0] else (model_name("teacher", seeds[0]),)
         teacher = model_name("teacher", seed)
-        found.append(Job(teacher, ("train", *text, *_TEACHER, *shared, *own), needs))
-        distill = ("distill", "--teacher", teacher, *text[:2], *_SMALL, *own)
+        found.append(Job(teacher, ("train", *text, *dev, *_TEACHER, *shared, *own), needs))
+        # A student is held against its teacher on the development text too, not against people.
+        distill = ("distill", "--teacher", teacher, *text[:2], *dev[:2], *_SMALL, *own)
         found.append(Job(model_name("student", seed), distill, (teacher,)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
-            plain = ("train", *text, *_SMALL, "--label-smoothing", smoothing)
+            plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
             tokenizer = ("--tokenizer", model_name("teacher", seeds[0]))
             found.append(
                 Job(model_name(kind, seed), (*plain, *tokenizer, *own), (model_name("teacher", seeds[0]),))

@@ -1,0 +1,166 @@
+"""`babelscope condition`: systems, given translations and given scores, judged from the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope import condition, load
+from babelscope.testsets import AmbiguousSource, TestSet
+from toy_fixtures import Babelscope
+from toys import ToySystem
+
+SYSTEMS = ("--system", "toy:1", "--evaluator", "toy:2")
+GIVEN = ("--translations", "given.txt", "--scores", "scores.tsv")
+PROBABILITIES = [0.9, 0.6, 0.45, 0.5]
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    items = [
+        AmbiguousSource(f"i{n}", f"a {n}", (f"r {n}", f"s {n}"), (f"w {n}",), "female" if n % 2 else "male")
+        for n in range(4)
+    ]
+    TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
+    (tmp_path / "given.txt").write_text("".join(f"a {n} ||| {'abca'[n]}\n" for n in (2, 0, 3, 1)))
+    (tmp_path / "scores.tsv").write_text(
+        "".join(f"{math.log(p)!r}\t{math.log(1 - p)!r}\n" for p in PROBABILITIES)
+    )
+
+
+def rows_of(out: str) -> dict[str, dict[str, Any]]:
+    rows = [json.loads(line) for line in out.split("\n")[:-1]]
+    return {row["name"]: row for row in rows if row["name"] != "confidence"}
+
+
+def test_it_says_what_the_library_says(babelscope: Babelscope) -> None:
+    ran = babelscope("condition", *SYSTEMS, "--tests", "t.jsonl", "--json")
+    right = condition(ToySystem("toy:1", salt="1"), ToySystem("toy:2", salt="2"), load("t.jsonl"))
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    assert rows[0].pop("signature") == right.signature
+    assert rows == [row.as_json() for row in right.rows]
+    assert {"name", "value", "low", "high", "n", "correct", "ties", "skipped", "system"} <= rows[0].keys()
+
+
+def test_given_translations_and_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
+    arguments = ("condition", "--tests", "t.jsonl", *GIVEN, "--records", "records.jsonl", "--json")
+    rows = rows_of(babelscope(*arguments).out)
+    assert (rows["all"]["value"], rows["all"]["n"], rows["all"]["ties"]) == (0.75, 4, 1)
+    # male .9, .45: weights 2, 1; female .6, .5: both count as correct.
+    assert rows["male"]["value"] == pytest.approx(2 / 3)
+    assert rows["male"]["category"] == "male"
+    assert rows["female"]["value"] == 1
+    assert rows["weighted"]["value"] == pytest.approx(5 / 6)
+    assert (rows["minimum"]["value"], rows["minimum"]["lowest"]) == (pytest.approx(2 / 3), "male")
+    assert rows["all"]["system"] == "given.txt"
+    assert rows["all"]["evaluator"] == "scores.tsv"
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().split("\n")[:-1]]
+    # Found by source, not by line.
+    assert [record["translation"] for record in records] == ["a", "b", "c", "a"]
+    assert [record["score"] for record in records] == pytest.approx(PROBABILITIES)
+    assert [record["weight"] for record in records] == [2, 2, 1, 1]
+    assert rows_of(babelscope(*arguments, "--ties", "wrong").out)["all"]["value"] == 0.5
+    alone = babelscope("condition", "--tests", "t.jsonl", "--scores", "scores.tsv", "--json")
+    assert rows_of(alone.out)["all"]["value"] == 0.75
+
+
+def test_the_base_of_the_released_code_changes_scores_only(babelscope: Babelscope, tmp_path: Path) -> None:
+    arguments = ("condition", "--tests", "t.jsonl", *GIVEN, "--json", "--records", "r.jsonl")
+    plain, binary = (rows_of(babelscope(*arguments, "--base", base).out) for base in ("e", "2"))
+    for rows in (plain, binary):
+        rows["all"].pop("signature")
+    assert plain == binary
+    record = json.loads((tmp_path / "r.jsonl").read_text().split("\n")[0])
+    assert record["score"] == pytest.approx(2 ** math.log(0.9) / (2 ** math.log(0.9) + 2 ** math.log(0.1)))
+
+
+def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: Path) -> None:
+    arguments = ("condition", "--tests", "t.jsonl", "--translations", "given.txt", "--evaluator", "toy:2")
+    rows = rows_of(babelscope(*arguments, "--json").out)
+    assert (rows["all"]["n"], rows["all"]["given"]) == (4, 4)
+    (tmp_path / "given.txt").write_text("a 1 ||| a\n")
+    ran = babelscope(*arguments, "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "given.txt has no translation of 'a 0' (item i0; 3 of 4 are missing)" in ran.err
+    rows = rows_of(babelscope(*arguments, "--json", "--skip-missing").out)
+    assert (rows["all"]["n"], rows["all"]["skipped"]) == (1, 3)
+
+
+def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
+    ran = babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--least", "2")
+    table, listed = ran.out.split("\nleast certain, given.txt:\n")
+    assert "weighted" in table
+    assert "conditioning|base:e" in table
+    assert listed.split("\n")[0].split() == ["0.50000", "correct", "female", "item", "i3"]
+    assert listed.count("item i") == 2
+    assert "'a 3'" in listed
+    assert "least" not in babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--least", "0").out
+
+
+def test_a_run_folder_is_made_and_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:
+    arguments = ("condition", *SYSTEMS, "--tests", "t.jsonl", "--json")
+    at_once = rows_of(babelscope(*arguments).out)
+    for _ in range(2):
+        into_folder = rows_of(babelscope(*arguments, "--out", "run").out)
+        for name in at_once.keys() - {"all"}:
+            assert {**into_folder[name], "tests": "t"} == {**at_once[name], "tests": "t"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "manifest.json", "records.jsonl", "summary.json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--system", "toy:1"), "needs either --evaluator or --scores"),
+        ((*SYSTEMS, "--scores", "scores.tsv"), "needs either --evaluator or --scores"),
+        ((*SYSTEMS, "--translations", "given.txt"), "exclude each other"),
+        (("--system", "toy:1", "--scores", "scores.tsv"), "leave --system out"),
+        (("--evaluator", "toy:2"), "item i0 of the test set t has no translation"),
+        ((*GIVEN, "--out", "run"), "for what is given use --records"),
+        (("--evaluator", "toy:2", "--translations", "no.txt"), "no.txt: no such file"),
+        (("--scores", "given.txt"), "given.txt:1 has 1 fields"),
+        (("--system", "toy:1", "--evaluator", "nan:1"), "must be a natural log"),
+    ],
+)
+def test_bad_usage_is_told_in_a_sentence(
+    babelscope: Babelscope, arguments: tuple[str, ...], told: str
+) -> None:
+    ran = babelscope("condition", "--tests", "t.jsonl", "--json", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_an_empty_category_is_told_with_its_line(babelscope: Babelscope, tmp_path: Path) -> None:
+    with open(tmp_path / "t.jsonl", "a") as file:
+        file.write(
+            '{"id": "x", "source": "a", "correct_sources": [], "incorrect_sources": [], "category": ""}\n'
+        )
+    ran = babelscope("condition", "--tests", "t.jsonl", *SYSTEMS, "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "t.jsonl:5: field 'category' is empty" in ran.err
+
+
+def test_winomt_translations_are_found_in_any_order(
+    babelscope: Babelscope, shared: Path, tmp_path: Path
+) -> None:
+    winomt = shared / "data" / "winomt"
+    lines = (winomt / "translations" / "aws.en-de.txt").read_text().split("\n")[:-1]
+    (tmp_path / "reversed.txt").write_text("\n".join(reversed(lines)) + "\n")
+    tests = load(f"winomt:{winomt / 'test.tsv'}")
+    (tmp_path / "scores.tsv").write_text("".join(f"-{1 + n % 3}\t-{1 + n % 5}\n" for n in range(len(tests))))
+    arguments = ("condition", "--tests", f"winomt:{winomt / 'test.tsv'}", "--scores", "scores.tsv", "--json")
+    given = [
+        babelscope(*arguments, "--translations", path, "--records", "records.jsonl")
+        for path in (str(winomt / "translations" / "aws.en-de.txt"), "reversed.txt")
+    ]
+    assert all(ran.code == 0 for ran in given)
+    first, second = (rows_of(ran.out) for ran in given)
+    assert (first["all"]["n"], first["all"]["skipped"]) == (3648, 240)
+    assert first["all"]["value"] == second["all"]["value"]
+    assert (first["male"]["n"], first["female"]["n"]) == (1826, 1822)
