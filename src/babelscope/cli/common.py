@@ -100,3 +100,13 @@ def _to_stdout(line: str) -> None:
 def as_line(row: dict[str, Any]) -> str:
     """A JSON object on one line."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+@contextlib.contextmanager
+def resumable() -> Iterator[None]:
+    """Ctrl-C in the block ends the command with exit code 130 and says that it can go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("babelscope: stopped; run the same command again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None

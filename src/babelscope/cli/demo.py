@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.common import AsJson, Seed, as_line, resumable
 
 
 def demo(
@@ -21,11 +20,8 @@ def demo(
     from babelscope.lab.demo import demo_study, tell
     from babelscope.study import run_study
 
-    try:
+    with resumable():
         result = run_study(demo_study(n, seed), out=out)
-    except KeyboardInterrupt:
-        print("babelscope: stopped; run the same command again to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
     if as_json:
         for row in result.rows:
             print(as_line(row.as_json()))

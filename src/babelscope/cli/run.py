@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, as_line
+from babelscope.cli.common import AsJson, as_line, resumable
 
 
 def run(
@@ -37,11 +37,8 @@ def run(
     """Run a study, or go on with it where it was stopped."""
     from babelscope.study import run_study
 
-    try:
+    with resumable():
         result = run_study(study, out=out, seed=seed, cache=cache, data_dir=data_dir)
-    except KeyboardInterrupt:
-        print("babelscope: stopped; run the same command again to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
     if as_json:
         for row in result.rows:
             print(as_line(row.as_json()))

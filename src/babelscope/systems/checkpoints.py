@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.tokenizers import TOKENIZER_FILES
+from babelscope.systems.base import Fingerprint
+from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
 
@@ -67,6 +70,20 @@ def weight_files(folder: Path) -> list[Path]:
         if found := sorted(folder.glob(pattern)):
             return found
     raise BabelscopeError(f"{folder} has no weights (model.safetensors or pytorch_model.bin)")
+
+
+def fingerprint(folder: Path, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]) -> Fingerprint:
+    """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
+    from transformers import __version__
+
+    configuration = [path for path in folder.glob("*config.json") if path.name != "tokenizer_config.json"]
+    return Fingerprint(
+        backend=f"transformers {__version__}",
+        model=digest_files([*weight_files(folder), *configuration]),
+        tokenizer=tokens.digest,
+        dtype=dtype,
+        settings=settings,
+    )
 
 
 def load_model(auto_class: str, folder: Path, *, device: str, dtype: str, remote_code: bool) -> Any:

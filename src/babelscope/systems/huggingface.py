@@ -12,10 +12,9 @@ from torch import Tensor
 
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import fetch, load_model, weight_files
+from babelscope.systems.checkpoints import fetch, fingerprint, load_model
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
@@ -99,18 +98,7 @@ class HuggingFace:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        from transformers import __version__
-
-        configuration = [
-            path for path in self.folder.glob("*config.json") if path.name != "tokenizer_config.json"
-        ]
-        return Fingerprint(
-            backend=f"transformers {__version__}",
-            model=digest_files([*weight_files(self.folder), *configuration]),
-            tokenizer=self.tokens.digest,
-            dtype=self._dtype,
-            settings=self._settings,
-        )
+        return fingerprint(self.folder, self.tokens, dtype=self._dtype, settings=self._settings)
 
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""

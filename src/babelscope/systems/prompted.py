@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from babelscope.decoding.model import out_of_memory
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import fetch, load_model, weight_files
+from babelscope.systems.checkpoints import fetch, fingerprint, load_model
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
@@ -79,24 +78,14 @@ class Prompted:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        from transformers import __version__
-
-        configuration = [
-            path for path in self.folder.glob("*config.json") if path.name != "tokenizer_config.json"
-        ]
-        return Fingerprint(
-            backend=f"transformers {__version__}",
-            model=digest_files([*weight_files(self.folder), *configuration]),
-            tokenizer=self.tokens.digest,
-            dtype=self._dtype,
-            settings={
-                **self.languages,
-                "prompt": self.prompt,
-                "template": self.tokens.tokenizer.chat_template if self._chat else None,
-                "end": self.end,
-                "max_length": self._limit,
-            },
-        )
+        settings = {
+            **self.languages,
+            "prompt": self.prompt,
+            "template": self.tokens.tokenizer.chat_template if self._chat else None,
+            "end": self.end,
+            "max_length": self._limit,
+        }
+        return fingerprint(self.folder, self.tokens, dtype=self._dtype, settings=settings)
 
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of each target's tokens and its end, given the prompt."""
