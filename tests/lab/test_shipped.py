@@ -54,7 +54,12 @@ def test_names_that_are_not_there() -> None:
 
 
 def test_lab_test_sets() -> None:
-    kinds = {"parallel": ParallelSentence, "pairs": MinimalPair, "gender": AmbiguousSource, "senses": AmbiguousSource}
+    kinds = {
+        "parallel": ParallelSentence,
+        "pairs": MinimalPair,
+        "gender": AmbiguousSource,
+        "senses": AmbiguousSource,
+    }
     for name, kind in kinds.items():
         tests = load(f"lab:{name}?n=4&seed=8")
         assert tests.kind is kind

@@ -99,7 +99,8 @@ def hub(checkpoint: Callable[..., Path]) -> Iterator[Hub]:
 def score(name: str, hub: str, home: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """What a new process prints for one score; it must be new, since the hub's address is read at import."""
     code = (
-        "import sys\nfrom babelscope.systems.opening import open_system\nfrom babelscope.errors import BabelscopeError\n"
+        "import sys\n"
+        "from babelscope import BabelscopeError, open_system\n"
         "try: print(open_system(sys.argv[1]).score([('two dogs run', 'zwei Hunde laufen')])[0].total)\n"
         "except BabelscopeError as error: sys.exit(f'{error}')"
     )

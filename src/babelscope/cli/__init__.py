@@ -15,6 +15,7 @@ from babelscope.cli import (
     data,
     demo,
     lab,
+    make,
     patterns,
     run,
     score,
@@ -59,6 +60,7 @@ app.command("run")(run.run)
 app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)
 app.add_typer(data.app, name="data")
+app.add_typer(make.app, name="make")
 app.add_typer(patterns.app, name="patterns")
 app.command("agreement")(agreement.agreement)
 app.add_typer(lab.app, name="lab")

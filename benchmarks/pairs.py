@@ -1,0 +1,202 @@
+"""Making minimal pairs: how many of the released variants are among ours, how many we make, and how good they are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from babelscope.language.german import ABBREVIATIONS, Analysed, default_analyzer
+from babelscope.making.pairs import ERROR_TYPES, ErrorType, Variant, error_type
+from babelscope.making.pairs.registry import PAPER_TYPES
+from babelscope.text import read_lines
+from benchmarks.common import shared
+from benchmarks.pairs_ud import ud_rows
+
+Row = dict[str, Any]
+QUICK = 400
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, default=shared("data", "distil-lingeval"), help="released test sets"
+    )
+    parser.add_argument(
+        "--ud", type=Path, default=shared("data", "ud"), help="Universal Dependencies treebanks"
+    )
+    parser.add_argument("--newstest", type=Path, default=shared("data", "newstest", "text"))
+    parser.add_argument("--only", default="", help="folders whose name has this text")
+    parser.add_argument("--quick", action="store_true", help=f"about {QUICK} pairs a folder, spread over it")
+    parser.add_argument("--misses", type=int, default=0, help="show so many released variants we do not make")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    options = parser.parse_args()
+    for row in rows(options):
+        print(json.dumps(row, ensure_ascii=False) if options.json else _as_text(row), flush=True)
+
+
+def rows(options: argparse.Namespace) -> Iterator[Row]:
+    """Speed first, while nothing is remembered; then a row for each folder, and one for each figure elsewhere."""
+    newstest = options.newstest is not None and options.newstest.is_dir() and not options.only
+    if newstest:
+        yield speed_row(options.newstest, 300 if options.quick else 3000)
+    if options.data is not None:
+        for folder in sorted(options.data.iterdir()):
+            if folder.is_dir() and options.only in folder.name:
+                yield folder_row(folder, limit=QUICK if options.quick else None, misses=options.misses)
+    if options.ud is not None and options.ud.is_dir() and not options.only:
+        yield from ud_rows(options.ud, step=4 if options.quick else 1)
+    if newstest and options.data is not None:
+        yield plural_filter_row(options.newstest, options.data)
+
+
+def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Row:
+    """Recall of the released variants of a folder among ours, and how many we make."""
+    name, _, kind = folder.name.rpartition(".")
+    made = error_type(name)
+    correct, incorrect = (
+        read_lines(folder / f"tgt.{which}.de", keep_separators=True) for which in ("correct", "incorrect")
+    )
+    step = max(1, len(correct) // limit) if limit else 1
+    pairs = list(zip(correct, incorrect, strict=True))[::step]
+    row: Row = {
+        "name": folder.name,
+        "type": name,
+        "kind": "machine" if kind == "mt" else kind,
+        "n": len(pairs),
+    }
+    # Where a type has modes, the last one is made to be compared with the release.
+    row |= _counted(made, pairs, made.modes[-1] if made.modes else None, misses)
+    if name == "clause_omission":
+        real = [(a, b) for a, b in pairs if not is_accident(a, b)]
+        clean = _counted(made, real, "clean", misses)
+        row |= {
+            "accidents_in_release": 1 - len(real) / len(pairs),
+            "clean_recall": clean["recall"],
+            "clean_variants_per_sentence": clean["variants_per_sentence"],
+        }
+    return row
+
+
+def _counted(made: ErrorType, pairs: list[tuple[str, str]], mode: str | None, misses: int) -> Row:
+    analyzer = default_analyzer()
+    options = {"mode": mode} if mode else {}
+    found = first = variants = positions = sentences = 0
+    last: tuple[str, list[Variant]] = ("", [])
+    seen: set[int] = set()
+    for reference, released in pairs:
+        if reference != last[0]:
+            last = (reference, made.variants(analyzer.analyse(reference), **options))
+        ours = last[1]
+        if hash(reference) not in seen:
+            seen.add(hash(reference))
+            sentences += 1
+            variants += len(ours)
+            positions += len({variant.start for variant in ours})
+        hit = any(variant.text == released for variant in ours)
+        found += hit
+        likeliest = {variant.start: variant.text for variant in reversed(ours)}
+        first += released in likeliest.values()
+        if not hit and misses:
+            misses -= 1
+            print(f"- {reference}\n+ {released}\n  {[(v.word, v.changed) for v in ours]}")
+    row: Row = {
+        "recall": found / len(pairs),
+        "variants_per_sentence": variants / sentences,
+        "variants_per_position": variants / max(1, positions),
+        "recall_one_form": first / len(pairs),
+    }
+    return {**row, "mode": mode} if mode else row
+
+
+def is_accident(reference: str, released: str) -> bool:
+    """Whether a released omission was cut where no clause ends: "am 19. | September"."""
+    if reference.startswith(released):
+        edges = [len(released)]
+    elif reference.endswith(released):
+        edges = [len(reference) - len(released)]
+    else:
+        start = next(i for i, (a, b) in enumerate(zip(reference, released, strict=False)) if a != b)
+        edges = [start, start + len(reference) - len(released)]
+    return any(_cut_inside(reference[:edge].rstrip(), reference[edge:].lstrip()) for edge in edges)
+
+
+def _cut_inside(left: str, right: str) -> bool:
+    word = re.split(r"[\s(„\"]", left)[-1]
+    if (
+        re.fullmatch(r"(?:\d{1,3}|[IVXL]+|\w|(?:\w\.)+\w*)\.", word)
+        or word.rstrip(".").lower() in ABBREVIATIONS
+    ):
+        return True
+    if not re.search(r"[.!?…:;][\"'“”»«’`)\]]*\.?$", left):
+        return True
+    return left.endswith(".") and right[:1].islower()
+
+
+def plural_filter_row(newstest: Path, data: Path) -> Row:
+    """Of the kein- that we leave out as plural, how many the release of human references leaves out too."""
+    folder = data / "polarity_particle_kein_del.human"
+    released = (
+        set(read_lines(folder / "tgt.incorrect.de", keep_separators=True)) if folder.is_dir() else set()
+    )
+    made = error_type("polarity_particle_kein_del")
+    analyzer = default_analyzer()
+    skipped = agreed = 0
+    for path in sorted(newstest.glob("wmt*.de")):
+        for line in read_lines(path, keep_separators=True):
+            ours = None
+            for match in re.finditer(r"\b([Kk])(ein(?:e[nmrs]?)?)\b", line):
+                ours = made.variants(analyzer.analyse(line)) if ours is None else ours
+                if all(variant.start != match.start() for variant in ours):
+                    skipped += 1
+                    new = "E" + match[2][1:] if match[1] == "K" else match[2]
+                    agreed += line[: match.start()] + new + line[match.end() :] not in released
+    return {"name": "kein plural filter against the release", "value": agreed / max(1, skipped), "n": skipped}
+
+
+def speed_row(newstest: Path, count: int) -> Row:
+    """Seconds to make all variants of all types, for references as they come."""
+    lines = (
+        line for path in sorted(newstest.glob("wmt1*.de")) for line in read_lines(path, keep_separators=True)
+    )
+    types = [error_type(name) for name in ERROR_TYPES]
+    began, cpu = time.perf_counter(), time.process_time()
+    analyzer = default_analyzer()  # loading is part of it
+    loaded = halfway = _megabytes()
+    made = done = 0
+    for done, line in enumerate(lines, 1):
+        sentence: Analysed = analyzer.analyse(line)
+        made += sum(len(each.variants(sentence)) for each in types)
+        if done == count // 2:
+            halfway = _megabytes()
+        if done == count:
+            break
+    return {
+        "name": f"all {len(types)} types ({len(PAPER_TYPES)} of the paper)",
+        "seconds": time.perf_counter() - began,
+        "cpu_seconds": time.process_time() - cpu,
+        "n": done,
+        "variants": made,
+        "megabytes_loaded": loaded,
+        "megabytes_halfway": halfway,
+        "megabytes": _megabytes(),
+    }
+
+
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _as_text(row: Row) -> str:
+    shown = (f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values())
+    figures = [f"{key} {text}" for key, text in zip(row, shown, strict=True) if key not in ("name", "type")]
+    return f"{row['name']:<40} " + "  ".join(figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Putting "Ding" for a noun."""
+
+from __future__ import annotations
+
+import re
+
+from babelscope.language.german import Analysed, Token
+from babelscope.making.pairs.base import Variant, swapped
+
+DEFINITION = (
+    "A noun is replaced by the uninflected placeholder Ding ('thing'); no system is expected to do so."
+)
+PLAUSIBLE = False
+_SIGNS = frozenset("%€$£")
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each common noun, and for each sign that stands for one."""
+    return [
+        swapped(sentence, token, "Ding")
+        for token in sentence.tokens
+        if (token.tag == "NN" and token.text[0].isalpha() and token.text != "Ding")
+        or _is_sign(sentence, token)
+    ]
+
+
+def _is_sign(sentence: Analysed, token: Token) -> bool:
+    """Whether a sign is read as a noun and written as a word: "5 %", but not "5%"."""
+    return token.text in _SIGNS and sentence.text[: token.start].endswith(" ")
+
+
+def detect(source: str, translation: Analysed) -> bool:
+    """The translation has Ding, and the source nothing that means it."""
+    if re.search(r"\w*things?\b|\bstuff\b|\bobjects?\b|\bmatters?\b", source, re.IGNORECASE):
+        return False
+    return any(token.text in ("Ding", "Dings") for token in translation.tokens)

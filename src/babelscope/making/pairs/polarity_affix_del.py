@@ -1,0 +1,37 @@
+"""Deleting the prefix "un-"."""
+
+from __future__ import annotations
+
+import re
+
+from babelscope.language.german import Analysed
+from babelscope.making.pairs.base import Variant, swapped
+from babelscope.making.pairs.polarity import source_has_affix, translation_is_positive
+
+DEFINITION = "The negating prefix un- is left out, so that the word means the opposite."
+PLAUSIBLE = True
+_WORDS = ("ADJ", "ADV", "NN", "VVPP", "VAPP", "PIS", "APPR", "KOU", "PTKVZ", "PROAV")
+# Where un- is no prefix (unter, uns, Union), or does not negate but strengthens or worsens (Unmenge, Unkraut).
+_NO_NEGATION = re.compile(
+    r"un(?:d|ten|s|sereins|ser\w*|sr\w*|ter\w*|i(?!n)\w*|gar(?:n|isch|in)\w*|f[aä]ll\w*|fug\w*|flat\w*"
+    r"|gefähre?[nmrs]?|geheuer\w*|gestüm\w*|getüm\w*|geziefer\w*|holde?\w?|ke[nr]?|kosten\w*|kr[aä]ut\w*|mengen?"
+    r"|rat\w?|summen?|tiere?\w?|wetter\w*|weit|wesen\w?|wirsch\w*|bill|esco\w*|o|ne?)(?:-.*)?$"
+)
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each adjective, adverb or noun that un- negates."""
+    found = []
+    for token in sentence.tokens:
+        form = token.text.lower()
+        # Shorter ones have no stem left ("uni"); a capital inside is a name or an abbreviation ("UNHCR").
+        if not form.startswith("un") or len(form) < 5 or not token.text[1:].islower():
+            continue
+        if token.tag.startswith(_WORDS) and not _NO_NEGATION.match(form):
+            found.append(swapped(sentence, token, form[2:]))
+    return found
+
+
+def detect(source: str, translation: Analysed) -> bool:
+    """The source has a word negated by an affix, and nothing in the translation negates."""
+    return source_has_affix(source) and translation_is_positive(translation)

@@ -1,0 +1,26 @@
+"""The wrong particle of a separable verb."""
+
+from __future__ import annotations
+
+from babelscope.language.german import Analysed
+from babelscope.making.pairs.base import Variant, swapped
+
+DEFINITION = "The particle of a separable verb is another one that the verb does not take."
+PLAUSIBLE = True
+_PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um")
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each particle after its verb: the first other one with which no common verb is made."""
+    found = []
+    verb = ""
+    for token in sentence.tokens:
+        if token.tag == "VVFIN":
+            verb = token.lemma
+        elif token.tag == "PTKVZ" and verb and token.text.islower():
+            knows = sentence.analyzer.tagger.knows
+            strange = (each for each in _PARTICLES if each != token.text and not knows(each + verb))
+            if (new := next(strange, None)) is not None:
+                found.append(swapped(sentence, token, new))
+            verb = ""
+    return found

@@ -1,0 +1,96 @@
+"""German analysis: tokens, tags as corrected, nouns, and clear words where packages are missing."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+pytest.importorskip("HanTa")
+pytest.importorskip("german_nouns.config")
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.german import German, Nominal, default_analyzer, tokenize
+from babelscope.language.german_hanta import HanTaTagger
+from babelscope.language.german_nouns import NounList
+
+
+@pytest.fixture(scope="module")
+def german() -> German:
+    return default_analyzer()
+
+
+def words(text: str) -> list[str]:
+    return [text[start:end] for start, end in tokenize(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Er kam am 3. Mai an.", ["Er", "kam", "am", "3.", "Mai", "an", "."]),
+        ("Das kostet 1,5 Euro, z.B. hier.", ["Das", "kostet", "1,5", "Euro", ",", "z.B.", "hier", "."]),
+        ("Seit den 60er Jahren.", ["Seit", "den", "60er", "Jahren", "."]),
+        ("Vor- und Nachteile", ["Vor-", "und", "Nachteile"]),
+        ("Dr. Klee ging um 9.", ["Dr.", "Klee", "ging", "um", "9", "."]),
+        ("Der 3D-Drucker…", ["Der", "3D-Drucker", "…"]),
+        ("", []),
+    ],
+)
+def test_tokens(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_offsets_give_the_words_back(german: German) -> None:
+    text = "„Wirklich?“, fragte  sie – und lief weg."
+    assert all(text[token.start : token.end] == token.text for token in german.analyse(text).tokens)
+
+
+def test_empty_text_has_no_tokens(german: German) -> None:
+    assert german.analyse("").tokens == ()
+
+
+def tag_of(german: German, text: str, word: str) -> str:
+    return next(token.tag for token in german.analyse(text).tokens if token.text == word)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "tag"),
+    [
+        ("Die Gärtnerin gießt den Baum.", "gießt", "VVFIN"),
+        ("Sie sagt, dass die Nachbarn den Hund füttern.", "füttern", "VVFIN"),
+        ("Die Leute, die Bäume pflanzen, sind froh.", "pflanzen", "VVFIN"),
+        ("Er will den Baum pflanzen.", "pflanzen", "VVINF"),
+        ("Sie begann, den Hund zu füttern.", "füttern", "VVINF"),
+        ("Ihr lautes Lachen störte uns.", "Lachen", "NN"),
+        ("Er hat etwas Neues gebaut.", "Neues", "NN"),
+    ],
+)
+def test_clauses_and_capitals_decide(german: German, text: str, word: str, tag: str) -> None:
+    assert tag_of(german, text, word) == tag
+
+
+def test_readings_of_nouns(german: German) -> None:
+    assert Nominal("n", "pl", "dat") in german.nouns.readings("Häusern")
+    assert {reading.gender for reading in german.nouns.readings("Gartenbank")} == {"f"}
+    assert {reading.number for reading in german.nouns.readings("Verbabelungen")} == {"pl"}
+    assert german.nouns.readings("Xqz") == frozenset()
+    assert german.nouns.head("Gartenbank") in ("Gartenbank", "Bank")
+    assert german.nouns.declines_as_adjective("Angestellten")
+
+
+def test_replacing_tokens(german: German) -> None:
+    sentence = german.analyse("Der Hund bellt nicht laut.")
+    tokens = {token.text: token for token in sentence.tokens}
+    assert sentence.replaced((tokens["nicht"], "")) == "Der Hund bellt laut."
+    assert (
+        sentence.replaced((tokens["Der"], "Die"), (tokens["laut"], "leise")) == "Die Hund bellt nicht leise."
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "part"), [("HanTa.HanoverTagger", HanTaTagger), ("german_nouns", NounList)]
+)
+def test_missing_packages_are_told(module: str, part: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(BabelscopeError, match=r"pip install 'babelscope\[german\]'"):
+        part()

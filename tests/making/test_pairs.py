@@ -1,0 +1,197 @@
+"""Error types: what qualifies, the variants, and what must give none; on sentences of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("HanTa")
+pytest.importorskip("german_nouns.config")
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.german import default_analyzer
+from babelscope.making.pairs import ERROR_TYPES, error_type, make_pairs
+from babelscope.making.pairs.audit import count_audit, sample_for_audit
+from babelscope.making.pairs.detecting import measure_detector
+from babelscope.making.pairs.registry import PAPER_TYPES
+
+
+def made(type: str, text: str, **options: str) -> list[str]:
+    variants = error_type(type).variants(default_analyzer().analyse(text), **options)
+    assert all(variant.text != text for variant in variants)
+    assert all(text[variant.start :].startswith(variant.word.split(" ")[0]) for variant in variants)
+    return [variant.text for variant in variants]
+
+
+CASES = [
+    # type, reference, variants
+    ("polarity_particle_nicht_del", "Der Koch kommt nicht.", ["Der Koch kommt."]),
+    ("polarity_particle_nicht_del", "Nicht er, nicht sie.", ["Nicht er, sie."]),
+    ("polarity_particle_nicht_del", "Nichts davon ist neu.", []),
+    ("polarity_particle_kein_del", "Wir haben keine Leiter.", ["Wir haben eine Leiter."]),
+    ("polarity_particle_kein_del", "Kein Hund bellte.", ["Ein Hund bellte."]),
+    ("polarity_particle_kein_del", "Wir haben keine Äpfel.", []),
+    ("polarity_particle_kein_del", "Wir haben keine neuen Gläser gekauft.", []),
+    ("polarity_particle_kein_del", "Er fand keinen Schlüssel.", ["Er fand einen Schlüssel."]),
+    ("polarity_affix_del", "Der Weg ist unsicher.", ["Der Weg ist sicher."]),
+    ("polarity_affix_del", "Ungeduldig wartet sie.", ["Geduldig wartet sie."]),
+    ("polarity_affix_del", "Unter uns und unserem Unternehmen gab es einen Unfall.", []),
+    ("polarity_affix_del", "Die Universität liegt ungefähr unten.", []),
+    ("placeholder_ding", "Der Bäcker verkauft Brot.", ["Der Ding verkauft Brot.", "Der Bäcker verkauft Ding."]),
+    ("placeholder_ding", "Sie schlief lange.", []),
+    ("hypercorrect_genitive", "Seit dem Unfall.", ["Seit des Unfalls.", "Seit des Unfalles."]),
+    ("hypercorrect_genitive", "Gemäß dem alten Gesetz ist es so.", ["Gemäß des alten Gesetzes ist es so."]),
+    ("hypercorrect_genitive", "Seit einem Jahr.", ["Seit eines Jahres.", "Seit eines Jahrs."]),
+    ("hypercorrect_genitive", "Gegenüber dem Kollegen schweigt sie.", ["Gegenüber des Kollegen schweigt sie."]),
+    ("hypercorrect_genitive", "Entsprechend den Wünschen der Kinder.", ["Entsprechend der Wünsche der Kinder."]),
+    ("hypercorrect_genitive", "Nahe der Stadt liegt ein See, in dem man schwimmt.", []),
+    ("np_agreement", "Der Hund schläft.", ["Die Hund schläft.", "Das Hund schläft."]),
+    ("np_agreement", "Er wohnt in der Stadt.", ["Er wohnt in dem Stadt."]),
+    ("np_agreement", "Das Dach des Baus.", ["Der Dach des Baus.", "Die Dach des Baus.", "Das Dach der Baus."]),
+    ("np_agreement", "Die Kinder spielen mit den Bällen.", []),
+    ("np_agreement", "Eine Frau, die singt, kam.", []),
+    ("subj_verb_agreement", "Der Hund bellt laut.", ["Der Hund bellen laut."]),
+    ("subj_verb_agreement", "Die Hunde haben gebellt.", ["Die Hunde hat gebellt."]),
+    ("subj_verb_agreement", "Wir sind müde.", ["Wir bin müde."]),
+    ("subj_verb_agreement", "Er lief, weil wir fuhren.", ["Er liefen, weil wir fuhren.", "Er lief, weil wir fuhr."]),
+    ("subj_verb_agreement", "Ein Brot und ein Bier, bitte.", []),
+    ("clause_omission", "Es regnete. Wir blieben zu Hause.", ["Es regnete.", "Wir blieben zu Hause."]),
+    ("clause_omission", "Am 3. Mai kam Dr. Klee zu uns.", []),
+    ("clause_omission", "Es regnete stark; wir lasen.", ["Es regnete stark;", "wir lasen."]),
+    ("auxiliary", "Er hat das Buch gelesen.", ["Er ist das Buch gelesen."]),
+    ("auxiliary", "Er hat ein Buch.", []),
+    ("compound", "Die Gartenmauer ist hoch.", ["Die Garten Mauer ist hoch."]),
+    ("compound", "Die Mauer ist hoch.", []),
+    ("polarity_affix_ins", "Das ist möglich.", ["Das ist unmöglich."]),
+    ("polarity_affix_ins", "Das ist grün.", []),
+    ("polarity_particle_kein_ins", "Er kaufte ein Haus.", ["Er kaufte kein Haus."]),
+    ("polarity_particle_kein_ins", "Er kaufte das Haus.", []),
+    ("polarity_particle_nicht_ins", "Er hat das Haus gekauft.", ["Er hat das Haus nicht gekauft."]),
+    ("polarity_particle_nicht_ins", "Er hat das Haus nicht gekauft.", []),
+    ("subj_adequacy", "Dann ging sie weg.", ["Dann gingen sie weg."]),
+    ("subj_adequacy", "Dann ging er weg.", []),
+    ("transliteration", "Gestern kam Martin an.", ["Gestern kam Maritn an."]),
+    ("transliteration", "Gestern kam er an.", []),
+    ("verb_particle", "Das stellt er fest.", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type", "text", "expected"), [case for case in CASES if case[0] != "verb_particle"])
+def test_variants(type: str, text: str, expected: list[str]) -> None:
+    assert sorted(made(type, text)) == sorted(expected)
+
+
+def test_particle_is_another() -> None:
+    (variant,) = made("verb_particle", "Das stellt er fest.")
+    assert variant.startswith("Das stellt er ")
+    assert made("verb_particle", "Das sagt er gern.") == []
+
+
+def test_compatible_mode_makes_the_accidents_that_clean_does_not() -> None:
+    text = "Am 3. Mai kam er zu uns."
+    assert made("clause_omission", text) == []
+    assert "Mai kam er zu uns." in made("clause_omission", text, mode="stanza-compatible")
+
+
+@pytest.mark.parametrize("type", ERROR_TYPES)
+def test_every_type_is_described(type: str) -> None:
+    found = error_type(type)
+    assert found.name == type
+    assert found.definition.endswith(".")
+    assert "\n" not in found.definition
+    assert found.variants(default_analyzer().analyse("")) == []
+
+
+def test_controls_are_the_implausible_types() -> None:
+    controls = {name for name in ERROR_TYPES if not error_type(name).plausible}
+    assert controls == {"placeholder_ding", "hypercorrect_genitive"}
+    assert all(error_type(name).detect for name in PAPER_TYPES)
+
+
+DETECTED = [
+    # type, source, translation with the error, translation without it
+    ("polarity_particle_nicht_del", "He did not come.", "Er kam.", "Er kam nicht."),
+    ("polarity_particle_kein_del", "I have no money.", "Ich habe Geld.", "Ich habe kein Geld."),
+    ("polarity_affix_del", "This is unclear.", "Das ist klar.", "Das ist unklar."),
+    ("placeholder_ding", "The baker came.", "Der Ding kam.", "Der Bäcker kam."),
+    ("hypercorrect_genitive", "Since the accident.", "Seit des Unfalls.", "Seit dem Unfall."),
+    ("np_agreement", "The dog sleeps.", "Das Hund schläft.", "Der Hund schläft."),
+    ("clause_omission", "It rained all day. We stayed here.", "Es regnete.", "Es regnete lange. Wir blieben hier."),
+    ("subj_verb_agreement", "We sleep.", "Wir schläft.", "Wir schlafen."),
+    ("subj_verb_agreement", "The dog barks loudly.", "Der Hund bellen laut.", "Der Hund bellt laut."),
+    ("compound", "The garden wall.", "Die Haus Tür.", "Die Haustür."),
+    ("polarity_particle_nicht_ins", "He came.", "Er kam nicht.", "Er kam."),
+    ("polarity_particle_kein_ins", "I have a dog.", "Ich habe keinen Hund.", "Ich habe einen Hund."),
+    ("transliteration", "Martin came.", "Maritn kam.", "Martin kam."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type", "source", "wrong", "right"), DETECTED)
+def test_detectors(type: str, source: str, wrong: str, right: str) -> None:
+    detect = error_type(type).detect
+    assert detect is not None
+    assert detect(source, default_analyzer().analyse(wrong))
+    assert not detect(source, default_analyzer().analyse(right))
+
+
+SOURCES = ["The dog and the cat sleep.", "", "It rains.", "The man sees the house."]
+REFERENCES = [
+    "Der Hund und die Katze schlafen.",
+    "Der Hund schläft.",
+    "Es regnet.",
+    "Der Mann sieht das Haus.",
+]
+
+
+def test_pairs_are_made_from_the_seed() -> None:
+    some = list(make_pairs("np_agreement", SOURCES, REFERENCES, seed=1))
+    assert some == list(make_pairs("np_agreement", SOURCES, REFERENCES, seed=1))
+    assert [pair.id for pair in some] == ["np_agreement/1", "np_agreement/4"]
+    assert len({tuple(make_pairs("np_agreement", SOURCES, REFERENCES, seed=seed)) for seed in range(9)}) > 1
+    every = list(make_pairs("np_agreement", SOURCES, REFERENCES, choose="all", kind="machine"))
+    assert {pair.contrastive for pair in some} <= {pair.contrastive for pair in every}
+    assert {pair.reference for pair in every} == {"machine"}
+    assert all(pair.contrastive[0] != pair.correct for pair in every)
+    assert every[0].extra["word"] == "Der"
+
+
+def test_a_sentence_left_out_changes_no_other_choice() -> None:
+    whole = {pair.id: pair for pair in make_pairs("placeholder_ding", SOURCES, REFERENCES, seed=3)}
+    fewer = make_pairs("placeholder_ding", SOURCES, ["Es regnet.", *REFERENCES[1:]], seed=3)
+    assert all(whole[pair.id] == pair for pair in fewer)
+
+
+def test_pairs_are_made_one_by_one() -> None:
+    def endless():  # type: ignore[no-untyped-def]
+        while True:
+            yield "Er kommt nicht."
+
+    pairs = make_pairs("polarity_particle_nicht_del", endless(), endless())
+    assert [next(pairs).contrastive for _ in range(3)] == [("Er kommt.",)] * 3
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(BabelscopeError, match="did you mean np_agreement"):
+        error_type("np_agrement")
+    with pytest.raises(BabelscopeError, match="has no mode 'clean'"):
+        list(make_pairs("np_agreement", [], [], mode="clean"))
+    with pytest.raises(BabelscopeError, match="one variant or all"):
+        list(make_pairs("np_agreement", [], [], choose="some"))  # type: ignore[arg-type]
+
+
+def test_audit_samples_and_counts() -> None:
+    rows = sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
+    assert rows == sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
+    assert len(rows) == 4
+    for row, answer in zip(rows, ("yes", "yes", "no", None), strict=True):
+        row["really_wrong"] = answer
+    assert count_audit(rows) == [{"name": "np_agreement", "value": 2 / 3, "wrong": 2, "n": 3}]
+    with pytest.raises(BabelscopeError, match="must be yes or no"):
+        count_audit([{"type": "x", "really_wrong": "maybe"}])
+
+
+def test_detectors_are_measured() -> None:
+    counts = measure_detector("placeholder_ding", SOURCES, REFERENCES)
+    assert (counts.alarms, counts.references, counts.found, counts.variants) == (0, 3, 2, 2)
+    assert (counts.false_positive_rate, counts.sensitivity) == (0.0, 1.0)
+    with pytest.raises(BabelscopeError, match="auxiliary has no detector"):
+        measure_detector("auxiliary", [], [])
