@@ -49,7 +49,7 @@ def test_the_teacher_knows_its_grammar() -> None:
 def test_names_that_are_not_there() -> None:
     with pytest.raises(BabelscopeError, match="no lab model 'teecher'; did you mean lab:teacher"):
         open_system("lab:teecher")
-    with pytest.raises(BabelscopeError, match="there are parallel, pairs, gender, senses"):
+    with pytest.raises(BabelscopeError, match="there are parallel, pairs, gender, senses, "):
         load("lab:nothing")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 
 from babelscope.lab.contrasts import CONTRASTS
@@ -22,7 +23,7 @@ from babelscope.lab.suites import (
 
 
 def test_gender_items() -> None:
-    items = gender_items(40, 1)
+    items = gender_items(40, 1, inserted=True)
     assert Counter(item["category"] for item in items) == {"male": 20, "female": 20}
     for item in items:
         assert split_of(item["source"]) == "test"
@@ -33,8 +34,18 @@ def test_gender_items() -> None:
             assert cued.replace(f"{gender} ", "", 1).replace(" an ", " a ") == item["source"].replace(
                 " an ", " a "
             )
-    assert items == gender_items(40, 1)
-    assert items != gender_items(40, 2)
+    assert items == gender_items(40, 1, inserted=True)
+    assert items != gender_items(40, 2, inserted=True)
+
+
+def test_gender_items_by_pronoun() -> None:
+    pronouns = {"he", "him", "his", "himself", "she", "her", "herself"}
+    for item in gender_items(60, 1):
+        assert item["correct_sources"] == [item["source"]]
+        words, others = (re.findall(r"\w+", text) for text in (item["source"], *item["incorrect_sources"]))
+        changed = [(word, other) for word, other in zip(words, others, strict=True) if word != other]
+        assert changed
+        assert all({word, other} <= pronouns for word, other in changed)
 
 
 def _other(gender: str) -> str:
@@ -42,12 +53,20 @@ def _other(gender: str) -> str:
 
 
 def test_sense_items() -> None:
-    items = sense_items(48, 1)
+    items = sense_items(48, 1, inserted=True)
     assert Counter(item["category"] for item in items) == {"frequent": 24, "rare": 24}
     for item in items:
         assert split_of(item["source"]) == "test"
         assert len(item["correct_sources"]) == len(item["incorrect_sources"]) == 3
         assert len({item["source"], *item["correct_sources"], *item["incorrect_sources"]}) == 7
+
+
+def test_sense_items_by_adjective() -> None:
+    for item in sense_items(48, 1):
+        assert split_of(item["source"]) == "test"
+        assert item["source"] in item["correct_sources"], "its own adjective is one of the cues"
+        assert len({*item["correct_sources"], *item["incorrect_sources"]}) == 6
+        assert " a o" not in "".join(item["incorrect_sources"])  # an old, an official
 
 
 def test_gold_of_ambiguous_items_agrees_with_the_oracle() -> None:

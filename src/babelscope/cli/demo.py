@@ -26,4 +26,4 @@ def demo(
         for row in result.rows:
             print(as_line(row.as_json()))
         return
-    print(f"{tell(result)}\n\n{result}\n\nrun folder: {result.folder}")
+    print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {result.folder}")

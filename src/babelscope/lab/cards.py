@@ -53,8 +53,8 @@ def make_card(
         "pairs": len(run.corpus.kept),
         "dropped": run.corpus.dropped,
         "dev_pairs": len(run.dev.kept),
-        "data": text.files,
-        "dev": dev.files if dev else "held out",
+        "data": _named(text.files),
+        "dev": _named(dev.files) if dev else "held out",
         "versions": {
             "babelscope": __version__,
             "torch": torch.__version__,
@@ -65,6 +65,11 @@ def make_card(
         "history": [[int(step), round(loss, 4), round(dev_loss, 4)] for step, loss, dev_loss in run.history],
         "configuration": configuration,
     }
+
+
+def _named(files: dict[str, str]) -> dict[str, str]:
+    """Paths as they were given, but of an absolute one the name only: a card travels, a folder does not."""
+    return {key: Path(value).name if Path(value).is_absolute() else value for key, value in files.items()}
 
 
 def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:

@@ -80,7 +80,7 @@ def _conditioning(rows: Sequence[Row]) -> str:
             )
     return _paragraph(
         "Does each model translate the gender and the sense that was meant? Judged without references, by which\n"
-        "cue in the source ('female doctor', 'steep bank') makes its translation likelier.",
+        "cue in the source ('he' or 'she', 'rich bank' or 'steep bank') makes its translation likelier.",
         lines,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]]
     "pairs": (MinimalPair, suites.minimal_pairs, 100),
     "gender": (AmbiguousSource, suites.gender_items, 500),
     "senses": (AmbiguousSource, suites.sense_items, 500),
+    "gender-inserted": (AmbiguousSource, partial(suites.gender_items, inserted=True), 500),
+    "senses-inserted": (AmbiguousSource, partial(suites.sense_items, inserted=True), 500),
 }
 
 

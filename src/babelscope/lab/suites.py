@@ -63,18 +63,25 @@ def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
     return found["male"] + found["female"]
 
 
-def gender_items(n: int, seed: int, split: str = "test") -> list[Item]:
-    """AmbiguousSource items in WinoMT's manner; the cue is the adjective male or female."""
+def gender_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
+    """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it in WinoMT's manner.
+
+    Inserted, the wrong cue contradicts the pronoun. No sentence of the corpus does so, and the lab's models,
+    which have read nothing else, do not follow it: see docs/lab.md.
+    """
     items = []
     for number, pair in enumerate(gender_pairs(n, seed, split), 1):
         told = next(one for one in pair.labels.occupations if one.told)
         other = "male" if told.gender == "female" else "female"
+        right, wrong = pair.source, with_other_pronouns(pair.english)
+        if inserted:
+            right, wrong = (with_cue(pair.english, told.english, cue) for cue in (told.gender, other))
         items.append(
             {
                 "id": f"gender-{number}",
                 "source": pair.source,
-                "correct_sources": [with_cue(pair.english, told.english, told.gender)],
-                "incorrect_sources": [with_cue(pair.english, told.english, other)],
+                "correct_sources": [right],
+                "incorrect_sources": [wrong],
                 "category": told.gender,
                 "gold": told.gender,
                 "occupation": told.noun,
@@ -83,6 +90,29 @@ def gender_items(n: int, seed: int, split: str = "test") -> list[Item]:
             }
         )
     return items
+
+
+_OTHER_PRONOUN = {
+    "he": "she",
+    "she": "he",
+    "him": "her",
+    "himself": "herself",
+    "herself": "himself",
+    "his": "her",
+}
+
+
+def with_other_pronouns(tree: Sequence[Token]) -> str:
+    """The English sentence with she for he and he for she, in every form."""
+    changes = {}
+    for token in tree:
+        form = token.form.lower()
+        other = (
+            ("his" if "Poss=Yes" in token.feats else "him") if form == "her" else _OTHER_PRONOUN.get(form, "")
+        )
+        if other:
+            changes[token.id] = other.capitalize() if token.form[0].isupper() else other
+    return changed(tree, changes)
 
 
 def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
@@ -98,19 +128,24 @@ def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
     return kept
 
 
-def sense_items(n: int, seed: int, split: str = "test") -> list[Item]:
-    """AmbiguousSource items in MuCoW's manner; the cues are adjectives of the right and of the wrong sense."""
+def sense_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
+    """AmbiguousSource items: the cue is an adjective, alone or inserted beside others in MuCoW's manner.
+
+    Inserted, the wrong cue contradicts the sentence, as in `gender_items`.
+    """
     items = []
-    for number, pair in enumerate(sense_pairs(n, seed, split), 1):
+    pairs = sense_pairs(n, seed, split) if inserted else adjective_pairs(n, seed, split)
+    for number, pair in enumerate(pairs, 1):
         one = pair.labels.senses[0]
         other = "rare" if one.frequency == "frequent" else "frequent"
         right, wrong = (SENSES[f"{one.word}/{kind}"].adjectives for kind in (one.frequency, other))
+        put = with_cue if inserted else with_adjective
         items.append(
             {
                 "id": f"sense-{number}",
                 "source": pair.source,
-                "correct_sources": [with_cue(pair.english, one.english, cue) for cue in right],
-                "incorrect_sources": [with_cue(pair.english, one.english, cue) for cue in wrong],
+                "correct_sources": [put(pair.english, one.english, cue) for cue in right],
+                "incorrect_sources": [put(pair.english, one.english, cue) for cue in wrong],
                 "category": one.frequency,
                 "gold": one.sense,
                 "word": one.word,
@@ -119,6 +154,27 @@ def sense_items(n: int, seed: int, split: str = "test") -> list[Item]:
             }
         )
     return items
+
+
+def adjective_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+    """Ambiguous nouns whose sense is told by an adjective alone: each sense of each word equally often."""
+    kept: list[SentencePair] = []
+    for number, sense in enumerate(SENSES.values()):
+        share = n // len(SENSES) + (number < n % len(SENSES))
+
+        def make(rng: random.Random, sense: Any = sense) -> Meaning:
+            return sense_meaning(rng, sense, "adjective")
+
+        kept += islice(held_out(make, seed, f"adjective/{sense.noun}", split), share)
+    return kept
+
+
+def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
+    """The English sentence with another adjective before the noun at a position, and the article made to fit."""
+    changes = {position - 1: cue}
+    if position > 2 and tree[position - 3].lemma == "a":
+        changes[position - 2] = indefinite_article(cue)
+    return changed(tree, changes)
 
 
 def parallel_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
