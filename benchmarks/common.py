@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,21 +28,20 @@ def shared(*parts: str) -> Path | None:
     return path if path.exists() else None
 
 
-def fastest(sides: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, float]:
-    """Least seconds of each side over `repeats` rounds, sides taking turns so that a busy machine hits all."""
+def rounds(sides: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
+    """Seconds of each side in each round; sides take turns, so that a machine's slow moments hit all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, run in sides.items():
             began = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - began)
-    return {name: min(times) for name, times in seconds.items()}
+    return seconds
 
 
-def best_setting(run: Callable[[Any], object], settings: Sequence[Any]) -> Any:
-    """The setting with which `run` is fastest; the first call warms up and is not counted."""
-    run(settings[0])
-    return min(settings, key=lambda setting: fastest({"": lambda: run(setting)}, repeats=2)[""])
+def ratio(other: Sequence[float], ours: Sequence[float]) -> float:
+    """How many times as long the other side takes: the median over rounds, each compared within itself."""
+    return statistics.median(a / b for a, b in zip(other, ours, strict=True))
 
 
 def show(rows: Sequence[Mapping[str, Any]], ratios: Mapping[str, Any], *, as_json: bool) -> None:

@@ -142,6 +142,35 @@ def test_lean_marian_equals_transformers(seed: int, data: st.DataObject) -> None
             assert ours[number][target] == pytest.approx(theirs[number][target], abs=1e-4)
 
 
+@pytest.mark.parametrize("lean", [True, False])
+def test_several_cores_give_the_same_scores(lean: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches spread over threads: the same scores, the number of threads as it was, and faults are told."""
+    model = toy("marian", 2, lean)
+    eos, free = model.vocabulary.eos, free_tokens(model)
+    sources = [[free[n % 2]] * (1 + n % 4) + [eos] for n in range(30)]
+    targets = [[[free[1]] * n + [eos], [free[0], eos]] for n in range(1, 31)]
+    alone = dict(score_targets(model, sources, targets, budget=40))
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        together = dict(score_targets(model, sources, targets, budget=40))
+        assert torch.get_num_threads() == 3
+        assert together.keys() == alone.keys()
+        for number in alone:
+            for one, other in zip(alone[number], together[number], strict=True):
+                assert one == pytest.approx(other, abs=1e-4)
+
+        def broken(*_: object) -> None:
+            raise ValueError("broken")
+
+        monkeypatch.setattr(model, "force", broken)
+        with pytest.raises(ValueError, match="broken"):
+            list(score_targets(model, sources, targets, budget=40))
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_memory_that_runs_out_halves_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     model = toy("marian", 1)
     eos, free = model.vocabulary.eos, free_tokens(model)

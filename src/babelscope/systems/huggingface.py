@@ -20,7 +20,7 @@ from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
 
 # Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
-_BUDGET = {"cpu": 2048, "cuda": 16384, "mps": 8192}
+_BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # A translation this long has run away, where the model's own limit is further or absent (T5).
 _LONGEST = 512
 
@@ -58,7 +58,7 @@ class HuggingFace:
         self.truncate = truncate
         self._settings = {"source": source, "target": target, "prefix": self.prefix, "truncate": truncate}
         self._dtype = dtype
-        self._budget = budget or _BUDGET.get(self.device.type, 2048)
+        self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
         self.model = self._open_model(lean)
