@@ -7,6 +7,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -38,6 +39,14 @@ Cache = Annotated[
         help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder.",
     ),
 ]
+
+
+class Ties(StrEnum):
+    """What a tie counts as."""
+
+    half = "half"
+    correct = "correct"
+    wrong = "wrong"
 
 
 def open_systems(specs: Sequence[str], *, cache: bool) -> dict[str, Any]:

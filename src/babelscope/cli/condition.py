@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems
+from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems
 from babelscope.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -27,14 +27,6 @@ class Base(StrEnum):
 
     e = "e"
     two = "2"
-
-
-class Ties(StrEnum):
-    """What a score of 0.5 counts as: correct (>=), wrong (>) or half."""
-
-    correct = "correct"
-    wrong = "wrong"
-    half = "half"
 
 
 class Equal(StrEnum):

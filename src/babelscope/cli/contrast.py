@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems
+from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -20,14 +20,6 @@ class Score(StrEnum):
 
     mean = "mean"
     total = "total"
-
-
-class Ties(StrEnum):
-    """What a tie is worth."""
-
-    half = "half"
-    correct = "correct"
-    wrong = "wrong"
 
 
 class Discrepancy(StrEnum):
