@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Samples, Scored, Scores, Target, Translates
+from babelscope.systems.base import Budget, Samples, Scored, Scores, Searches, Target, TopK, Translates
 from babelscope.text import shorten
 
 _Answer = TypeVar("_Answer")
@@ -37,6 +37,17 @@ def ask_sample(system: Samples, sources: Sequence[str], *, n: int, seed: int) ->
     answers = _as_many(system, system.sample(sources, n=n, seed=seed), len(sources))
     for samples in answers:
         _as_many(system, samples, n)
+    return answers
+
+
+def ask_top_k(
+    system: Searches, sources: Sequence[str], *, k: int, budget: Budget | None = None
+) -> list[TopK]:
+    """`system.top_k`, with as many answers as sources, none with more than `k` hypotheses."""
+    answers = _as_many(system, system.top_k(sources, k=k, budget=budget), len(sources))
+    for answer in answers:
+        if len(answer.found) > k:
+            raise BabelscopeError(f"{_name(system)} gave {len(answer.found)} hypotheses where {k} were asked")
     return answers
 
 

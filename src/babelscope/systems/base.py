@@ -128,9 +128,37 @@ class Samples(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What an exact search may spend on one source; None for no limit. Seconds make a result irreproducible."""
+
+    expansions: int | None = None
+    """Prefixes whose next-token distribution is asked for."""
+    seconds: float | None = None
+    bytes: int | None = None
+    """Of keys, values and open prefixes kept at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """The most probable translations found, best first, and the proof that there are no better ones."""
+
+    found: tuple[Scored, ...]
+    """At most k, rescored by teacher forcing; fewer only where the whole space has fewer, or the budget ended."""
+    exact: bool
+    """True if no hypothesis outside `found` is more probable than its last one."""
+    bound: float
+    """No complete hypothesis outside `found` has a higher log-probability, in nats; -inf if there are none."""
+    mass: float
+    """Probability of all complete hypotheses that the search came across."""
+    expansions: int
+    minimum: int
+    """Prefixes that are more probable than the last one found: no exact search expands fewer."""
+
+
 @runtime_checkable
 class Searches(Protocol):
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Any = None) -> list[Any]:
+    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """For each source its `k` most probable translations, with a certificate."""
         ...
 
