@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Scored, Target, capabilities
+from babelscope.systems.base import Budget, Scored, Target, capabilities
 from babelscope.systems.cached import cached, default_path
 from babelscope.systems.opening import open_system
+from enumerated import Enumerated
 from killing import Killer
 from toys import ToySystem
 
@@ -65,6 +66,19 @@ def test_every_option_of_a_question_counts(tmp_path: Path) -> None:
     drawn = [system.sample(["a b"], n=n, seed=seed) for n, seed in ((3, 0), (3, 1), (2, 0), (3, 0))]
     assert drawn[0] == drawn[3] == inner.sample(["a b"], n=3, seed=0)
     assert drawn[1] != drawn[0]
+
+
+def test_searches_are_remembered_with_their_certificates(tmp_path: Path) -> None:
+    inner = Enumerated()
+    system = cached(inner, tmp_path / "cache")
+    small = Budget(expansions=2)
+    asked = [(2, None), (2, small), (3, None), (1000, None)]
+    first = [system.top_k(["a", "b"], k=k, budget=budget) for k, budget in asked]
+    inner.salt = "another"  # what is asked from now on would be answered in another way
+    assert [system.top_k(["a", "b"], k=k, budget=budget) for k, budget in asked] == first
+    assert first == [Enumerated().top_k(["a", "b"], k=k, budget=budget) for k, budget in asked]
+    assert first[3][0].bound == -math.inf
+    assert not first[1][0].exact or first[1][0].expansions == 2
 
 
 def test_a_text_and_its_tokens_are_different_questions(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def test_a_beam_gives_no_more_than_it_holds(opened: Callable[[str], HuggingFace]
 
 
 def test_capabilities(opened: Callable[[str], HuggingFace]) -> None:
-    assert capabilities(opened("marian")) == {"translate", "score", "next_tokens"}
+    assert capabilities(opened("marian")) == {"translate", "score", "sample", "top_k", "next_tokens"}
 
 
 class TestFingerprint:

@@ -14,7 +14,6 @@ from babelscope.cli.common import (
     AsJson,
     Cache,
     OutFile,
-    Seed,
     Systems,
     as_line,
     ask_lines,
@@ -38,7 +37,6 @@ def translate(
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
     as_json: AsJson = False,
     out: OutFile = None,
-    seed: Seed = 0,  # noqa: ARG001
     cache: Cache = False,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
@@ -59,28 +57,32 @@ def translate(
             for source, answers in ask_lines(sources, ask, {"source": file}):
                 notes.update(note for answer in answers for note in answer.notes)
                 if as_json:
-                    write(as_line(_row(name, source, answers)))
+                    rows = [described(answer) for answer in answers]
+                    write(as_line({"system": name, "source": source, "translations": rows}))
                 else:
-                    write("\t".join([*([name] if len(opened) > 1 else []), *map(_one_line, answers)]))
+                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, answers)]))
                 advance(1)
+    tell_notes("translations", notes)
+
+
+def tell_notes(what: str, notes: Counter[str]) -> None:
+    """Say on stderr how many answers came with which note."""
     if notes:
         told = ", ".join(f"{count} {note}" for note, count in sorted(notes.items()))
-        print(f"babelscope: translations with notes: {told}", file=sys.stderr)
+        print(f"babelscope: {what} with notes: {told}", file=sys.stderr)
 
 
-def _one_line(answer: Scored) -> str:
+def one_line(answer: Scored) -> str:
     """A translation as a line; one that is none would shift all lines after it."""
     if fault := text_fault(answer.text):
         raise BabelscopeError(f"a translation {fault}: {shorten(answer.text)}; use --json")
     return answer.text
 
 
-def _row(name: str, source: str, answers: list[Scored]) -> dict[str, Any]:
+def described(answer: Scored) -> dict[str, Any]:
+    """An answer as JSON, with the sum and the mean of its log-probabilities."""
     from babelscope.results import finite_or_none
     from babelscope.systems.asking import scored_as_json
 
-    def described(answer: Scored) -> dict[str, Any]:
-        sums = {"total": answer.total, "mean": answer.mean} if answer.has_scores else {}
-        return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}
-
-    return {"system": name, "source": source, "translations": [described(answer) for answer in answers]}
+    sums = {"total": answer.total, "mean": answer.mean} if answer.has_scores else {}
+    return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}

@@ -11,20 +11,21 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from babelscope.decoding.model import Memory, Vocabulary, normalise, pad_rows
+from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary, pad_rows
 from babelscope.decoding.trees import TargetTree
 
 # Logits of one forward pass take at most this many bytes, however large the vocabulary.
 _LOGITS_BYTES = 2**28
 
 
-class Generic:
+class Generic(OpenModel):
     """An OpenModel over `model.forward`; targets of one source share its encoding, but not their beginnings."""
 
     def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
         self.model = model
         self.vocabulary = vocabulary
         self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
@@ -38,23 +39,19 @@ class Generic:
         return Memory(len(sources), (ids, real, hidden, cross))
 
     @torch.inference_mode()
-    def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
-        slots = memory.add(parents)
-        nodes = slots + memory.n_sources
+    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         depths = memory.depth[nodes]
-        answer: Tensor | None = None
-        for depth in np.unique(
-            depths
-        ):  # transformers counts positions by the cache, so rows must be of one length
+        answer = torch.empty((len(nodes), self.vocabulary.size), device=self.device)
+        # transformers counts positions by the cache, so rows must be of one length
+        for depth in np.unique(depths):
             rows = np.flatnonzero(depths == depth)
-            logprobs = self._step(memory, nodes[rows], int(depth), [tokens[int(row)] for row in rows])
-            if answer is None:
-                answer = logprobs.new_empty((len(slots), logprobs.shape[-1]))
-            answer[torch.from_numpy(rows).to(self.device)] = logprobs
-        assert answer is not None, "step needs at least one prefix"
+            answer[torch.from_numpy(rows).to(self.device)] = self._advance(
+                memory, nodes[rows], int(depth), tokens[rows]
+            )
+        answer[:, list(self.vocabulary.masked)] = float("-inf")
         return answer
 
-    def _step(self, memory: Memory, nodes: np.ndarray[Any, Any], depth: int, tokens: list[int]) -> Tensor:
+    def _advance(self, memory: Memory, nodes: Array, depth: int, tokens: Array) -> Tensor:
         ids, real, hidden, cross = memory.encoded
         source = torch.from_numpy(memory.source[nodes]).to(self.device)
         path = torch.from_numpy(memory.paths[nodes, :depth]).to(self.device)
@@ -63,13 +60,13 @@ class Generic:
             DynamicCache([(keys.transpose(1, 2), values.transpose(1, 2)) for keys, values in past]),
             DynamicCache([(keys[source], values[source]) for keys, values in cross]),
         )
-        fed = torch.tensor(tokens, device=self.device)[:, None]
+        fed = torch.from_numpy(tokens).to(self.device)[:, None]
         logits = self._forward(
             ids[source], real[source], hidden[source], fed, past_key_values=cache, use_cache=True
         )
         for number, layer in enumerate(cache.self_attention_cache.layers):
             memory.put(number, path[:, -1], layer.keys[:, :, -1], layer.values[:, :, -1])
-        return normalise(logits[:, -1], self.vocabulary.masked)
+        return logits[:, -1].float()
 
     @torch.inference_mode()
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from babelscope.decoding.trees import TargetTree, target_tree
 
+Array = np.ndarray[Any, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -32,53 +34,83 @@ class Vocabulary:
 class Memory:
     """Encoded sources and the tree of prefixes fed so far, one key and value row a node and layer.
 
-    Node i < n is source i before anything is fed. `step` numbers new nodes from `size` on, in the order asked.
+    Node i < n is source i before anything is fed. `add` numbers new nodes from `size` on, in the order asked,
+    unless some were given back: their numbers and rows are used again first.
     """
 
     def __init__(self, n_sources: int, encoded: Any) -> None:
         self.n_sources = n_sources
         self.encoded = encoded
         self.size = n_sources
+        """Nodes ever held at once, sources included."""
         self.source = np.arange(n_sources)
         self.depth = np.zeros(n_sources, dtype=np.int64)
         self.paths = np.zeros((n_sources, 0), dtype=np.int64)
+        self._given_back: list[Array] = []
         self._keys: list[Tensor] = []
         self._values: list[Tensor] = []
+        self._scratch: Tensor | None = None
 
-    def add(self, parents: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Make a child of each parent; returns its rows in the store (one a child)."""
+    def add(self, parents: Sequence[int] | Array) -> Array:
+        """Make a child of each parent; returns their numbers."""
         parent = np.asarray(parents, dtype=np.int64)
         if parent.size and not (parent.min() >= 0 and parent.max() < self.size):
             raise IndexError(f"there is no prefix {parent.max()}: {self.size} were fed")
-        slots = np.arange(self.size, self.size + len(parent)) - self.n_sources
+        nodes = self._numbers(len(parent))
         depth = self.depth[parent] + 1
-        longest = int(depth.max(initial=0))
-        if longest > self.paths.shape[1]:
-            wider = np.zeros((self.size, max(longest, 2 * self.paths.shape[1])), dtype=np.int64)
-            wider[:, : self.paths.shape[1]] = self.paths
-            self.paths = wider
-        paths = self.paths[parent].copy()
-        paths[np.arange(len(parent)), depth - 1] = slots
-        self.source = np.concatenate([self.source, self.source[parent]])
-        self.depth = np.concatenate([self.depth, depth])
-        self.paths = np.concatenate([self.paths, paths])
-        self.size += len(parent)
-        return slots
+        self._reserve(int(depth.max(initial=0)))
+        self.paths[nodes] = self.paths[parent]
+        self.paths[nodes, depth - 1] = nodes - self.n_sources
+        self.source[nodes] = self.source[parent]
+        self.depth[nodes] = depth
+        return nodes
+
+    def give_back(self, nodes: Array) -> None:
+        """Forget nodes that nobody will continue; their children must have been given back before."""
+        if len(nodes):
+            self._given_back.append(nodes)
+
+    def _numbers(self, count: int) -> Array:
+        taken: list[Array] = []
+        while count and self._given_back:
+            last = self._given_back.pop()
+            if len(last) > count:
+                self._given_back.append(last[count:])
+            taken.append(last[:count])
+            count -= len(taken[-1])
+        taken.append(np.arange(self.size, self.size + count))
+        self.size += count
+        return np.concatenate(taken)
+
+    def _reserve(self, longest: int) -> None:
+        """Room for `size` nodes of depth `longest`; grows by doubling."""
+        held, wide = self.paths.shape
+        if self.size > held:
+            more = max(self.size, 2 * held, 64) - held
+            self.source = np.concatenate([self.source, np.zeros(more, dtype=np.int64)])
+            self.depth = np.concatenate([self.depth, np.zeros(more, dtype=np.int64)])
+            self.paths = np.concatenate([self.paths, np.zeros((more, wide), dtype=np.int64)])
+        if longest > wide:
+            more = max(longest, 2 * wide) - wide
+            self.paths = np.concatenate(
+                [self.paths, np.zeros((len(self.paths), more), dtype=np.int64)], axis=1
+            )
 
     def put(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store one layer's keys and values [rows, heads, width] at `slots`."""
         if layer == len(self._keys):
             self._keys.append(keys.new_empty((0, *keys.shape[1:])))
             self._values.append(values.new_empty((0, *values.shape[1:])))
-        needed = int(slots.max()) + 1
+        needed = self.size - self.n_sources
         if needed > len(self._keys[layer]):
             capacity = max(needed, 2 * len(self._keys[layer]), 64)
             for store in (self._keys, self._values):
                 grown = store[layer].new_empty((capacity, *store[layer].shape[1:]))
                 grown[: len(store[layer])] = store[layer]
                 store[layer] = grown
-        self._keys[layer][slots] = keys
-        self._values[layer][slots] = values
+        # As below: on two dimensions, torch's quickest way on a processor.
+        self._keys[layer].flatten(1).index_copy_(0, slots, keys.flatten(1))
+        self._values[layer].flatten(1).index_copy_(0, slots, values.flatten(1))
 
     def get(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """One layer's keys and values at `slots` [rows, length], each [rows, length, heads, width]."""
@@ -93,18 +125,44 @@ class Memory:
     def layers(self) -> int:
         return len(self._keys)
 
+    def scratch(self, like: Tensor, rows: int, width: int) -> Tensor:
+        """[rows, width] to write results into; the same memory every time, since new pages are slow to come by."""
+        if self._scratch is None or len(self._scratch) < rows:
+            self._scratch = like.new_empty((rows, width))
+        return self._scratch[:rows]
+
+    def bytes_for(self, more: int) -> int:
+        """What the tree would hold after `more` further nodes: keys, values and paths."""
+        free = sum(map(len, self._given_back))
+        needed = self.size - self.n_sources + max(0, more - free)
+        total = self.paths.nbytes + self.source.nbytes + self.depth.nbytes
+        for store in (*self._keys, *self._values):
+            capacity = len(store) if needed <= len(store) else max(needed, 2 * len(store))
+            total += capacity * store[:1].nbytes
+        return total
+
 
 class OpenModel(Protocol):
     """A network on token ids; `systems/huggingface.py` puts text around it."""
 
     vocabulary: Vocabulary
     device: torch.device
+    dtype: torch.dtype
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
-    def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
-        """Feed `tokens` after the prefixes `parents`: log-probabilities [prefixes, vocabulary], natural logs."""
+    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        """Feed each of the new `nodes` its token: logits [nodes, vocabulary], -inf where masked.
+
+        They are good until the next call. Nodes of one source that stand together cost less.
+        """
         ...
+
+    def step(self, memory: Memory, parents: Sequence[int] | Array, tokens: Sequence[int] | Array) -> Tensor:
+        """Feed `tokens` after the prefixes `parents`: log-probabilities [prefixes, vocabulary], natural logs."""
+        logits = self.advance(memory, memory.add(parents), np.asarray(tokens, dtype=np.int64))
+        with torch.inference_mode():
+            return torch.log_softmax(logits.float(), dim=-1)
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         """Log-probabilities of every edge of each source's tree, natural logs."""
@@ -183,15 +241,6 @@ def out_of_memory(error: Exception) -> bool:
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
-
-
-def normalise(logits: Tensor, masked: tuple[int, ...]) -> Tensor:
-    """Natural-log probabilities in float32 of logits [..., vocabulary], with `masked` ids impossible."""
-    logits = logits.float()
-    if masked:
-        logits = logits.clone()
-        logits[..., list(masked)] = float("-inf")
-    return torch.log_softmax(logits, dim=-1)
 
 
 def pad_rows(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Budget, Samples, Scored, Scores, Searches, Target, TopK, Translates
+from babelscope.systems.base import (
+    Budget,
+    Drawing,
+    Samples,
+    Scored,
+    Scores,
+    Searches,
+    Target,
+    TopK,
+    Translates,
+)
 from babelscope.text import shorten
 
 _Answer = TypeVar("_Answer")
@@ -32,9 +44,18 @@ def ask_score(system: Scores, pairs: Sequence[tuple[str, Target]]) -> list[Score
     return answers
 
 
-def ask_sample(system: Samples, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
+def ask_sample(
+    system: Samples, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+) -> list[list[Scored]]:
     """`system.sample`, with as many lists as sources, and `n` samples in each."""
-    answers = _as_many(system, system.sample(sources, n=n, seed=seed), len(sources))
+    ask: Callable[..., list[list[Scored]]] = system.sample
+    if drawing is not None and drawing != Drawing():
+        if "drawing" not in inspect.signature(ask).parameters:
+            raise BabelscopeError(
+                f"{_name(system)} draws from its whole distribution only; leave out temperature, cuts and length"
+            )
+        ask = functools.partial(ask, drawing=drawing)
+    answers = _as_many(system, ask(sources, n=n, seed=seed), len(sources))
     for samples in answers:
         _as_many(system, samples, n)
     return answers
@@ -105,3 +126,22 @@ def scored_from_json(answer: Mapping[str, Any]) -> Scored:
         tuple(-math.inf if each is None else each for each in answer["logprobs"]),
         tuple(answer["notes"]),
     )
+
+
+def top_k_as_json(answer: TopK) -> dict[str, Any]:
+    """An answer as JSON; a bound of minus infinity becomes null."""
+    return {
+        "found": [scored_as_json(each) for each in answer.found],
+        "exact": answer.exact,
+        "bound": None if math.isinf(answer.bound) else answer.bound,
+        "mass": answer.mass,
+        "expansions": answer.expansions,
+        "minimum": answer.minimum,
+    }
+
+
+def top_k_from_json(answer: Mapping[str, Any]) -> TopK:
+    """The answer that `top_k_as_json` wrote."""
+    found = tuple(scored_from_json(each) for each in answer["found"])
+    bound = -math.inf if answer["bound"] is None else answer["bound"]
+    return TopK(found, answer["exact"], bound, answer["mass"], answer["expansions"], answer["minimum"])

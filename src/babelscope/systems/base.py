@@ -121,10 +121,44 @@ class Scores(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a sample's next token is drawn: from the model's own distribution, unless something is set.
+
+    In the order of transformers: the temperature first, then each cut on what the one before has left.
+    """
+
+    temperature: float = 1.0
+    """Log-probabilities are divided by it."""
+    top_k: int = 0
+    """Only the so many most probable tokens, and what ties with the last of them; 0 for all."""
+    top_p: float = 1.0
+    """Only the most probable tokens that together have at least this probability."""
+    epsilon: float = 0.0
+    """Only tokens of at least this probability, and always the most probable one."""
+    max_length: int = 0
+    """Tokens, EOS included, after which a sample is left unfinished; 0 for the system's own limit."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise BabelscopeError(f"a temperature is above 0, not {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise BabelscopeError(f"top-p is above 0 and at most 1, not {self.top_p}")
+        if not 0 <= self.epsilon < 1:
+            raise BabelscopeError(f"epsilon is at least 0 and below 1, not {self.epsilon}")
+        if min(self.top_k, self.max_length) < 0:
+            raise BabelscopeError("top-k and the maximum length of a sample cannot be negative")
+
+
 @runtime_checkable
 class Samples(Protocol):
-    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
-        """For each source `n` independent samples, in the order drawn; they depend on source and seed only."""
+    def sample(
+        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        """For each source `n` independent samples, in the order drawn, with the model's own log-probabilities.
+
+        They depend on source, seed and `drawing` only.
+        """
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -18,12 +19,15 @@ from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.asking import (
     ask_sample,
     ask_score,
+    ask_top_k,
     ask_translate,
     places,
     scored_as_json,
     scored_from_json,
+    top_k_as_json,
+    top_k_from_json,
 )
-from babelscope.systems.base import Capability, Scored, System, Target, capabilities
+from babelscope.systems.base import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
 
 # Written into the file's header, so that no other program's database is taken for a cache.
 _APPLICATION = 0x42534341
@@ -31,6 +35,7 @@ _WAIT_SECONDS = 30.0
 _KEYS_A_QUERY = 500
 
 _Question = TypeVar("_Question")
+_Answer = TypeVar("_Answer")
 
 
 def cached(system: System, path: str | Path | None = None) -> Any:
@@ -79,11 +84,24 @@ class Cached:
         )
         return [only for (only,) in answers]
 
-    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
+    def sample(
+        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        how = dataclasses.asdict(drawing or Drawing())
         return self._ask(
-            [{"ask": "sample", "source": source, "n": n, "seed": seed} for source in sources],
+            [{"ask": "sample", "source": source, "n": n, "seed": seed, **how} for source in sources],
             sources,
-            lambda missing: ask_sample(self.inner, missing, n=n, seed=seed),  # type: ignore[arg-type]
+            lambda missing: ask_sample(self.inner, missing, n=n, seed=seed, drawing=drawing),  # type: ignore[arg-type]
+        )
+
+    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        limits = dataclasses.asdict(budget or Budget())
+        return self._remember(
+            [{"ask": "top_k", "source": source, "k": k, **limits} for source in sources],
+            sources,
+            lambda missing: ask_top_k(self.inner, missing, k=k, budget=budget),  # type: ignore[arg-type]
+            top_k_as_json,
+            top_k_from_json,
         )
 
     def _ask(
@@ -92,6 +110,22 @@ class Cached:
         questions: Sequence[_Question],
         ask: Callable[[list[_Question]], list[list[Scored]]],
     ) -> list[list[Scored]]:
+        return self._remember(
+            requests,
+            questions,
+            ask,
+            lambda answer: [scored_as_json(each) for each in answer],
+            lambda answer: [scored_from_json(each) for each in answer],
+        )
+
+    def _remember(
+        self,
+        requests: Sequence[dict[str, Any]],
+        questions: Sequence[_Question],
+        ask: Callable[[list[_Question]], list[_Answer]],
+        write: Callable[[_Answer], Any],
+        read: Callable[[Any], _Answer],
+    ) -> list[_Answer]:
         """Answers to all questions: remembered ones, and new ones to each different question asked once."""
         written = [json.dumps(request, sort_keys=True) for request in requests]
         known = self._answers.find(written)
@@ -103,11 +137,12 @@ class Cached:
         if missing:
             asked = list(missing)
             with places(lambda what, number: f"{what} {written.index(asked[number - 1]) + 1}"):
-                new = dict(zip(asked, ask(list(missing.values())), strict=True))
+                answers = ask(list(missing.values()))
+            new = {request: write(answer) for request, answer in zip(asked, answers, strict=True)}
             self._answers.keep(new)
             known |= new
-        # A list of its own for each, lest changing one answer change that to the same question elsewhere.
-        return [list(known[request]) for request in written]
+        # Each is read anew, lest changing one answer change that to the same question elsewhere.
+        return [read(known[request]) for request in written]
 
 
 class _Answers:
@@ -124,11 +159,11 @@ class _Answers:
             raise BabelscopeError(f"{path.parent} cannot hold a cache: {error.strerror}") from error
         self._database = self._open()
 
-    def find(self, requests: Sequence[str]) -> dict[str, list[Scored]]:
-        """The answers to those of `requests` that were answered before."""
+    def find(self, requests: Sequence[str]) -> dict[str, Any]:
+        """The answers, as JSON, to those of `requests` that were answered before."""
         asked = {self._key(request): request for request in requests}
         keys = list(asked)
-        found: dict[str, list[Scored]] = {}
+        found: dict[str, Any] = {}
         for start in range(0, len(keys), _KEYS_A_QUERY):
             some = keys[start : start + _KEYS_A_QUERY]
             query = f"SELECT * FROM answers WHERE key IN ({','.join('?' * len(some))})"
@@ -141,14 +176,14 @@ class _Answers:
                 # The key should do; but a damaged row, or two requests of one hash, must never pass.
                 if (fingerprint, request) != (self._fingerprint, asked[key]) or check != _check(key, answer):
                     raise BabelscopeError(self._damaged("a row does not belong to its key"))
-                found[request] = [scored_from_json(each) for each in json.loads(answer)]
+                found[request] = json.loads(answer)
         return found
 
-    def keep(self, answers: dict[str, list[Scored]]) -> None:
-        """Remember answers, all in one transaction; if the disk refuses, warn once and go on without."""
+    def keep(self, answers: dict[str, Any]) -> None:
+        """Remember answers (JSON), all in one transaction; if the disk refuses, warn once and go on without."""
         rows = []
-        for request, scored in answers.items():
-            key, answer = self._key(request), json.dumps([scored_as_json(each) for each in scored])
+        for request, content in answers.items():
+            key, answer = self._key(request), json.dumps(content)
             rows.append((key, self._fingerprint, request, answer, _check(key, answer)))
         with self._lock:
             try:

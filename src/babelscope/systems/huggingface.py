@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from babelscope.decoding.beam import beam_search
+from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
+from babelscope.decoding.sampling import draw_samples
+from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Fingerprint, Note, Scored, Target
+from babelscope.systems.base import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
 from babelscope.systems.checkpoints import fetch, fingerprint, load_model
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
@@ -24,9 +28,11 @@ _BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # A translation this long has run away, where the model's own limit is further or absent (T5).
 _LONGEST = 512
 
+_Answer = TypeVar("_Answer")
+
 
 class HuggingFace:
-    """An encoder-decoder model that translates, scores and gives next-token distributions."""
+    """An encoder-decoder model that translates, samples, searches, scores and gives next-token distributions."""
 
     def __init__(
         self,
@@ -140,44 +146,105 @@ class HuggingFace:
         rescored = iter(self.score(pairs))
         return [[next(rescored) for _ in group] for group in hypotheses]
 
-    def _generate(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[Scored]]:
-        """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
-        found = self._search(sources, beam, n_best)
+    def sample(
+        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        """Ancestral samples, in the order drawn, with the model's own log-probabilities as they were drawn from."""
+        drawing = drawing or Drawing()
+        ids, notes = self._source_ids(sources)
+        longest = self._longest(drawing.max_length)
+        distinct = list(dict.fromkeys(ids))
+        drawn = self._in_parts(
+            lambda some: draw_samples(self.model, some, n=n, seed=seed, limit=longest, drawing=drawing),
+            distinct,
+        )
+        found = dict(zip(distinct, drawn, strict=True))
+        return [
+            self._written([(each.ids, each.logprobs) for each in found[row]], noted)
+            for row, noted in zip(ids, notes, strict=True)
+        ]
+
+    def sample_distinct(
+        self, sources: Sequence[str], *, n: int, seed: int, max_length: int = 0
+    ) -> list[tuple[list[Scored], float]]:
+        """For each source `n` different samples, drawn without replacement, and their threshold.
+
+        `babelscope.decoding.without_replacement` has the estimators that need both.
+        """
+        ids, notes = self._source_ids(sources)
+        longest = self._longest(max_length)
+        drawn = self._in_parts(
+            lambda some: draw_distinct(self.model, some, n=n, seed=seed, limit=longest), ids
+        )
+        return [
+            (self._written([(each.ids, each.logprobs) for each in found.samples], noted), found.threshold)
+            for found, noted in zip(drawn, notes, strict=True)
+        ]
+
+    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        """Exact search over all hypotheses that end within the model's own limit, if it has one."""
+        ids, notes = self._source_ids(sources)
+        distinct = list(dict.fromkeys(ids))
+        search = functools.partial(exact_search, self.model, k=k, budget=budget)
+        found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
         answers = []
-        for group in found:
-            row = []
-            texts = self.tokens.decode(group)
-            again = self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
-            for ids, text, retokenised in zip(group, texts, again, strict=True):
-                notes: tuple[Note, ...] = () if ids[-1] == self.vocabulary.eos else ("unfinished",)
-                if not notes and list(ids) != retokenised:
-                    notes = ("changed",)
-                row.append(Scored(text, self.tokens.tokens(ids), (0.0,) * len(ids), notes))
-            answers.append(row)
+        for row, noted in zip(ids, notes, strict=True):
+            each = found[row]
+            hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
+            answers.append(
+                TopK(tuple(hypotheses), each.exact, each.bound, each.mass, each.expansions, each.minimum)
+            )
         return answers
 
-    def _search(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[list[int]]]:
-        """Beam search in as many parts as memory asks for."""
-        limit = min(self.vocabulary.target_limit or _LONGEST, _LONGEST)
+    def _longest(self, asked: int = 0) -> int:
+        """The most tokens that a generated translation may have."""
+        return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
+
+    def _generate(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[Scored]]:
+        """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
+        search = functools.partial(
+            beam_search,
+            self.model,
+            beam=beam,
+            n_best=n_best,
+            max_length=self._longest(),
+            length_penalty=self.network.generation_config.length_penalty or 1.0,
+        )
+        found = self._in_parts(search, sources)
+        return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
+
+    def _written(
+        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
+    ) -> list[Scored]:
+        """Generated ids and their log-probabilities as answers; each different text is made once."""
+        distinct = list(dict.fromkeys(tuple(ids) for ids, _ in rows))
+        texts = self.tokens.decode(distinct)
+        again = self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
+        known: dict[tuple[int, ...], tuple[str, tuple[str, ...], tuple[Note, ...]]] = {}
+        for ids, text, retokenised in zip(distinct, texts, again, strict=True):
+            unfinished = ids[-1] != self.vocabulary.eos
+            changed = not unfinished and list(ids) != retokenised
+            notes = {*noted, *_noted(unfinished, "unfinished"), *_noted(changed, "changed")}
+            known[ids] = (text, self.tokens.tokens(ids), tuple(sorted(notes)))
+        answers = []
+        for row, logprobs in rows:
+            text, tokens, all_notes = known[tuple(row)]
+            answers.append(Scored(text, tokens, tuple(logprobs), all_notes))
+        return answers
+
+    def _in_parts(
+        self, run: Callable[[list[tuple[int, ...]]], list[_Answer]], sources: list[tuple[int, ...]]
+    ) -> list[_Answer]:
+        """`run` of all sources, in as many parts as memory asks for."""
         try:
-            return beam_search(
-                self.model,
-                sources,
-                beam=beam,
-                n_best=n_best,
-                max_length=limit,
-                length_penalty=self.network.generation_config.length_penalty or 1.0,
-            )
+            return run(sources)
         except Exception as error:
             if not out_of_memory(error):
                 raise
             if len(sources) == 1:
                 raise self._no_memory() from error
         middle = len(sources) // 2
-        return [
-            *self._search(sources[:middle], beam, n_best),
-            *self._search(sources[middle:], beam, n_best),
-        ]
+        return [*self._in_parts(run, sources[:middle]), *self._in_parts(run, sources[middle:])]
 
     def _no_memory(self) -> SystemFailure:
         return SystemFailure(

@@ -30,7 +30,7 @@ class Scheme:
 
 
 _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
-_EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "next_tokens"})
+_EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
     Scheme(
         "lab",

@@ -1,0 +1,79 @@
+"""`babelscope sample`: what a system would say if asked again and again."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    OutFile,
+    Seed,
+    Systems,
+    as_line,
+    ask_lines,
+    open_systems,
+    output,
+    read_sources,
+)
+from babelscope.cli.translate import described, one_line, tell_notes
+
+# Samples asked for at once: enough for every core, and few enough that the progress bar moves.
+_SAMPLES_AT_ONCE = 6400
+
+
+def sample(
+    system: Systems,
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],
+    n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, separated by tabs.")] = 200,
+    seed: Seed = 0,
+    temperature: Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")] = 1,
+    top_k: Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[
+        float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")
+    ] = 1,
+    epsilon: Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")] = 0,
+    max_length: Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")] = 0,
+    as_json: AsJson = False,
+    out: OutFile = None,
+    cache: Cache = False,
+) -> None:
+    """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
+
+    Samples that did not end within the limit are kept and counted. With several systems, each line begins with the
+    system and a tab.
+    """
+    from babelscope.progress import progress
+    from babelscope.systems.asking import ask_sample
+    from babelscope.systems.base import Drawing
+    from babelscope.systems.opening import require
+
+    drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
+    sources = read_sources(source)
+    opened = open_systems(system, cache=cache)
+    for each in opened.values():
+        require(each, "sample", what_for="sample")
+    notes: Counter[str] = Counter()
+    with output(out) as write, progress("sampling", len(opened) * len(sources)) as advance:
+        for name, each in opened.items():
+            ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
+            at_once = max(1, _SAMPLES_AT_ONCE // n)
+            for asked, drawn in ask_lines(sources, ask, {"source": source}, at_once=at_once):
+                here = Counter(note for answer in drawn for note in answer.notes)
+                notes += here
+                if as_json:
+                    row = {"system": name, "source": asked, "n": n, "seed": seed}
+                    row |= {
+                        "unfinished": here["unfinished"],
+                        "samples": [described(answer) for answer in drawn],
+                    }
+                    write(as_line(row))
+                else:
+                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, drawn)]))
+                advance(1)
+    tell_notes("samples", notes)

@@ -1,0 +1,283 @@
+"""Ancestral sampling over any open model, many samples of many sources at once.
+
+Samples of a source that begin alike share one row of the forward pass until they part. A sample is made of its own
+random numbers, which come from the seed, the source, the sample's number and the token's position, so it does not
+depend on how many others are drawn beside it. The probabilities do, in their last digits: a random number that
+falls so close to the border between two tokens that rounding could decide is judged by a forward pass of the
+sample's prefix alone, which is always the same. So batches change nothing, in float32 and float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babelscope.decoding.cores import a_core_each
+from babelscope.decoding.model import Array, OpenModel
+from babelscope.errors import BabelscopeError
+from babelscope.seeds import stream
+from babelscope.systems.base import Drawing
+
+# Samples drawn side by side: so many that the longest ones, left alone at the end, cost little.
+_SAMPLES = 1600
+# Prefixes fed at once: enough to fill a processor's vector units, few enough to stay in its cache.
+_ROWS = {"cpu": 256, "cuda": 4096}
+# Keys and values held at once; when they need more, some samples wait until others are done.
+_BYTES = 2**29
+# Positions whose random numbers are made together.
+_BLOCK = 16
+# How far a batch may move a log-probability, in nats; larger than any movement that was measured.
+_ROUNDING = {torch.float32: 2e-5, torch.float64: 1e-12}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Target ids with the model's own log-probabilities, natural logs; unfinished if the last id is not EOS."""
+
+    ids: list[int]
+    logprobs: list[float]
+
+
+def draw_samples(
+    model: OpenModel,
+    sources: Sequence[Sequence[int]],
+    *,
+    n: int,
+    seed: int,
+    limit: int,
+    drawing: Drawing | None = None,
+    samples: int = 0,
+    rows: int = 0,
+) -> list[list[Sample]]:
+    """For each source ids its `n` samples of at most `limit` tokens, in the order drawn.
+
+    `samples` are drawn side by side, `rows` prefixes fed at once; 0 for what was measured best.
+    """
+    if n < 1:
+        raise BabelscopeError(f"at least one sample must be drawn, not {n}")
+    rows = rows or _ROWS.get(model.device.type, 256)
+    order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
+    size = max(1, (samples or _SAMPLES) // n)
+    batches = [order[start : start + size] for start in range(0, len(order), size)]
+
+    def run(batch: list[int]) -> list[list[Sample]]:
+        return _Batch(model, [sources[i] for i in batch], n, seed, limit, drawing or Drawing(), rows).run()
+
+    answers: list[list[Sample]] = [[] for _ in sources]
+    for batch, found in zip(batches, a_core_each(model.device, run, batches), strict=True):
+        for i, drawn in zip(batch, found, strict=True):
+            answers[i] = drawn
+    return answers
+
+
+class _Batch:
+    """Samples of a few sources, all in one tree of prefixes; sample j of source i has number i * n + j."""
+
+    def __init__(
+        self,
+        model: OpenModel,
+        sources: list[Sequence[int]],
+        n: int,
+        seed: int,
+        limit: int,
+        drawing: Drawing,
+        rows: int,
+    ) -> None:
+        self.model, self.sources, self.n, self.limit = model, sources, n, limit
+        self.drawing, self.rows = drawing, rows
+        self.rounding = _ROUNDING.get(model.dtype, 0.0)
+        self.memory = model.encode(sources)
+        names = [f"sample {' '.join(map(str, source))}" for source in sources]
+        self.keys = [stream(seed, name).integers(2**64, size=2, dtype=np.uint64) for name in names]
+        self.block = np.full(len(sources), -1)  # whose random numbers `uniforms` has of each source
+        self.uniforms = np.empty((len(sources) * n, _BLOCK, 3))
+        self.users = np.zeros(0, dtype=np.int64)  # for each node, the samples that go on below it
+        self.source = np.repeat(np.arange(len(sources)), n)
+        self.node = self.source.copy()  # of each sample's prefix, without the token that is to be fed
+        self.token = np.full(len(self.source), model.vocabulary.prefix[0])
+        self.ids = np.zeros((len(self.source), 0), dtype=np.int64)
+        self.logprobs = np.zeros((len(self.source), 0))
+        self.length = np.zeros(len(self.source), dtype=np.int64)
+
+    @torch.inference_mode()
+    def run(self) -> list[list[Sample]]:
+        """Draw all of them to their end."""
+        everyone = np.arange(len(self.source))
+        for token in self.model.vocabulary.prefix[1:]:
+            for _ in self._feed(everyone):  # what follows is fixed
+                pass
+            self.token[:] = token
+        groups = [everyone]  # each is of one length; those behind the last one wait
+        while groups:
+            live = groups.pop()
+            if len(live) > self.rows and self.memory.bytes_for(len(live)) > _BYTES:
+                groups += [live[len(live) // 2 :], live[: len(live) // 2]]
+                continue
+            self._draw(live, int(self.length[live[0]]))
+            ended = (self.token[live] == self.model.vocabulary.eos) | (self.length[live] == self.limit)
+            self._leave(live[ended])
+            if not ended.all():
+                groups.append(live[~ended])
+        drawn = [
+            Sample(self.ids[i, :length].tolist(), self.logprobs[i, :length].tolist())
+            for i, length in enumerate(self.length)
+        ]
+        return [drawn[start : start + self.n] for start in range(0, len(drawn), self.n)]
+
+    def _draw(self, live: Array, position: int) -> None:
+        """Give each of these samples, all of one length, one token more."""
+        self._fill_in(live, position)
+        uniforms = self.uniforms[live, position % _BLOCK]
+        if position == self.ids.shape[1]:
+            room = ((0, 0), (0, max(_BLOCK, position)))
+            self.ids, self.logprobs = np.pad(self.ids, room), np.pad(self.logprobs, room)
+        for some, rows, logits in self._feed(live):
+            chosen, logprobs, doubtful = draw(logits, rows, uniforms[some], self.drawing, self.rounding)
+            for row in np.unique(rows[doubtful]):
+                here = rows == row
+                alone = self._alone(int(live[some[here.argmax()]]), position)
+                chosen[here], logprobs[here], _ = draw(
+                    alone, np.zeros(here.sum(), dtype=np.int64), uniforms[some[here]], self.drawing, 0.0
+                )
+            self.ids[live[some], position] = self.token[live[some]] = chosen
+            self.logprobs[live[some], position] = logprobs
+        self.length[live] += 1
+
+    def _feed(self, live: Array) -> Iterator[tuple[Array, Array, Tensor]]:
+        """Feed these samples' tokens, each different prefix once.
+
+        Yields which of `live` are in a forward pass, the row of each in it, and its logits [rows, vocabulary].
+        """
+        memory, size = self.memory, self.model.vocabulary.size
+        # Rows of one source stand together, whatever numbers their nodes have.
+        key = (self.source[live] * memory.size + self.node[live]) * size + self.token[live]
+        prefixes, row, count = np.unique(key, return_inverse=True, return_counts=True)
+        parents, tokens = prefixes // size % memory.size, prefixes % size
+        order = np.argsort(row, kind="stable")
+        for start in range(0, len(prefixes), self.rows):
+            rows = slice(start, start + self.rows)
+            nodes = memory.add(parents[rows])
+            if len(self.users) < len(memory.depth):
+                self.users = np.pad(self.users, (0, len(memory.depth) - len(self.users)))
+            self.users[nodes] = count[rows]
+            logits = self.model.advance(memory, nodes, tokens[rows])
+            first, last = np.searchsorted(row[order], (start, start + self.rows))
+            some = order[first:last]
+            self.node[live[some]] = nodes[row[some] - start]
+            yield some, row[some] - start, logits
+
+    def _fill_in(self, live: Array, position: int) -> None:
+        """Have the random numbers of this position at hand."""
+        block = position // _BLOCK
+        for i in np.unique(self.source[live]):
+            if self.block[i] != block:
+                # A counter of its own for every block, so that a sample's numbers do not depend on n.
+                generator = np.random.Generator(np.random.Philox(key=self.keys[i], counter=[0, 0, block, 0]))
+                self.uniforms[i * self.n : (i + 1) * self.n] = generator.random((self.n, _BLOCK, 3))
+                self.block[i] = block
+
+    def _leave(self, ended: Array) -> None:
+        """Give back the nodes that only these samples, all of one length, have used."""
+        if len(ended):
+            memory = self.memory
+            paths = memory.paths[self.node[ended], : memory.depth[self.node[ended[0]]]] + memory.n_sources
+            np.subtract.at(self.users, paths, 1)
+            memory.give_back(np.unique(paths[self.users[paths] == 0]))
+
+    def _alone(self, number: int, position: int) -> Tensor:
+        """Logits [1, vocabulary] after a sample's first tokens, computed without company."""
+        memory = self.model.encode([self.sources[self.source[number]]])
+        nodes = np.zeros(1, dtype=np.int64)
+        for token in (*self.model.vocabulary.prefix, *self.ids[number, :position]):
+            nodes = memory.add(nodes)
+            logits = self.model.advance(memory, nodes, np.array([token]))
+        return logits
+
+
+def draw(
+    logits: Tensor, rows: Array, uniforms: Array, drawing: Drawing, rounding: float
+) -> tuple[Array, Array, Array]:
+    """A token for each sample, of which i is after row `rows[i]` of logits [rows, vocabulary].
+
+    Returns the tokens, the model's log-probabilities of them, and which could be others if logits moved by
+    `rounding`. A sample's three random numbers `uniforms[i]` choose a block of the vocabulary, a part of it and a
+    token there. With a single one, a movement of 1e-7 would be much where thousands of tokens share 1e-2.
+    """
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    kept, unsure = truncate(logits, drawing, rounding)
+    probabilities = torch.softmax(kept, 1)
+    count = logits.shape[1]
+    width = math.ceil(count ** (1 / 3))
+    tolerance = 2 * rounding / drawing.temperature
+    block, near = _pick(_sums(probabilities, width**2).cpu().numpy()[rows], uniforms[:, 0], tolerance)
+    columns = block[:, None] * width**2 + np.arange(width**2)
+    inside = _entries(probabilities, rows[:, None], np.minimum(columns, count - 1))
+    parts = np.where(columns < count, inside, 0).reshape(-1, width, width)
+    part, near_part = _pick(parts.sum(2), uniforms[:, 1], tolerance)
+    last, near_last = _pick(parts[np.arange(len(parts)), part], uniforms[:, 2], tolerance)
+    tokens = (block * width + part) * width + last
+    if kept is logits:
+        logprobs = np.log(_entries(probabilities, rows, tokens), dtype=np.float64)
+    else:
+        logprobs = _entries(torch.log_softmax(logits, 1), rows, tokens).astype(np.float64)
+    return tokens, logprobs, near | near_part | near_last | unsure.cpu().numpy()[rows]
+
+
+def _sums(rows: Tensor, width: int) -> Tensor:
+    """Sums of runs of `width` columns; the last run may be shorter."""
+    whole = rows.shape[1] // width * width
+    sums = rows[:, :whole].unflatten(1, (-1, width)).sum(2)
+    return sums if whole == rows.shape[1] else torch.cat([sums, rows[:, whole:].sum(1, keepdim=True)], 1)
+
+
+def _entries(table: Tensor, rows: Array, columns: Array) -> Array:
+    """table[rows, columns]."""
+    found: Array = (
+        table.take(torch.from_numpy(rows * table.shape[1] + columns).to(table.device)).cpu().numpy()
+    )
+    return found
+
+
+def _pick(weights: Array, uniforms: Array, tolerance: float) -> tuple[Array, Array]:
+    """An index for each row of weights [samples, choices], and whether its uniform number is near a border.
+
+    Weights that each move by a factor within 1 +- tolerance / 2 move a border at x by tolerance * x * (1 - x).
+    """
+    borders = np.cumsum(weights, axis=1, dtype=np.float64)
+    borders /= borders[:, -1:]
+    chosen = (borders <= uniforms[:, None]).sum(1)
+    near: Array = np.abs(borders - uniforms[:, None]) < tolerance * borders * (1 - borders)
+    return chosen, np.any(near, axis=1)
+
+
+def truncate(logits: Tensor, drawing: Drawing, rounding: float = 0.0) -> tuple[Tensor, Tensor]:
+    """Logits [rows, vocabulary] after temperature and cuts, and in which rows `rounding` could change a cut."""
+    kept = logits if drawing.temperature == 1 else logits / drawing.temperature
+    tolerance = 2 * rounding / drawing.temperature
+    unsure = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
+    if 0 < drawing.top_k < kept.shape[1]:
+        best = kept.topk(drawing.top_k + 1, dim=1).values
+        unsure |= best[:, -2] - best[:, -1] < tolerance
+        kept = kept.masked_fill(kept < best[:, -2:-1], -math.inf)
+    if drawing.top_p < 1:
+        logs, _ = torch.log_softmax(kept.double(), 1).sort(dim=1, descending=True)
+        masses = logs.exp().cumsum(1)
+        unsure |= ((masses - drawing.top_p).abs() < tolerance).any(1)
+        last = ((masses < drawing.top_p).sum(1, keepdim=True)).clamp(max=logs.shape[1] - 1)
+        following = (last + 1).clamp(max=logs.shape[1] - 1)
+        cut = logs.gather(1, last)
+        unsure |= ((cut - logs.gather(1, following) < tolerance) & (following > last))[:, 0]
+        kept = kept.masked_fill(torch.log_softmax(kept.double(), 1) < cut, -math.inf)
+    if drawing.epsilon > 0:
+        logs, least = torch.log_softmax(kept.double(), 1), math.log(drawing.epsilon)
+        top = logs.amax(1, keepdim=True)
+        cut = top.clamp(max=least)
+        near = ((logs - cut).abs() < tolerance).sum(1)
+        unsure |= near > (top < least)[:, 0].long()  # a best token below epsilon is near itself
+        kept = kept.masked_fill(logs < cut, -math.inf)
+    return kept, unsure

@@ -1,0 +1,129 @@
+"""Sampling without replacement: stochastic beam search, and estimators that know how it samples.
+
+Every complete hypothesis has a log-probability perturbed by its own Gumbel noise; the n largest are a sample
+without replacement (Kool, van Hoof and Welling 2019, Stochastic Beams and Where to Find Them). A prefix's perturbed
+log-probability is the largest below it, so a beam search finds them: noise is drawn top down, given that maximum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from babelscope.decoding.cores import a_core_each
+from babelscope.decoding.model import Array, OpenModel
+from babelscope.decoding.sampling import Sample
+from babelscope.errors import BabelscopeError
+from babelscope.seeds import stream
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Different samples of one source, in the order in which sampling without replacement draws them."""
+
+    samples: list[Sample]
+    threshold: float
+    """The largest perturbed log-probability that was not drawn (kappa); minus infinity if all were."""
+
+
+def draw_distinct(
+    model: OpenModel, sources: Sequence[Sequence[int]], *, n: int, seed: int, limit: int
+) -> list[Distinct]:
+    """For each source ids `n` different samples of at most `limit` tokens; fewer where there are not so many.
+
+    Each source is searched by itself, so neither batch size nor other sources can change its samples.
+    """
+    if n < 1:
+        raise BabelscopeError(f"at least one sample must be drawn, not {n}")
+    return list(
+        a_core_each(model.device, lambda source: _search(model, source, n, seed, limit), list(sources))
+    )
+
+
+@torch.inference_mode()
+def _search(model: OpenModel, source: Sequence[int], n: int, seed: int, limit: int) -> Distinct:
+    memory, vocabulary = model.encode([source]), model.vocabulary
+    name = f"without replacement {' '.join(map(str, source))}"
+    nodes, tokens = np.zeros(1, dtype=np.int64), np.array(vocabulary.prefix[:1])
+    for token in vocabulary.prefix[1:]:
+        nodes = memory.add(nodes)
+        model.advance(memory, nodes, tokens)
+        tokens = np.array([token])
+    ids, logprobs = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
+    # Any number would give the same samples, but only a Gumbel a threshold without bias.
+    perturbed = stream(seed, name).gumbel(size=1)
+    leaves: list[tuple[float, Sample]] = []
+    for length in range(1, limit + 1):
+        nodes = memory.add(nodes)
+        logits = model.advance(memory, nodes, tokens).double().cpu()
+        logs = torch.log_softmax(logits, dim=1).numpy()
+        totals = logprobs.sum(1, keepdims=True) + logs
+        noise = stream(seed, f"{name}, {length}").gumbel(size=logs.shape)
+        children = _given_their_maximum(totals + noise, perturbed).ravel()
+        # One more than asked for: the threshold. In the order of prefixes, since which noise a prefix meets next
+        # must not depend on its rank.
+        cut = _largest(np.append(children, [leaf for leaf, _ in leaves]), n + 1)
+        best = np.flatnonzero((children >= cut) & (children > -math.inf))
+        rows, chosen = best // vocabulary.size, best % vocabulary.size
+        ids = np.concatenate([ids[rows], chosen[:, None]], axis=1)
+        logprobs = np.concatenate([logprobs[rows], logs[rows, chosen, None]], axis=1)
+        perturbed = children[best]
+        ended = (chosen == vocabulary.eos) | (length == limit)
+        leaves = [leaf for leaf in leaves if leaf[0] >= cut]
+        leaves += [
+            (float(perturbed[i]), Sample(ids[i].tolist(), logprobs[i].tolist()))
+            for i in np.flatnonzero(ended)
+        ]
+        if ended.all():
+            break
+        nodes, tokens = nodes[rows[~ended]], chosen[~ended]
+        ids, logprobs, perturbed = ids[~ended], logprobs[~ended], perturbed[~ended]
+    leaves.sort(key=lambda leaf: -leaf[0])
+    return Distinct([drawn for _, drawn in leaves[:n]], leaves[n][0] if len(leaves) > n else -math.inf)
+
+
+def _largest(values: Array, n: int) -> float:
+    """The n-th largest value; minus infinity if there are not so many."""
+    return float(np.partition(values, -n)[-n]) if len(values) >= n else -math.inf
+
+
+def _given_their_maximum(perturbed: Array, maximum: Array) -> Array:
+    """Gumbels [rows, children] moved so that the largest of a row is `maximum` [rows] (appendix B.3 there)."""
+    with np.errstate(divide="ignore"):
+        below = np.log(-np.expm1(perturbed - perturbed.max(1, keepdims=True)))
+    moved = maximum[:, None] - perturbed + below
+    answer: Array = maximum[:, None] - np.maximum(0, moved) - np.log1p(np.exp(-np.abs(moved)))
+    return answer
+
+
+def importance_weights(totals: Sequence[float] | Array, threshold: float) -> Array:
+    """p / q of drawn samples: their probability by that of being drawn, given the threshold (section 4.1 there).
+
+    `totals` are the samples' log-probabilities, natural logs. Weighted so, sums of any function over the samples
+    estimate its expectation without bias; the weights alone estimate 1.
+    """
+    logs = np.asarray(totals, dtype=np.float64)
+    if threshold == -math.inf:
+        return np.exp(logs)
+    drawn = -np.expm1(-np.exp(logs - threshold))
+    # Far below the threshold q is exp(log p - threshold), whether or not that is a number.
+    with np.errstate(invalid="ignore"):
+        weights: Array = np.where(drawn > 0, np.exp(logs) / drawn, math.exp(threshold))
+    return weights
+
+
+def estimated_mean(
+    values: Sequence[float] | Array,
+    totals: Sequence[float] | Array,
+    threshold: float,
+    *,
+    normalised: bool = False,
+) -> float:
+    """Expectation of `values`, one a sample, under the model: unbiased, or (normalised) with less variance."""
+    weights = importance_weights(totals, threshold)
+    total = float(weights @ np.asarray(values, dtype=np.float64))
+    return total / float(weights.sum()) if normalised else total

@@ -1,0 +1,262 @@
+"""Exact search against full enumeration, on tables and on toy networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from babelscope.decoding import exact
+from babelscope.decoding.exact import Found, exact_search
+from babelscope.decoding.generic import Generic
+from babelscope.decoding.marian import Marian
+from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.trees import TargetTree
+from babelscope.errors import BabelscopeError
+from babelscope.systems.base import Budget
+from models import toy_network
+
+Target = tuple[int, ...]
+START, EOS, PAD = 0, 1, 2
+
+
+class Table(OpenModel):
+    """A model whose next-token probabilities are looked up: vocabulary START, EOS, PAD and two to three words."""
+
+    def __init__(
+        self, seed: int, kind: str, *, words: int, limit: int, prefix: tuple[int, ...] = (START,)
+    ) -> None:
+        self.vocabulary = Vocabulary(3 + words, prefix, EOS, (START, PAD), None, limit)
+        self.device, self.dtype = torch.device("cpu"), torch.float32
+        self.seed, self.kind = seed, kind
+        self.fed: dict[int, tuple[Target, Target]] = {}
+        self.largest = 0
+
+    def row(self, source: Target, prefix: Target) -> Array:
+        """Log-probabilities of the next token."""
+        random = np.random.default_rng([self.seed, 7, *source, 9, *prefix])
+        free = self.vocabulary.size - 2
+        if self.kind == "ties":  # powers of two: many hypotheses have the very same probability
+            shares = [0.5, 0.25, 0.25] if free == 3 else [0.5, 0.25, 0.125, 0.125]
+            p = random.permutation(np.array(shares))
+        elif self.kind == "flat":
+            p = np.full(free, 1 / free)
+        elif self.kind == "forced":  # nothing but the end, now and then
+            p = random.dirichlet(np.ones(free))
+            if random.random() < 0.4:
+                p = np.eye(free)[0]
+        elif self.kind == "sharp":  # near-zero probabilities, some of them zero
+            p = random.dirichlet(np.full(free, 0.05))
+            p[random.random(free) < 0.2] = 0
+            p = p / p.sum() if p.sum() > 0 else np.eye(free)[0]
+        else:
+            p = random.dirichlet(np.ones(free))
+        full = np.zeros(self.vocabulary.size)
+        full[[EOS, *range(3, self.vocabulary.size)]] = p
+        with np.errstate(divide="ignore"):
+            return np.log(full.astype(np.float32))
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
+        memory = Memory(len(sources), [tuple(source) for source in sources])
+        self.prefixes: dict[int, Target] = dict.fromkeys(range(len(sources)), ())
+        return memory
+
+    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        rows = []
+        self.largest = max(self.largest, len(nodes))
+        for node, token in zip(nodes.tolist(), tokens.tolist(), strict=True):
+            depth = memory.depth[node]
+            above = memory.source[node] if depth == 1 else memory.paths[node, depth - 2] + memory.n_sources
+            self.prefixes[node] = (*self.prefixes[above], token)
+            rows.append(self.row(memory.encoded[memory.source[node]], self.prefixes[node]))
+        return torch.from_numpy(np.array(rows))
+
+    def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
+        answers = []
+        for source, tree in zip(sources, trees, strict=True):
+            edges = torch.zeros(len(tree.edge_tokens), dtype=torch.float32)
+            for path in tree.paths:
+                prefix = self.vocabulary.prefix
+                for edge in path:
+                    edges[edge] = float(self.row(tuple(source), prefix)[tree.edge_tokens[edge]])
+                    prefix = (*prefix, tree.edge_tokens[edge])
+            answers.append(edges)
+        return answers
+
+
+def enumerate_table(model: Table, source: Target) -> tuple[dict[Target, float], dict[Target, float]]:
+    """All complete hypotheses and all prefixes that can be continued, with their log-probabilities."""
+    complete: dict[Target, float] = {}
+    prefixes: dict[Target, float] = {}
+    limit = model.vocabulary.target_limit
+    assert limit is not None
+
+    def visit(target: Target, logs: list[float]) -> None:
+        prefixes[target] = math.fsum(logs)
+        row = model.row(source, (*model.vocabulary.prefix, *target)).tolist()
+        if row[EOS] > -math.inf:
+            complete[*target, EOS] = math.fsum([*logs, row[EOS]])
+        for token in range(3, model.vocabulary.size):
+            if len(target) + 2 <= limit and row[token] > -math.inf:
+                visit((*target, token), [*logs, row[token]])
+
+    visit((), [])
+    return complete, prefixes
+
+
+def best(complete: dict[Target, float], k: int) -> list[tuple[Target, float]]:
+    return sorted(complete.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[:k]
+
+
+def totals(found: Found) -> list[tuple[Target, float]]:
+    return [(tuple(ids), math.fsum(row)) for ids, row in zip(found.ids, found.logprobs, strict=True)]
+
+
+kinds = st.sampled_from(["random", "ties", "flat", "forced", "sharp"])
+cases: Any = {
+    "seed": st.integers(0, 2**31),
+    "kind": kinds,
+    "words": st.integers(1, 2),
+    "limit": st.integers(1, 6),
+    "k": st.sampled_from([1, 2, 3, 5, 10, 1000]),
+    "rows": st.sampled_from([1, 2, 7, 256]),
+    "sources": st.lists(st.tuples(st.integers(0, 3)), min_size=1, max_size=4, unique=True),
+}
+
+
+@settings(max_examples=150)
+@given(**cases)
+def test_it_is_what_enumeration_finds(
+    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target]
+) -> None:
+    """Same hypotheses, order and scores, whatever the ties, zeros, forced ends, k and batches."""
+    model = Table(seed, kind, words=words + 1, limit=limit, prefix=(START,) if seed % 2 else (START, 3))
+    for source, found in zip(sources, exact_search(model, sources, k=k, rows=rows), strict=True):
+        complete, prefixes = enumerate_table(model, source)
+        expected = best(complete, k)
+        assert totals(found) == expected
+        assert found.exact
+        last = expected[-1][1] if len(expected) == k else -math.inf
+        assert found.bound == last
+        assert found.minimum == sum(score > last + 1e-4 for score in prefixes.values())
+        assert found.minimum <= found.expansions <= len(prefixes)
+        assert sum(map(math.exp, dict(expected).values())) <= found.mass + 1e-6 <= 1 + 2e-6
+    assert model.largest <= max(rows, len(sources))
+
+
+@settings(max_examples=150)
+@given(**cases, expansions=st.integers(1, 40))
+def test_certificates_are_true(
+    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target], expansions: int
+) -> None:
+    """Stopped early, nothing that enumeration finds later exceeds the stated bound."""
+    model = Table(seed, kind, words=words + 1, limit=limit)
+    answers = exact_search(model, sources, k=k, rows=rows, budget=Budget(expansions=expansions))
+    for source, found in zip(sources, answers, strict=True):
+        complete, _ = enumerate_table(model, source)
+        got = totals(found)
+        assert found.expansions <= expansions
+        assert all(complete[ids] == score for ids, score in got)
+        assert got == sorted(got, key=lambda item: (-item[1], len(item[0]), item[0]))
+        rest = [score for ids, score in complete.items() if ids not in dict(got)]
+        assert all(score <= found.bound + 1e-6 for score in rest)
+        assert found.mass <= 1 + 1e-6
+        assert found.mass >= sum(math.exp(score) for _, score in got) - 1e-6
+        if found.exact:
+            assert [score for _, score in got] == [score for _, score in best(complete, k)]
+        if found.expansions < expansions:
+            assert found.exact
+
+
+@settings(max_examples=60)
+@given(**cases)
+def test_every_row_is_given_back(
+    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target]
+) -> None:
+    model = Table(seed, kind, words=words + 1, limit=limit, prefix=(START, 3) if seed % 2 else (START,))
+    search = exact._Search(model, sources, k, Budget(expansions=20), rows)
+    ended = [sentence.number for sentence in (each for _, each in search.run())]
+    assert sorted(ended) == list(range(len(sources)))
+    memory = search.memory
+    back = np.concatenate([np.zeros(0, dtype=int), *memory._given_back])
+    assert sorted(back) == list(range(memory.n_sources, memory.size))
+    assert not search.references[memory.n_sources : memory.size].any()
+
+
+@pytest.mark.parametrize("family", ["marian", "marian-generic", "t5", "m2m100"])
+@settings(max_examples=8)
+@given(seed=st.integers(0, 2**31), k=st.sampled_from([1, 4, 9]))
+def test_networks_are_searched_exactly(family: str, seed: int, k: int) -> None:
+    network, start, eos, pad = toy_network(family.removesuffix("-generic"), seed)
+    vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 4)
+    model = Marian(network, vocabulary) if family == "marian" else Generic(network, vocabulary)
+    sources = [[3, eos], [3, 4, 3, eos]] if pad != 3 else [[2, eos], [2, 4, 2, eos]]
+    together = exact_search(model, sources, k=k)
+    for source, found in zip(sources, together, strict=True):
+        complete = enumerate_network(model, source, 4)
+        expected = sorted(complete.items(), key=lambda item: -item[1])
+        assert found.exact
+        assert [score for _, score in totals(found)] == pytest.approx(
+            [score for _, score in expected[:k]], abs=1e-5
+        )
+        # Hypotheses closer than rounding may change places; others may not.
+        for (ids, score), (other, _) in zip(totals(found), expected, strict=False):
+            assert ids == other or complete[ids] == pytest.approx(score, abs=1e-5)
+        [alone] = exact_search(model, [source], k=k, rows=1)
+        assert [score for _, score in totals(alone)] == pytest.approx(
+            [score for _, score in totals(found)], abs=1e-5
+        )
+
+
+def enumerate_network(model: OpenModel, source: list[int], limit: int) -> dict[Target, float]:
+    complete: dict[Target, float] = {}
+    eos = model.vocabulary.eos
+    memory = model.encode([source])
+    level = {(): (0, 0.0)}
+    token = model.vocabulary.prefix[0]
+    for length in range(limit):
+        first = memory.size
+        fed = [target[-1] if target else token for target in level]
+        logs = model.step(memory, [node for node, _ in level.values()], fed).double()
+        longer = {}
+        for row, (target, (_, total)) in enumerate(level.items()):
+            complete[*target, eos] = total + logs[row, eos].item()
+            for token_ in range(5):
+                if token_ not in (eos, *model.vocabulary.masked):
+                    longer[*target, token_] = (first + row, total + logs[row, token_].item())
+        level = longer
+        if length == limit - 1:
+            break
+    return complete
+
+
+def test_memory_budget_ends_the_search_with_a_bound() -> None:
+    model = Table(1, "flat", words=3, limit=6)
+    [free] = exact_search(model, [(1,)], k=1000)
+    [found] = exact_search(model, [(1,)], k=1000, rows=4, budget=Budget(bytes=6_000))
+    complete, _ = enumerate_table(model, (1,))
+    assert free.exact
+    assert not found.exact
+    assert 0 < found.expansions < free.expansions
+    assert max(score for ids, score in complete.items() if ids not in dict(totals(found))) <= found.bound
+
+
+def test_seconds_end_the_search() -> None:
+    [found] = exact_search(
+        Table(1, "flat", words=3, limit=6), [(1,)], k=1000, rows=1, budget=Budget(seconds=0)
+    )
+    assert not found.exact
+    assert found.expansions == 1
+    assert found.bound == pytest.approx(math.log(1 / 4))
+
+
+def test_no_hypothesis_is_no_question() -> None:
+    with pytest.raises(BabelscopeError, match="at least 1"):
+        exact_search(Table(1, "flat", words=2, limit=3), [(1,)], k=0)
