@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
-pytest_plugins = ["toy_fixtures"]
+pytest_plugins = ["toy_fixtures", "browser"]
 
 # Timing on a shared machine says nothing about correctness; the same examples every time keep CI green or red.
 settings.register_profile("babelscope", deadline=None, derandomize=True)

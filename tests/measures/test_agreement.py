@@ -10,20 +10,10 @@ import pytest
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.agreement import (
-    BOTH,
-    CORRECT,
-    FEMALE,
-    ILL_DEFINED,
-    LABELS,
-    MALE,
-    TOO_BAD,
-    WRONG,
-    Judgement,
-    Task,
     Verdict,
-    binary,
     cohens_kappa,
     compare,
+    krippendorffs_alpha,
     mucow_agreement,
     parse_earlier,
     parse_judgements,
@@ -31,9 +21,20 @@ from babelscope.measures.agreement import (
     rank_agreement,
     winomt_agreement,
 )
+from babelscope.measures.labels import (
+    BOTH,
+    CORRECT,
+    FEMALE,
+    ILL_DEFINED,
+    MALE,
+    THIRD_SENSE,
+    TOO_BAD,
+    WRONG,
+    Judgement,
+    Task,
+    reduced,
+)
 from babelscope.testsets.sets import read_json_lines
-
-THIRD = LABELS["mucow"][-1]
 
 
 def annotator(*labels: str, gold: str = "") -> dict[str, Judgement]:
@@ -55,6 +56,41 @@ def test_kappa_of_a_worked_example() -> None:
     assert cohens_kappa([], []).n == 0
 
 
+# Values of four observers on twelve units, * for none: Krippendorff (2011), "Computing Krippendorff's
+# Alpha-Reliability", example C, where alpha is 0.743 for names and 0.849 for intervals.
+FOUR_OBSERVERS = ("123321412***", "1233224125*3", "*3332342251*", "12332441251*")
+
+
+def units(*observers: str) -> list[list[str]]:
+    return [[value for value in unit if value != "*"] for unit in zip(*observers, strict=True)]
+
+
+def test_alpha_of_published_examples() -> None:
+    rng = np.random.default_rng(0)
+    four = units(*FOUR_OBSERVERS)
+    found = krippendorffs_alpha(four, rng)
+    assert (round(found.value, 3), found.n) == (0.743, 11)  # one unit has a single value
+    assert found.low < found.value < found.high <= 1
+    numbers = [[int(value) for value in unit] for unit in four]
+    assert round(krippendorffs_alpha(numbers, rng, level="interval").value, 3) == 0.849
+    # Two observers, examples A and B.
+    assert round(krippendorffs_alpha(units("0100000010", "1110010000"), rng).value, 3) == 0.095
+    assert round(krippendorffs_alpha(units("aabbdcccedda", "babbbccceddd"), rng).value, 3) == 0.692
+
+
+def test_alpha_of_edge_cases() -> None:
+    rng = np.random.default_rng(0)
+    assert krippendorffs_alpha([["a"], []], rng).n == 0
+    assert krippendorffs_alpha([["a", "a"], ["a", "a"]], rng).value == 1
+    assert krippendorffs_alpha([["a", "a"], ["b", "b"], ["b", "b"]], rng).value == 1
+    assert krippendorffs_alpha([["a", "b"]] * 5, rng).value < 0
+    # A constant added to all numbers changes nothing; who said which of them neither.
+    some = [[1, 2, 5], [4, 4, 9], [0, 7, 8], [3, 3, 3]]
+    found = krippendorffs_alpha(some, rng, level="interval").value
+    for other in ([[value + 100 for value in unit] for unit in some], [unit[::-1] for unit in some]):
+        assert krippendorffs_alpha(other, rng, level="interval").value == pytest.approx(found)
+
+
 def test_ranks_over_all_pairs_of_evaluators() -> None:
     scores = {
         "a": {"x": 1.0, "y": 2.0, "z": 3.0},
@@ -70,11 +106,14 @@ def test_ranks_over_all_pairs_of_evaluators() -> None:
 
 
 def test_binary_labels() -> None:
-    both = [annotator(BOTH, THIRD, CORRECT, WRONG, CORRECT), annotator(BOTH, THIRD, ILL_DEFINED, WRONG)]
-    for each in binary(both, "mucow"):
+    both = [
+        annotator(BOTH, THIRD_SENSE, CORRECT, WRONG, CORRECT),
+        annotator(BOTH, THIRD_SENSE, ILL_DEFINED, WRONG),
+    ]
+    for each in reduced(both, "mucow"):
         assert [judgement.label for judgement in each.values()] == [CORRECT, WRONG, WRONG]
     ours = [annotator(BOTH, TOO_BAD, MALE, gold=FEMALE)]
-    assert [each.label for each in binary(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
+    assert [each.label for each in reduced(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
 
 
 def test_every_two_annotators_are_compared() -> None:

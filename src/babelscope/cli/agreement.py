@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +15,11 @@ from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
 from babelscope.errors import BabelscopeError
 
 if TYPE_CHECKING:
-    from babelscope.measures.agreement import Annotator, Verdict
+    from numpy.random import Generator
+
     from babelscope.measures.agreement import Quirk as Published
+    from babelscope.measures.agreement import Verdict
+    from babelscope.measures.labels import Annotator
     from babelscope.results import Row
 
 
@@ -36,9 +40,15 @@ class Quirk(StrEnum):
 def agreement(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE FILE...", help="Annotations as JSON lines; WinoMT's own as .csv."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Answers of `babelscope annotate`, or the file that was annotated; "
+            "released annotations as JSON lines, WinoMT's own as .csv.",
+        ),
     ],
-    task: Annotated[Task, typer.Option(help="What was annotated.")],
+    task: Annotated[
+        Task | None, typer.Option(help="What was annotated, for released files.", show_default=False)
+    ] = None,
     patterns: Annotated[
         Path | None,
         typer.Option(
@@ -50,8 +60,17 @@ def agreement(
     verdicts: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Another method's verdicts: JSON lines with `correct`, perhaps `weight`.",
+            metavar="RUN",
+            help="A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`.",
+            show_default=False,
+        ),
+    ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The number there that human scores are compared with; `score` for assessment, "
+            "`top_kqrg` for ranking unless said.",
             show_default=False,
         ),
     ] = None,
@@ -66,9 +85,75 @@ def agreement(
     out: OutFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Cohen's kappa of annotators, raw and binary, and the agreement of methods with them."""
-    from babelscope.measures.agreement import compare, compare_with_earlier
+    """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
+    from babelscope.annotate.answers import find_answers
     from babelscope.results import render
+
+    answers = find_answers(files)
+    if answers:
+        if patterns is not None or quirk:
+            raise BabelscopeError("--patterns and --quirk are about released annotations; use --verdicts")
+        rows = _answered(answers, verdicts, field, seed)
+    elif task is None:
+        raise BabelscopeError(
+            f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
+        )
+    else:
+        rows = _released(files, task, patterns, verdicts, quirk or [], without_corpus, seed)
+    with output(out) as write:
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows))
+
+
+def _answered(answers: list[Path], verdicts: Path | None, field: str | None, seed: int) -> list[Row]:
+    """Agreement of answers given on the page."""
+    from babelscope.annotate.agreement import between_people, with_verdicts
+    from babelscope.annotate.answers import items_of, read_annotators
+    from babelscope.seeds import stream
+
+    said = read_annotators(answers)
+    tasks = items_of(answers)
+
+    def rng() -> Generator:
+        return stream(seed, "agreement")
+
+    # One annotator alone can still be compared with a method.
+    rows = between_people(said, tasks, rng) if len(said) > 1 or verdicts is None else []
+    if verdicts is not None:
+        for name, records in _by_method(verdicts).items():
+            rows += with_verdicts(said, tasks, records, rng, name=name, field=field)
+    elif field is not None:
+        raise BabelscopeError("--field is about the records of --verdicts")
+    return rows
+
+
+def _by_method(path: Path) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    """The records of a run folder by method, or those of a file under its name."""
+    from babelscope.testsets.pattern_files import read_verdicts
+
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for place, record in read_verdicts(_records_of(path)):
+        found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
+    return found
+
+
+def _records_of(path: Path) -> Path:
+    return path / "records.jsonl" if path.is_dir() else path
+
+
+def _released(
+    files: list[Path],
+    task: Task,
+    patterns: Path | None,
+    verdicts: Path | None,
+    quirks: list[Quirk],
+    without_corpus: str,
+    seed: int,
+) -> list[Row]:
+    """Agreement of annotations as the conditioning paper has released them."""
+    from babelscope.measures.agreement import compare, compare_with_earlier
 
     annotators, earlier = _read(files, task)
     if len(annotators) + len(earlier) < 2 or not annotators:
@@ -78,16 +163,10 @@ def agreement(
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
-        rows += _methods(
-            list(annotators.values()), task, patterns, verdicts, quirk or [], without_corpus, seed
-        )
-    elif quirk:
+        rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus, seed)
+    elif quirks:
         raise BabelscopeError("--quirk is about the agreement of --patterns")
-    with output(out) as write:
-        for row in rows if as_json else ():
-            write(as_line(row.as_json()))
-        if not as_json:
-            write(render(rows))
+    return rows
 
 
 def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str, Annotator]]:
@@ -156,9 +235,9 @@ def _methods(
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:
     from babelscope.measures.agreement import parse_verdicts
-    from babelscope.methods.patterns_files import read_verdicts
+    from babelscope.testsets.pattern_files import read_verdicts
 
-    return parse_verdicts(read_verdicts(path), task.value)
+    return parse_verdicts(read_verdicts(_records_of(path)), task.value)
 
 
 def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:

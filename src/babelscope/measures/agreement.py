@@ -5,48 +5,29 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import proportion, ratio_of_sums
+from babelscope.measures.labels import (
+    BOTH,
+    CORRECT,
+    FEMALE,
+    LABELS,
+    MALE,
+    REDUCTIONS,
+    TOO_BAD,
+    Annotator,
+    Judgement,
+    Task,
+    common_samples,
+    reduced,
+)
+from babelscope.measures.statistics import Array, proportion, ratio_of_sums, resampled_totals
 from babelscope.results import Estimate, Row
 from babelscope.text import shorten
-
-Task = Literal["mucow", "winomt"]
-
-CORRECT, WRONG = "Correct Sense", "Wrong Sense"
-MALE, FEMALE = "Male", "Female"
-BOTH = "Both / Neutral / Ambiguous"
-ILL_DEFINED = "Bad sample / Ill-defined senses"
-TOO_BAD = "Translation too bad to tell"
-LABELS: Mapping[Task, tuple[str, ...]] = {
-    "mucow": (CORRECT, WRONG, BOTH, ILL_DEFINED, f"{TOO_BAD} / Third sense"),
-    "winomt": (MALE, FEMALE, BOTH, TOO_BAD),
-}
-_OTHER = {MALE: FEMALE, FEMALE: MALE}
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What one annotator said about one translation."""
-
-    sample: str
-    """Joins the annotators."""
-    label: str
-    source: str = ""
-    word: str = ""
-    """The ambiguous word (MuCoW)."""
-    gold: str = ""
-    """The gender that was asked for (WinoMT)."""
-    row: int | None = None
-    """Its row of the test set, from 0 (WinoMT)."""
-
-
-Annotator = Mapping[str, Judgement]
-"""An annotator's judgements by sample."""
 
 
 def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
@@ -66,6 +47,40 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
     value = float(found.kappa)
     low, high = (value if math.isnan(bound) else float(bound) for bound in (found.kappa_low, found.kappa_upp))
     return Estimate(value, max(-1.0, min(value, low)), min(1.0, max(value, high)), len(first))
+
+
+Level = Literal["nominal", "interval"]
+"""What a difference between two values is: any or none, or as large as it is."""
+
+
+def krippendorffs_alpha(
+    units: Sequence[Sequence[Any]], rng: np.random.Generator, *, level: Level = "nominal"
+) -> Estimate:
+    """Krippendorff's alpha of what annotators said about each unit, with a bootstrap interval over units.
+
+    1 minus observed by expected disagreement (Krippendorff 2011, "Computing Krippendorff's
+    Alpha-Reliability"). A unit with fewer than two values says nothing about agreement and is left out;
+    `n` counts the others. It is 1 if everything is one and the same value, as kappa is.
+    """
+    told = [unit for unit in units if len(unit) > 1]
+    if not told:
+        return Estimate.of_nothing()
+    values = sorted({value for unit in told for value in unit})
+    if level == "nominal":
+        distances: Array = 1.0 - np.eye(len(values))
+    else:
+        distances = np.subtract.outer(values, values).astype(float) ** 2
+    counts = np.array([[unit.count(value) for value in values] for unit in map(list, told)], dtype=float)
+    observed = np.einsum("uc,cd,ud->u", counts, distances, counts) / (counts.sum(axis=1) - 1)
+
+    def alpha(totals: Array) -> Array:
+        disagreement, drawn = totals[..., 0], totals[..., 1:]
+        expected = np.einsum("...c,cd,...d->...", drawn, distances, drawn) / (drawn.sum(axis=-1) - 1)
+        alike = expected == 0
+        return np.where(alike, 1.0, 1.0 - disagreement / np.where(alike, 1.0, expected))[None]
+
+    columns = np.column_stack([observed, counts])
+    return resampled_totals([columns], alpha, rng, sizes=[len(told)])[0]
 
 
 def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
@@ -99,7 +114,7 @@ def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) 
         if sample in found:
             raise BabelscopeError(f"{place}: the sample {shorten(sample)} is labelled twice")
         gold = str(record.get("Gold Gender", "")).title()
-        if task == "winomt" and (gold not in _OTHER or not row.isdecimal()):
+        if task == "winomt" and (gold not in (MALE, FEMALE) or not row.isdecimal()):
             raise BabelscopeError(f"{place} needs 'Gold Gender', male or female, and 'Index', a row from 0")
         found[sample] = Judgement(
             sample,
@@ -128,42 +143,19 @@ def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Ju
     return found
 
 
-def binary(annotators: Sequence[Annotator], task: Task) -> list[dict[str, Judgement]]:
-    """Their common samples with two labels only, edge cases decided as in appendix E.
-
-    What preserves the ambiguity is correct, what is too bad to tell is wrong; a MuCoW sample that any of
-    them finds ill-defined is dropped for all.
-    """
-    kept = [
-        sample
-        for sample in _common(annotators)
-        if not any(each[sample].label == ILL_DEFINED for each in annotators)
-    ]
-    return [{sample: _binary(each[sample], task) for sample in kept} for each in annotators]
-
-
-def _binary(judgement: Judgement, task: Task) -> Judgement:
-    label = judgement.label
-    if label == BOTH:
-        label = CORRECT if task == "mucow" else judgement.gold
-    elif label.startswith(TOO_BAD):
-        label = WRONG if task == "mucow" else _OTHER[judgement.gold]
-    return replace(judgement, label=label)
-
-
 def compare(annotators: Mapping[str, Annotator], task: Task) -> list[Row]:
-    """Kappa and proportion of agreement of every two annotators, with raw and with binary labels (table A3)."""
+    """Kappa and proportion of agreement of every two annotators, with raw and with two labels (table A3)."""
     rows = []
     for (one, first), (other, second) in itertools.combinations(annotators.items(), 2):
         names: dict[str, str | int] = {"task": task, "annotators": f"{one}, {other}"}
-        common = _common([first, second])
+        common = common_samples([first, second])
         alone = {"only_first": len(first) - len(common), "only_second": len(second) - len(common)}
         versions: dict[str, Sequence[Annotator]] = {
             "raw": [first, second],
-            "binary": binary([first, second], task),
+            **{how: reduced([first, second], task, how) for how in REDUCTIONS[task]},
         }
         for labels, (a, b) in versions.items():
-            kept = _common([a, b])
+            kept = common_samples([a, b])
             counts = {**alone, "skipped": len(common) - len(kept)}
             rows += _pair(
                 [a[sample].label for sample in kept],
@@ -177,7 +169,7 @@ def compare(annotators: Mapping[str, Annotator], task: Task) -> list[Row]:
 def compare_with_earlier(name: str, annotator: Annotator, earlier_name: str, earlier: Annotator) -> list[Row]:
     """An annotator against WinoMT's own annotations, by row; too bad to tell is left out (table A4)."""
     own = {str(each.row): each for each in annotator.values() if each.label != TOO_BAD}
-    kept = _common([own, earlier])
+    kept = common_samples([own, earlier])
     labels: dict[str, str | int] = {
         "task": "winomt",
         "annotators": f"{name}, {earlier_name}",
@@ -198,11 +190,6 @@ def _pair(
         Row("kappa", cohens_kappa(first, second), labels, counts),
         Row("agreement", proportion(same, len(first)), labels, {**counts, "agreed": same}),
     ]
-
-
-def _common(annotators: Sequence[Annotator]) -> list[str]:
-    first, *others = annotators
-    return [sample for sample in first if all(sample in each for each in others)]
 
 
 Quirk = Literal["shared-labels", "inflated-coverage"]
@@ -256,7 +243,7 @@ def winomt_agreement(
     No decision counts as the gold gender, "to treat pattern matching as fairly as possible".
     """
     by_row = {verdict.row: verdict for verdict in verdicts}
-    judged = binary(annotators, "winomt")
+    judged = reduced(annotators, "winomt")
     sums: list[tuple[float, float]] = []
     counts = {"judgements": 0, "agreed": 0, "unknown": 0, "missing": 0}
     for sample in judged[0]:
@@ -291,7 +278,7 @@ def mucow_agreement(
     known = [verdict for verdict in patterns if verdict.correct is not None]
     unknown = {(verdict.source, verdict.word) for verdict in patterns if verdict.correct is None}
     said = {(verdict.source, verdict.word): verdict for verdict in verdicts or ()}
-    judged = binary(annotators, "mucow")
+    judged = reduced(annotators, "mucow")
     if "shared-labels" in quirks:
         judged = [judged[-1]] * len(judged)
     sums: list[tuple[float, float]] = []

@@ -1,0 +1,269 @@
+"""What annotators answered: one file each, appended to and synced at every answer, the last answer counts."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from babelscope.annotate.items import Task, read_tasks
+from babelscope.errors import BabelscopeError, SystemFailure, at
+from babelscope.testsets.sets import parse_json, read_json_lines
+from babelscope.text import read_bytes, shorten, text_fault
+
+Answer = Mapping[str, Any]
+"""`label` and perhaps `correction`, or `score`, or `scores` and `overall`."""
+
+LONGEST_CORRECTION = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A line of an answer file."""
+
+    id: str
+    item: str
+    """The digest of what was judged."""
+    task: str
+    answer: Answer
+    annotator: str
+    system: str = ""
+    time: str = ""
+
+
+def check_name(annotator: str) -> str:
+    """A name of an annotator that can be part of a file name."""
+    if not annotator or len(annotator) > 40 or not all(each.isalnum() or each in "-_" for each in annotator):
+        raise BabelscopeError(
+            f"an annotator's name has up to 40 letters, digits, - and _, unlike {shorten(annotator)}"
+        )
+    return annotator
+
+
+def answer_path(items: Path, annotator: str) -> Path:
+    """Where an annotator's answers to a file of items are: beside it."""
+    return items.with_name(f"{items.name.removesuffix('.jsonl')}.answers.{check_name(annotator)}.jsonl")
+
+
+def answer_files(items: Path) -> list[Path]:
+    """The files of all who have answered a file of items."""
+    start, end = f"{items.name.removesuffix('.jsonl')}.answers.", ".jsonl"
+    folder = items.parent
+    return sorted(
+        path for path in folder.iterdir() if path.name.startswith(start) and path.name.endswith(end)
+    )
+
+
+def check_answer(task: Task, answer: Any) -> dict[str, Any]:
+    """The answer with its fields in order, or an error if it is none to this task."""
+    if not isinstance(answer, dict):
+        raise BabelscopeError("an answer must be a JSON object")
+    found: dict[str, Any]
+    if task.guide.form == "score":
+        found = {"score": _number(answer.get("score"), 0, 100)}
+    elif task.guide.form == "list":
+        scores = answer.get("scores")
+        if not isinstance(scores, list) or len(scores) != len(task.translations):
+            raise BabelscopeError(f"'scores' must be a list of {len(task.translations)}")
+        # An unfinished list is kept as it is, so that nobody scores five translations twice.
+        found = {
+            "scores": [None if score is None else _number(score, 0, 100) for score in scores],
+            "overall": None if answer.get("overall") is None else _number(answer["overall"], 1, 5),
+        }
+    else:
+        found = {"label": answer.get("label")}
+        if found["label"] not in [label.value for label in task.labels]:
+            raise BabelscopeError(f"{shorten(str(found['label']))} is no label of this item")
+        if "correction" in answer and found["label"] == task.guide.corrected:
+            found["correction"] = _correction(answer["correction"])
+    strange = answer.keys() - found.keys()
+    if strange:
+        raise BabelscopeError(f"an answer to this item has no {sorted(strange)[0]!r}")
+    return found
+
+
+def is_complete(answer: Answer) -> bool:
+    """Whether nothing is left open: a list needs all its scores and the overall one."""
+    return None not in answer.values() and None not in answer.get("scores", ())
+
+
+def _number(value: Any, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise BabelscopeError(f"a score must be a whole number from {low} to {high}")
+    return value
+
+
+def _correction(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_CORRECTION:
+        raise BabelscopeError(f"a correction must be text of up to {LONGEST_CORRECTION} characters")
+    text = " ".join(value.split())
+    fault = text_fault(text)
+    if fault:
+        raise BabelscopeError(f"the correction {fault}")
+    return text
+
+
+class AnswerFile:
+    """An annotator's answers, held open by one process at a time; what `save` has returned from is on disk."""
+
+    def __init__(self, items: Path, annotator: str, tasks: Sequence[Task]) -> None:
+        self.path = answer_path(items, annotator)
+        self.annotator = annotator
+        try:
+            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise BabelscopeError(f"{self.path} cannot be written: {error.strerror}") from error
+        try:
+            self._lock()
+            self._cut_torn_line()
+            known = {task.digest for task in tasks}
+            answered = read_answers(self.path)
+            self.answers = {each.item: each.answer for each in answered.values() if each.item in known}
+            self.strange = len(answered) - len(self.answers)
+            """How many answers are to items that the file does not have, or no more."""
+        except BaseException:
+            self._file.close()
+            raise
+
+    def save(self, task: Task, answer: Answer) -> None:
+        """Append an answer and wait until the disk has it; one that is there already is not written again."""
+        if self.answers.get(task.digest) == answer:
+            return
+        line = {
+            "id": task.id,
+            "item": task.digest,
+            "task": task.kind,
+            **({"system": task.system} if task.system else {}),
+            "answer": answer,
+            "annotator": self.annotator,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if os.write(self._file.fileno(), data) != len(data):
+                raise OSError(0, "only part of a line was written")
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            os.ftruncate(self._file.fileno(), end)
+            raise SystemFailure(f"{self.path} cannot be written: {error.strerror}") from error
+        self.answers[task.digest] = answer
+
+    def close(self) -> None:
+        """Let go of the file; one without answers is not left behind."""
+        if self._file.seek(0, os.SEEK_END) == 0:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+    def _lock(self) -> None:
+        """Held by the open file, so the system lets go of it however this process ends."""
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BabelscopeError(
+                f"{self.path} is in use: {self.annotator} is already judging these items on another page"
+            ) from None
+
+    def _cut_torn_line(self) -> None:
+        """What follows the last line break was written by a process that was killed: it was never confirmed."""
+        self._file.seek(0)
+        written = self._file.read()
+        os.ftruncate(self._file.fileno(), written.rfind(b"\n") + 1)
+
+
+def find_answers(files: Sequence[Path]) -> list[Path]:
+    """The answer files among some files, and those to items among them; empty if there are none."""
+    found: dict[Path, list[Path]] = {}
+    for path in files:
+        if not path.is_file():
+            raise BabelscopeError(f"{path}: no such file")
+        found[path] = [path] if _ANSWERS.fullmatch(path.name) else answer_files(path)
+    strange = [path for path, own in found.items() if not own]
+    if strange and len(strange) < len(found):
+        raise BabelscopeError(
+            f"{strange[0]} has no answers of `babelscope annotate`, as the other files have"
+        )
+    return list(dict.fromkeys(path for own in found.values() for path in own))
+
+
+_ANSWERS = re.compile(r"(.+)\.answers\.[^.]+\.jsonl")
+
+
+def read_annotators(paths: Sequence[Path]) -> dict[str, dict[str, Answered]]:
+    """The last answers of each annotator, by name and item; an annotator may have answered several files."""
+    found: dict[str, dict[str, Answered]] = {}
+    for path in paths:
+        for item, each in read_answers(path).items():
+            found.setdefault(each.annotator, {})[item] = each
+    if not found:
+        raise BabelscopeError(f"{paths[0]} has no answers yet")
+    return found
+
+
+def items_of(paths: Sequence[Path]) -> dict[str, Task]:
+    """The items beside the answers, by digest, as far as they are there."""
+    found: dict[str, Task] = {}
+    for path in paths:
+        named = _ANSWERS.fullmatch(path.name)
+        items = path.with_name(f"{named[1]}.jsonl" if named else path.name)
+        if items == path or not items.exists():
+            continue
+        for kind in {each.task for each in read_answers(path).values()}:
+            # Lines without `task` were given one with --task; that of other lines need not fit them.
+            with contextlib.suppress(BabelscopeError):
+                found |= {task.digest: task for task in read_tasks(items, kind)}
+    return found
+
+
+def read_answers(path: Path) -> dict[str, Answered]:
+    """The last answer to each item, by the digest of the item, in the order of the first answers."""
+    found: dict[str, Answered] = {}
+    for place, record in _complete_lines(path):
+        answer = record.get("answer")
+        if not record.keys() >= _FIELDS or not isinstance(answer, dict):
+            missing = sorted(_FIELDS - record.keys())
+            raise BabelscopeError(f"{place} is no answer{f': {missing[0]!r} is missing' if missing else ''}")
+        each = Answered(
+            str(record["id"]),
+            str(record["item"]),
+            str(record["task"]),
+            answer,
+            str(record["annotator"]),
+            str(record.get("system", "")),
+            str(record.get("time", "")),
+        )
+        found[each.item] = each
+    return found
+
+
+_FIELDS = {"id", "item", "task", "answer", "annotator"}
+
+
+def _complete_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The lines of a file that may be written to at this moment: a last one without its end is not there yet."""
+    lines = read_bytes(path).split(b"\n")[:-1]
+    for number, line in enumerate(lines, 1):
+        record = parse_json(line, path, number)
+        if not isinstance(record, dict):
+            raise BabelscopeError(f"{at(path, number)} is no answer")
+        yield at(path, number), record
+
+
+def read_judged(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A queue's answers as its makers read them: `id`, `answer` (the label), perhaps `correction`.
+
+    `path` is an annotator's answer file, or the queue itself with `answer` filled in by hand.
+    """
+    if not _ANSWERS.fullmatch(path.name):
+        yield from read_json_lines(path)
+        return
+    for each in read_answers(path).values():
+        said = {name: value for name, value in each.answer.items() if name != "label"}
+        yield str(path), {"id": each.id, "answer": each.answer.get("label"), **said}

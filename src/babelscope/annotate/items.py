@@ -1,0 +1,331 @@
+"""What is judged: task items from JSON lines, and the part of each that an annotator may see."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError
+from babelscope.making.cues import find_form
+from babelscope.testsets.sets import Row, read_json_lines
+from babelscope.text import shorten
+
+Pieces = list[tuple[str, bool]]
+"""A text in pieces, each with whether it is marked."""
+
+# Other names of our fields: those of our test sets and records, and of the released annotations.
+_ALSO = {
+    "id": ("Sample ID",),
+    "source": ("Source Sentence",),
+    "translation": ("Translation",),
+    "word": ("Word",),
+    "correct_sense": ("lemmas", "Correct Sense"),
+    "wrong_sense": ("wrong_lemmas", "Wrong Sense"),
+    "entity": ("occupation", "Entity"),
+    "gold": ("Gold Gender",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A text as the page shows it."""
+
+    title: str
+    pieces: Pieces
+    role: str = "context"
+    """source, judged, or context: how much it stands out."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to judge."""
+
+    id: str
+    kind: str
+    """A name of `GUIDES`."""
+    question: str
+    blocks: tuple[Block, ...]
+    labels: tuple[Label, ...]
+    translations: tuple[str, ...] = ()
+    """The list to judge, in the system's order (ranking)."""
+    suggestion: str = ""
+    """What a wrong translation might be corrected to (machine references)."""
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The line it was read from. Of it only what stands in the fields above is ever shown."""
+
+    @property
+    def guide(self) -> Guide:
+        return GUIDES[self.kind]
+
+    @property
+    def system(self) -> str:
+        """Whose translation it is; an annotator must not know."""
+        return str(self.record.get("system", ""))
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells it from all others, and from what it was if its texts are changed."""
+        shown = [[block.title, [text for text, _ in block.pieces]] for block in self.blocks]
+        return digest_json([self.kind, self.id, self.system, shown, self.translations])
+
+    def get(self, name: str) -> Any:
+        """A field of its line, whatever it is called there."""
+        return _get(self.record, name)
+
+
+def read_tasks(path: str | Path, kind: str | None = None) -> list[Task]:
+    """The items of a file; `kind` is for lines without `task`."""
+    return make_tasks(read_json_lines(path), kind, str(path))
+
+
+def make_tasks(rows: Iterable[Row], kind: str | None, where: str) -> list[Task]:
+    """Items from JSON objects; every fault is told with its place."""
+    tasks: list[Task] = []
+    places: dict[tuple[str, str], str] = {}
+    for place, record in rows:
+        try:
+            task = _make(record, kind)
+        except BabelscopeError as error:
+            raise BabelscopeError(f"{place}: {error}") from None
+        key = task.id, task.system
+        if key in places:
+            raise BabelscopeError(
+                f"{place}: id {task.id!r} is already used at {places[key]}; items of one id must be those of "
+                "different systems, told by `system`"
+            )
+        places[key] = place
+        tasks.append(task)
+    if not tasks:
+        raise BabelscopeError(f"{where} has no items")
+    return tasks
+
+
+def _make(record: Mapping[str, Any], given: str | None) -> Task:
+    if "item" in record and "annotator" in record:
+        raise BabelscopeError("these are answers, not items to judge")
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BabelscopeError("has a lone surrogate, which is not valid Unicode text") from None
+    kind = record.get("task", given)
+    if kind not in GUIDES:
+        told = "field 'task' is missing" if kind is None else f"{shorten(str(kind))} is no task"
+        raise BabelscopeError(f"{told}; give one with --task: {', '.join(GUIDES)}")
+    number = _get(record, "id")
+    if isinstance(number, bool) or not isinstance(number, str | int) or str(number) == "":
+        raise BabelscopeError("field 'id' must be text or a number")
+    made = _VIEWS[kind](record)
+    asked = record.get("questions", record.get("question"))
+    questions = [asked] if isinstance(asked, str) else asked
+    if questions and all(isinstance(each, str) and each.strip() for each in questions):
+        made["question"] = " ".join(questions)
+    guide = GUIDES[kind]
+    return Task(
+        **{
+            "id": str(number),
+            "kind": kind,
+            "question": guide.question,
+            "labels": guide.labels,
+            "record": record,
+            **made,
+        }
+    )
+
+
+def _get(record: Mapping[str, Any], name: str) -> Any:
+    return next((record[each] for each in (name, *_ALSO.get(name, ())) if each in record), None)
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = _get(record, name)
+    if not isinstance(value, str) or not value.strip():
+        raise BabelscopeError(f"field {name!r} must be text that is not empty")
+    return value
+
+
+def _translation(record: Mapping[str, Any]) -> str:
+    """It may be empty: a system that says nothing is judged too."""
+    value = _get(record, "translation")
+    if not isinstance(value, str):
+        raise BabelscopeError("field 'translation' must be text")
+    return value
+
+
+def _texts(record: Mapping[str, Any], name: str, between: str = "\n") -> str:
+    """A text, or several as one."""
+    value = _get(record, name)
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return between.join(value)
+    return _text(record, name)
+
+
+def _plain(text: str) -> Pieces:
+    return [(text, False)]
+
+
+def _marked(text: str, *words: str) -> Pieces:
+    """The text with whole words marked, wherever they stand."""
+    known = sorted((word for word in words if word), key=len, reverse=True)
+    if not known:
+        return _plain(text)
+    pattern = "|".join(re.escape(word) for word in known)
+    # With a group in it, split gives what lies between matches and the matches in turn.
+    found = re.split(rf"(?<!\w)({pattern})(?!\w)", text, flags=re.IGNORECASE)
+    return [(piece, number % 2 == 1) for number, piece in enumerate(found) if piece]
+
+
+def _tokens_marked(text: str, tokens: Sequence[str], positions: Sequence[int]) -> Pieces | None:
+    """The text with tokens marked, counted from 1 (CoNLL-U); None if they are not those of the text."""
+    pieces: Pieces = []
+    end = 0
+    for number, token in enumerate(tokens, 1):
+        start = text.find(token, end)
+        if start < 0 or text[end:start].strip():
+            return None
+        pieces += [(text[end:start], False), (token, number in positions)]
+        end = start + len(token)
+    pieces.append((text[end:], False))
+    return [piece for piece in pieces if piece[0]]
+
+
+def _differences(text: str, other: str) -> Pieces:
+    """The text with the words marked that `other` does not have."""
+    words, others = (re.split(r"(\s+)", each) for each in (text, other))
+    matcher = difflib.SequenceMatcher(None, words[::2], others[::2], autojunk=False)
+    differ = {
+        number
+        for tag, start, stop, _, _ in matcher.get_opcodes()
+        if tag != "equal"
+        for number in range(start, stop)
+    }
+    return [(each, n % 2 == 0 and n // 2 in differ) for n, each in enumerate(words) if each]
+
+
+def _about_phenomenon(record: Mapping[str, Any]) -> list[Block]:
+    phenomenon = record.get("phenomenon")
+    return [Block("Phenomenon", _plain(str(phenomenon).replace("_", " ")))] if phenomenon else []
+
+
+def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
+    correct, contrastive = _texts(record, "correct"), _texts(record, "contrastive")
+    return {
+        "suggestion": str(record.get("correction") or ""),
+        "blocks": (
+            *_about_phenomenon(record),
+            Block("Source", _plain(_text(record, "source")), "source"),
+            Block("Machine translation", _plain(_translation(record)), "judged"),
+            Block("Human reference", _differences(correct, contrastive)),
+            Block("Human reference with the error put in", _differences(contrastive, correct)),
+        ),
+    }
+
+
+def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
+    source, word = _text(record, "source"), _text(record, "word")
+    return {
+        "blocks": (
+            Block("Source", _marked(source, find_form(word, source) or word), "source"),
+            Block("Translation", _plain(_translation(record)), "judged"),
+            Block(f"Correct sense of “{word}”", _plain(_texts(record, "correct_sense", ", "))),
+            Block(f"Wrong sense of “{word}”", _plain(_texts(record, "wrong_sense", ", "))),
+        )
+    }
+
+
+def _winomt(record: Mapping[str, Any]) -> dict[str, Any]:
+    entity = _text(record, "entity")
+    source = _marked(_text(record, "source"), entity)
+    blocks = (
+        Block("Source", source, "source"),
+        Block("Translation", _plain(_translation(record)), "judged"),
+    )
+    marked = any(mark for _, mark in source)
+    return {"blocks": blocks if marked else (*blocks, Block("Occupation", _plain(entity)))}
+
+
+def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
+    # The construction is looked for in the source, or in the reference.
+    name = "reference" if record.get("side") == "target" else "source"
+    marked = _construction(record, _texts(record, name))
+    source = marked if name == "source" else _plain(_text(record, "source"))
+    blocks = [
+        *_about_phenomenon(record),
+        Block("Words", _plain(" … ".join(_ends(record)))),
+        Block("Source", source, "source"),
+    ]
+    with_translation = _get(record, "translation") is not None
+    if with_translation:
+        blocks.append(Block("Translation", _plain(_translation(record)), "judged"))
+    if record.get("reference"):
+        reference = marked if name == "reference" else _plain(_texts(record, "reference"))
+        blocks.append(Block("Human reference", reference))
+    if with_translation:
+        return {"blocks": tuple(blocks)}
+    return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
+
+
+def _construction(record: Mapping[str, Any], text: str) -> Pieces:
+    """The text with head and dependent marked: exactly if its tokens are known, else all words like them."""
+    tokens, places = record.get("tokens"), [record.get(end) for end in _ENDS]
+    if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
+        found = _tokens_marked(text, tokens, [place for place in places if isinstance(place, int)])
+        if found:
+            return found
+    return _marked(text, *_ends(record))
+
+
+_ENDS = ("head", "dependent")
+
+
+def _ends(record: Mapping[str, Any]) -> list[str]:
+    """Head and dependent as words; as numbers where only those are known."""
+    tokens, found = record.get("tokens"), []
+    for name in _ENDS:
+        end = record.get(f"{name}_form", record.get(name))
+        if end is None:
+            raise BabelscopeError(f"field {name!r} is missing")
+        if isinstance(end, int):
+            known = isinstance(tokens, list) and 1 <= end <= len(tokens)
+            end = tokens[end - 1] if known and tokens else f"token {end}"
+        found.append(str(end))
+    return found
+
+
+def _assessment(record: Mapping[str, Any]) -> dict[str, Any]:
+    # Without the reference: whoever sees it judges how near the translation is to it.
+    return {
+        "blocks": (
+            Block("Source", _plain(_text(record, "source")), "source"),
+            Block("Translation", _plain(_translation(record)), "judged"),
+        )
+    }
+
+
+def _ranking(record: Mapping[str, Any]) -> dict[str, Any]:
+    found = record.get("translations")
+    if not isinstance(found, list) or len(found) < 2 or not all(isinstance(each, str) for each in found):
+        raise BabelscopeError("field 'translations' must be a list of at least two texts, the best first")
+    if len(found) > 26:
+        raise BabelscopeError(f"a list of {len(found)} translations is too long to judge; 26 are the most")
+    return {
+        "blocks": (Block("Source", _plain(_text(record, "source")), "source"),),
+        "translations": tuple(found),
+    }
+
+
+_VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "machine-reference": _machine_reference,
+    "mucow": _mucow,
+    "winomt": _winomt,
+    "challenge": _challenge,
+    "assessment": _assessment,
+    "ranking": _ranking,
+}

@@ -1,0 +1,99 @@
+"""Items of every kind, in sentences of our own, and the server as a process that can be killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+HOSTILE = (
+    "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> "
+    "'\"&amp; \u202eשלום עולם 🙈"
+)
+
+ITEMS: dict[str, dict[str, Any]] = {
+    "machine-reference": {
+        "source": "The unpopular plan was kept.",
+        "translation": "Der beliebte Plan wurde beibehalten.",
+        "correct": "Den unbeliebten Plan behielt man bei.",
+        "contrastive": "Den beliebten Plan behielt man bei.",
+        "phenomenon": "polarity_affix_del",
+        "question": None,
+        "answer": None,
+        "correction": "Der unbeliebte Plan wurde beibehalten.",
+    },
+    "mucow": {
+        "source": "He put the plates on the table.",
+        "word": "plate",
+        "translation": "Er legte die Kennzeichen auf den Tisch.",
+        "correct_sense": ["teller"],
+        "wrong_sense": ["kennzeichen", "nummernschild"],
+    },
+    "winomt": {
+        "source": "The baker thanked the driver because she was late.",
+        "translation": "Der Bäcker dankte der Fahrerin, weil sie zu spät kam.",
+        "occupation": "baker",
+        "gold": "female",
+    },
+    "challenge": {
+        "source": "Er nahm das Angebot gestern an.",
+        "reference": "He accepted the offer yesterday.",
+        "translation": "He took the offer yesterday.",
+        "phenomenon": "particle",
+        "head": 2,
+        "dependent": 6,
+        "tokens": ["Er", "nahm", "das", "Angebot", "gestern", "an", "."],
+    },
+    "assessment": {"source": "It is raining.", "translation": "Es regnet.", "reference": "SECRET"},
+    "ranking": {
+        "source": "It is raining again.",
+        "translations": ["Es regnet wieder.", "", "Wieder Regen fällt es."],
+    },
+}
+# What must stay on the server.
+HIDDEN = {
+    "system": "SECRET",
+    "model": "SECRET",
+    "verdict": "SECRET",
+    "predicted": "SECRET",
+    "score": "SECRET",
+    "label": ["SECRET"],
+}
+
+
+def item(kind: str, number: int | str = 1, **fields: Any) -> dict[str, Any]:
+    """An item of a kind, with all that an annotator must not see."""
+    return {"task": kind, "id": f"SECRET-{number}", **ITEMS[kind], **HIDDEN, **fields}
+
+
+def write_items(path: Path, items: Sequence[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in items), encoding="utf-8")
+    return path
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The answers in a file, every line of them, read without our own code."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+class Server:
+    """`babelscope annotate` as a process."""
+
+    def __init__(self, items: Path, annotator: str = "anna", *options: str) -> None:
+        command = [sys.executable, "-m", "babelscope", "annotate", str(items), "--annotator", annotator]
+        self.process = subprocess.Popen(
+            [*command, "--no-open", "--json", *options], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.start: dict[str, Any] = json.loads(self.process.stdout.readline())
+        self.url: str = self.start["url"]
+
+    def kill(self) -> None:
+        """SIGKILL: it has no chance to clean up."""
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()

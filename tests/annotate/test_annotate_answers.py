@@ -1,0 +1,168 @@
+"""Answer files: nothing lost, nothing doubled, the last answer counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotating import item, lines, write_items
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.annotate.answers import (
+    AnswerFile,
+    answer_path,
+    check_answer,
+    check_name,
+    is_complete,
+    read_answers,
+    read_judged,
+)
+from babelscope.annotate.items import Task, make_tasks, read_tasks
+from babelscope.errors import BabelscopeError
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    return write_items(tmp_path / "queue.jsonl", [item("winomt", n) for n in range(3)])
+
+
+@pytest.fixture
+def tasks(items: Path) -> list[Task]:
+    return read_tasks(items)
+
+
+def test_answers_are_kept_and_found_again(items: Path, tasks: list[Task]) -> None:
+    file = AnswerFile(items, "anna", tasks)
+    file.save(tasks[0], {"label": "Male"})
+    file.save(tasks[1], {"label": "Female"})
+    file.save(tasks[0], {"label": "Female"})
+    file.save(tasks[0], {"label": "Female"})  # said again: not written again
+    path = items.with_name("queue.answers.anna.jsonl")
+    assert [(line["id"], line["answer"]["label"]) for line in lines(path)] == [
+        ("SECRET-0", "Male"),
+        ("SECRET-1", "Female"),
+        ("SECRET-0", "Female"),
+    ]
+    assert {*lines(path)[0]} == {"id", "item", "task", "system", "answer", "annotator", "time"}
+    file.close()
+    again = AnswerFile(items, "anna", tasks)
+    assert again.answers == {task.digest: {"label": "Female"} for task in tasks[:2]}
+    again.close()
+    assert [row["answer"] for _, row in read_judged(path)] == ["Female", "Female"]
+
+
+def test_a_torn_line_is_cut_off(items: Path, tasks: list[Task]) -> None:
+    file = AnswerFile(items, "anna", tasks)
+    file.save(tasks[0], {"label": "Male"})
+    file.close()
+    path = answer_path(items, "anna")
+    whole = path.read_bytes()
+    for torn in (1, 20, len(whole) - 1):
+        path.write_bytes(whole + whole[:torn])
+        assert len(read_answers(path)) == 1
+        again = AnswerFile(items, "anna", tasks)
+        assert len(again.answers) == 1
+        again.close()
+        assert path.read_bytes() == whole
+    path.write_bytes(b"{}\n" + whole)
+    with pytest.raises(BabelscopeError, match=r"anna\.jsonl:1 is no answer: 'annotator' is missing"):
+        read_answers(path)
+
+
+def test_one_process_at_a_time_and_no_empty_files(items: Path, tasks: list[Task]) -> None:
+    first = AnswerFile(items, "anna", tasks)
+    with pytest.raises(BabelscopeError, match="anna is already judging these items on another page"):
+        AnswerFile(items, "anna", tasks)
+    other = AnswerFile(items, "bert", tasks)
+    other.save(tasks[0], {"label": "Male"})
+    first.close()
+    other.close()
+    assert [path.name for path in items.parent.iterdir() if "answers" in path.name] == [
+        "queue.answers.bert.jsonl"
+    ]
+
+
+def test_answers_to_a_changed_item_do_not_count(items: Path, tasks: list[Task]) -> None:
+    file = AnswerFile(items, "anna", tasks)
+    for task in tasks:
+        file.save(task, {"label": "Male"})
+    file.close()
+    changed = [item("winomt", 0), item("winomt", 1, translation="Die Bäckerin."), item("winomt", 2)]
+    file = AnswerFile(items, "anna", make_tasks([(str(n), each) for n, each in enumerate(changed)], None, ""))
+    assert (len(file.answers), file.strange) == (2, 1)
+    file.close()
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a.b", "a/b", "x" * 41, "a b", "a\0"])
+def test_a_name_cannot_leave_the_folder(name: str) -> None:
+    with pytest.raises(BabelscopeError, match="an annotator's name has up to 40 letters"):
+        check_name(name)
+
+
+def task_of(kind: str) -> Task:
+    return make_tasks([("f:1", item(kind))], None, "f")[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "kept"),
+    [
+        ("winomt", {"label": "Male"}, True),
+        ("machine-reference", {"label": "Wrong", "correction": "Der  unbeliebte\nPlan."}, True),
+        ("assessment", {"score": 0}, True),
+        ("assessment", {"score": 100}, True),
+        ("ranking", {"scores": [1, 2, 3], "overall": 5}, True),
+        ("ranking", {"scores": [1, None, 3], "overall": None}, False),
+        ("ranking", {"scores": [1, 2, 3], "overall": None}, False),
+    ],
+)
+def test_good_answers(kind: str, answer: dict[str, Any], kept: bool) -> None:
+    found = check_answer(task_of(kind), answer)
+    assert is_complete(found) is kept
+    if "correction" in answer:
+        assert found["correction"] == "Der unbeliebte Plan."
+    else:
+        assert found == answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "told"),
+    [
+        ("winomt", "Male", "must be a JSON object"),
+        ("winomt", {"label": "Correct Sense"}, "'Correct Sense' is no label"),
+        ("winomt", {"label": "Male", "correction": "x"}, "has no 'correction'"),
+        ("winomt", {"label": "Male", "extra": 1}, "has no 'extra'"),
+        ("machine-reference", {"label": "Right", "correction": "x"}, "has no 'correction'"),
+        ("machine-reference", {"label": "Wrong", "correction": " "}, "a correction must be text"),
+        ("machine-reference", {"label": "Wrong", "correction": "a\ud800"}, "lone surrogate"),
+        ("assessment", {"score": 101}, "whole number from 0 to 100"),
+        ("assessment", {"score": True}, "whole number from 0 to 100"),
+        ("assessment", {"score": 1.5}, "whole number from 0 to 100"),
+        ("ranking", {"scores": [1, 2], "overall": 1}, "must be a list of 3"),
+        ("ranking", {"scores": [1, 2, 3], "overall": 6}, "from 1 to 5"),
+    ],
+)
+def test_bad_answers_are_refused(kind: str, answer: Any, told: str) -> None:
+    with pytest.raises(BabelscopeError) as caught:
+        check_answer(task_of(kind), answer)
+    assert told in str(caught.value)
+
+
+NAMES = st.sampled_from(["label", "score", "scores", "overall", "correction", "x"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda some: st.lists(some) | st.dictionaries(NAMES, some),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_whatever_is_sent_is_taken_or_refused(answer: Any) -> None:
+    for kind in ("machine-reference", "assessment", "ranking"):
+        task = task_of(kind)
+        try:
+            found = check_answer(task, answer)
+        except BabelscopeError:
+            continue
+        assert check_answer(task, found) == found
