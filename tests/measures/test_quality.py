@@ -1,13 +1,21 @@
-"""Corpus quality is sacreBLEU's own number, with an interval around it."""
+"""Quality is sacreBLEU's own number; RIBES is ours; what is asked outside is checked before it is believed."""
 
 from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.quality import corpus_quality
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.measures.quality import METRICS, Segment, corpus_quality, sentence_qualities, tokens
+from babelscope.measures.ribes import corpus_ribes
 
 OUTPUT = ["der Hund schläft", "die Katze sieht den Vogel im Garten", "es regnet heute in der Stadt nicht"]
 ONE = [
@@ -20,7 +28,13 @@ SEVERAL = [[*ONE[0], "ein Hund schläft"], ONE[1], [*ONE[2], "es regnet heute in
 
 @pytest.mark.parametrize("references", [ONE, SEVERAL])
 @pytest.mark.parametrize(
-    ("metric", "theirs"), [("bleu", sacrebleu.BLEU()), ("chrf", sacrebleu.CHRF()), ("ter", sacrebleu.TER())]
+    ("metric", "theirs"),
+    [
+        ("bleu", sacrebleu.BLEU()),
+        ("chrf", sacrebleu.CHRF()),
+        ("chrf++", sacrebleu.CHRF(word_order=2)),
+        ("ter", sacrebleu.TER()),
+    ],
 )
 def test_it_is_sacrebleus_number(metric: str, theirs: object, references: list[list[str]]) -> None:
     streams = [[group[i] if i < len(group) else None for group in references] for i in range(2)]
@@ -46,3 +60,111 @@ def test_bad_input_and_nothing() -> None:
     with pytest.raises(BabelscopeError, match="3 translations cannot be held against 2 references"):
         corpus_quality("bleu", OUTPUT, ONE[:2], np.random.default_rng(1))
     assert corpus_quality("bleu", [], [], np.random.default_rng(1)).n == 0
+
+
+def test_corpus_ribes_is_the_mean_over_13a_tokens() -> None:
+    ours = corpus_quality("ribes", OUTPUT, SEVERAL, np.random.default_rng(1), resamples=200)
+    lists = [[tokens(each) for each in group] for group in SEVERAL]
+    assert ours.value == pytest.approx(corpus_ribes([tokens(each) for each in OUTPUT], lists))
+    assert ours.low <= ours.value <= ours.high <= 1
+
+
+THEIRS = {
+    "chrf": sacrebleu.CHRF(),
+    "chrf++": sacrebleu.CHRF(word_order=2),
+    "bleu": sacrebleu.BLEU(effective_order=True),
+    "ter": sacrebleu.TER(),
+}
+TEXTS = st.lists(st.sampled_from(["der", "Hund", "Der", "sieht,", "Katze.", "ä", "1,5"]), max_size=6).map(
+    " ".join
+)
+
+
+@pytest.mark.parametrize("metric", THEIRS)
+@settings(max_examples=40)
+@given(st.lists(TEXTS, min_size=1, max_size=3), st.lists(TEXTS.filter(bool), min_size=1, max_size=3))
+def test_a_sentence_has_sacrebleus_number(metric: str, hypotheses: list[str], references: list[str]) -> None:
+    segments = [Segment("s", each, tuple(references)) for each in hypotheses]
+    for ours, text in zip(sentence_qualities(metric, segments), hypotheses, strict=True):
+        theirs = THEIRS[metric].sentence_score(text, references).score / 100
+        assert ours == pytest.approx(1 - theirs if metric == "ter" else theirs)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_higher_is_better_and_a_reference_is_perfect(metric: str) -> None:
+    reference = ("die Katze sieht einen Vogel im Garten",)
+    texts = [reference[0], "die Katze sieht den Vogel im Garten", "Vogel Garten die", ""]
+    values = sentence_qualities(metric, [Segment("s", text, reference) for text in texts])
+    assert values[0] == pytest.approx(1)
+    assert sorted(values, reverse=True) == values
+    assert values[1] > values[2]
+    assert values[3] == 0
+
+
+def test_ter_can_be_below_zero() -> None:
+    (value,) = sentence_qualities("ter", [Segment("s", "a b c d", ("x",))])
+    assert value == -3
+
+
+def test_an_unknown_quality_is_told() -> None:
+    with pytest.raises(BabelscopeError, match=r"no quality 'chfr'; .* did you mean chrf\?"):
+        sentence_qualities("chfr", [])
+    with pytest.raises(BabelscopeError, match="asked by cmd:COMMAND"):
+        sentence_qualities("comet", [Segment("s", "h", ("r",))])
+
+
+# Judges by the number of characters shared with the reference's beginning; writes what it was asked beside it.
+JUDGE = """
+import json, os, sys
+lines = [json.loads(line) for line in sys.stdin]
+open(sys.argv[1], "w").write(json.dumps(lines))
+for each in lines:
+    reference = each["reference"] if isinstance(each["reference"], str) else each["reference"][0]
+    print(len(os.path.commonprefix([each["hypothesis"], reference])) / len(reference))
+"""
+SEGMENTS = [
+    Segment("ein\u2028Tag", "abx", ("abcd",)),
+    Segment("zwei", "", ("ab", "cd")),
+    Segment("ein\u2028Tag", "abx", ("abcd",)),
+]
+
+
+def test_a_command_gets_each_segment_once_and_answers_with_numbers(tmp_path: Path) -> None:
+    script, seen = tmp_path / "judge.py", tmp_path / "seen.json"
+    script.write_text(JUDGE)
+    values = sentence_qualities(f"cmd:{sys.executable} {script} {seen}", SEGMENTS)
+    assert values == [0.5, 0.0, 0.5]
+    assert json.loads(seen.read_text()) == [
+        {"source": "ein\u2028Tag", "hypothesis": "abx", "reference": "abcd"},
+        {"source": "zwei", "hypothesis": "", "reference": ["ab", "cd"]},
+    ]
+
+
+def test_a_file_of_numbers_is_found_by_segment(tmp_path: Path) -> None:
+    numbers, lines = tmp_path / "scores.txt", tmp_path / "segments.jsonl"
+    lines.write_text("".join(each.as_line() + "\n" for each in SEGMENTS[:2]))
+    numbers.write_text("-0.25\n7e-1\n")
+    quality = f"file:{numbers}?source={lines}"
+    assert sentence_qualities(quality, [SEGMENTS[1], *SEGMENTS]) == [0.7, -0.25, 0.7, -0.25]
+    with pytest.raises(BabelscopeError, match="has no line"):
+        sentence_qualities(quality, [Segment("drei", "a", ("b",))])
+
+
+@pytest.mark.parametrize("written", ["nan", "inf", "", "0,5"])
+def test_what_is_no_number_is_refused(tmp_path: Path, written: str) -> None:
+    numbers, lines = tmp_path / "scores.txt", tmp_path / "segments.jsonl"
+    lines.write_text("".join(each.as_line() + "\n" for each in SEGMENTS[:2]))
+    numbers.write_text(f"0.5\n{written}\n")
+    with pytest.raises(BabelscopeError, match=r"as the quality of ''; it must be a finite number"):
+        sentence_qualities(f"file:{numbers}?source={lines}", SEGMENTS)
+
+
+def test_wrong_counts_are_refused(tmp_path: Path) -> None:
+    numbers, lines = tmp_path / "scores.txt", tmp_path / "segments.jsonl"
+    lines.write_text(SEGMENTS[0].as_line() + "\n")
+    numbers.write_text("1\n2\n")
+    with pytest.raises(BabelscopeError, match="equally many lines"):
+        sentence_qualities(f"file:{numbers}?source={lines}", SEGMENTS[:1])
+    with pytest.raises(SystemFailure, match="given 2 lines but wrote translations of 1"):
+        sentence_qualities("cmd:head -c 2?timeout=20", SEGMENTS)
+    assert math.isclose(sentence_qualities("cmd:sed s/.*/0.5/", SEGMENTS)[0], 0.5)

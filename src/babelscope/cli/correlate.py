@@ -1,0 +1,50 @@
+"""`babelscope correlate`: how far scores of translations go together with human judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+
+
+def correlate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Scores as JSON lines with `system`, `id` and `score`."),
+    ],
+    human: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="Human scores, in the same form; several of one answer are averaged."
+        ),
+    ],
+    field: Annotated[
+        str, typer.Option(metavar="NAME", help="The scores' field, as `top_kqrg` in the records of `space`.")
+    ] = "score",
+    as_json: AsJson = False,
+    out: OutFile = None,
+    seed: Seed = 0,
+) -> None:
+    """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
+    from babelscope.measures.correlation import human_correlations, parse_scores
+    from babelscope.results import render
+    from babelscope.seeds import stream
+    from babelscope.testsets.sets import read_json_lines
+
+    judged = parse_scores(read_json_lines(human), average=True)
+    stems = [path.stem for path in files]
+    # Files of one name in two folders are told apart by their paths.
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
+    metrics = {
+        name: parse_scores(read_json_lines(path), field=field)
+        for name, path in zip(names, files, strict=True)
+    }
+    rows = human_correlations(judged, metrics, lambda: stream(seed, "correlate"))
+    with output(out) as write:
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows))

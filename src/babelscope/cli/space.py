@@ -1,0 +1,206 @@
+"""`babelscope space`: what models believe beyond their 1-best, and how well they rank it."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems, output
+from babelscope.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.results import Result
+
+
+class Normalise(StrEnum):
+    """What kQRG is divided by."""
+
+    bound = "bound"
+    ideal = "ideal"
+
+
+class Unresolved(StrEnum):
+    """What counts of a search that ended with its budget."""
+
+    leave_out = "leave-out"
+    keep = "keep"
+
+
+def space(
+    context: typer.Context,
+    tests: Annotated[
+        str, typer.Option(metavar="TESTS", help="Sentences with references.", show_default=False)
+    ] = "",
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated.", show_default=False
+        ),
+    ] = None,
+    finished: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER",
+            help="A finished run, to judge again by another --quality.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=2, help="Hypotheses of the top region and of the beam.")] = 10,
+    samples: Annotated[int, typer.Option(min=0, help="Samples a sentence; 0 for none.")] = 200,
+    quality: Annotated[
+        str,
+        typer.Option(
+            metavar="QUALITY",
+            help="chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...).",
+        ),
+    ] = "chrf",
+    normalise: Annotated[
+        Normalise, typer.Option(help="kQRG over its upper bound, or over the ideal order.")
+    ] = Normalise.bound,
+    beam: Annotated[int, typer.Option(min=1, help="Of the translation scored as the system's own.")] = 5,
+    mbr: Annotated[int, typer.Option(min=1, help="Samples that MBR decoding chooses among.")] = 100,
+    budget_expansions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Prefixes an exact search may expand a sentence.", show_default=False),
+    ] = None,
+    budget_seconds: Annotated[
+        float | None, typer.Option(help="Seconds it may take; not reproducible.", show_default=False)
+    ] = None,
+    budget_bytes: Annotated[
+        int | None, typer.Option(min=1, help="Memory it may hold at once.", show_default=False)
+    ] = None,
+    unresolved: Annotated[
+        Unresolved,
+        typer.Option(
+            help="Searches that ended with their budget: count what they proved, or all they found."
+        ),
+    ] = Unresolved.leave_out,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Figures for smaller k and fewer samples too.")
+    ] = False,
+    cases: Annotated[
+        int, typer.Option(min=0, help="Show the top region of so many sentences, worst ranked first.")
+    ] = 0,
+    segments: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all hypotheses there, for a metric to judge elsewhere.",
+            show_default=False,
+        ),
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    cache: Cache = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
+    ] = None,
+) -> None:
+    """The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors."""
+    if (finished is None) == (not system or not tests):
+        raise BabelscopeError("space needs --system and --tests, or --from a finished run")
+    settings: dict[str, Any] = {
+        "k": k,
+        "samples": samples,
+        "quality": quality,
+        "normalise": normalise.value,
+        "beam": beam,
+        "mbr": mbr,
+        "budget_expansions": budget_expansions,
+        "budget_seconds": budget_seconds,
+        "budget_bytes": budget_bytes,
+        "unresolved": unresolved.value,
+        "curves": curves,
+    }
+    if finished is not None:
+        from babelscope.methods.hypothesis_space_files import rejudge
+
+        given = {name for name in settings if _was_given(context, name)}
+        result = rejudge(finished, **{name: settings[name] for name in given})
+    elif out is not None:
+        result = _run(system or [], tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
+    else:
+        from babelscope.methods.hypothesis_space import space as judge
+        from babelscope.testsets import ParallelSentence, load
+
+        sentences = load(tests, data_dir=data_dir)
+        sentences.items_of(ParallelSentence, what_for="space")
+        opened = open_systems(system or [], cache=cache)
+        result = judge(list(opened.values()), sentences, seed=seed, **settings)
+    _write(result, records, segments)
+    _print(result, cases, as_json=as_json)
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _run(
+    systems: list[str],
+    tests: str,
+    settings: dict[str, Any],
+    out: Path,
+    *,
+    seed: int,
+    cache: bool,
+    data_dir: Path | None,
+) -> Result:
+    """As a study, which can be stopped and gone on with."""
+    from babelscope.methods.hypothesis_space import METHOD, with_correlations
+    from babelscope.study import Study, run_study
+
+    study = {
+        "study": {"name": "space", "seed": seed},
+        "systems": [{"spec": spec} for spec in systems],
+        "tests": [{"spec": tests}],
+        "methods": [{"name": METHOD.name, **settings}],
+    }
+    return with_correlations(run_study(Study.model_validate(study), out=out, cache=cache, data_dir=data_dir))
+
+
+def _write(result: Result, records: Path | None, segments: Path | None) -> None:
+    if records is not None:
+        from babelscope.files import replacing
+        from babelscope.results import record_line
+
+        with replacing(records) as file:
+            file.writelines(record_line(record) for record in result.records)
+    if segments is not None:
+        from babelscope.methods.hypothesis_space_files import segment_lines
+
+        with output(segments) as write:
+            for line in segment_lines(result.records):
+                write(line)
+
+
+def _print(result: Result, cases: int, *, as_json: bool) -> None:
+    from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
+
+    if as_json:
+        for number, row in enumerate(result.rows):
+            signature = {} if number else {"signature": result.signature}
+            print(as_line({**row.as_json(), **signature}))
+        return
+    print(tables(result.rows), end="\n\n")
+    print(result)
+    for name in dict.fromkeys(record["system"] for record in result.records) if cases else ():
+        own = [record for record in result.records if record["system"] == name]
+        for record in worst_ranked(own, cases):
+            print(f"\n{name}, {case(record)}")
+    if result.folder is not None:
+        print(f"run folder: {result.folder}", file=sys.stderr)

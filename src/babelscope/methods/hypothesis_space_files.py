@@ -1,0 +1,61 @@
+"""A hypothesis-space run judged again by another quality, from its run folder, without asking any system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.methods.base import set_up
+from babelscope.methods.hypothesis_space import (
+    METHOD,
+    SpaceSettings,
+    segments_of,
+    with_correlations,
+    with_quality,
+)
+from babelscope.results import Record, Result, Row
+from babelscope.testsets.sets import read_json_lines
+from babelscope.text import read_bytes
+
+CHANGEABLE = ("quality", "normalise", "unresolved", "curves", "resamples")
+
+
+def rejudge(folder: Path, **changed: Any) -> Result:
+    """The figures of a finished run under another quality, or other settings for which no system must be asked."""
+    for name in changed:
+        if name not in CHANGEABLE:
+            raise BabelscopeError(f"{name} cannot be changed after a run; these can: {', '.join(CHANGEABLE)}")
+    manifest = _manifest(folder)
+    config: dict[str, Any] = manifest["config"]
+    (method,) = config["methods"]
+    setup = set_up(METHOD, {**method["settings"], **changed})
+    settings = SpaceSettings.model_validate(setup.settings)
+    method["settings"] = setup.config["settings"]
+    records = [dict(record) for _, record in read_json_lines(folder / "records.jsonl")]
+    rows: list[Row] = []
+    for cell in manifest["cells"]:
+        labels = {name: cell[name] for name in ("method", "system", "tests")}
+        own = [record for record in records if labels.items() <= record.items()]
+        skipped = sum(cell["skipped"].values())
+        for row in METHOD.summarise(with_quality(own, settings), settings, config["seed"]):
+            counts = {**row.counts, "skipped": skipped}
+            rows.append(Row(row.name, row.estimate, {**labels, **row.labels}, counts))
+    return with_correlations(Result(config, rows, records))
+
+
+def segment_lines(records: Sequence[Record]) -> Iterator[str]:
+    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
+    yield from dict.fromkeys(segment.as_line() for record in records for segment in segments_of(record))
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    if not (folder / "summary.json").is_file():
+        raise BabelscopeError(f"{folder} is not the folder of a finished run (it has no summary.json)")
+    manifest: dict[str, Any] = json.loads(read_bytes(folder / "manifest.json"))
+    names = [method["name"] for method in manifest["config"]["methods"]]
+    if names != [METHOD.name]:
+        raise BabelscopeError(f"{folder} is a run of {', '.join(names)}, not of {METHOD.name} alone")
+    return manifest

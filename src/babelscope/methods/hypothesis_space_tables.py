@@ -1,0 +1,100 @@
+"""Hypothesis spaces for reading: the layouts of the paper's tables 1 to 3, and cases as in appendix E."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from babelscope.methods.hypothesis_space_compare import rows_of
+from babelscope.results import Record, Row
+from babelscope.text import shorten
+
+_Labels = dict[str, str | int]
+_TOKENS: _Labels = {"view": "tokens"}
+_COLUMNS: dict[str, tuple[str, _Labels, float]] = {
+    "BLEU": ("bleu", {"decoding": "beam"}, 1),
+    "chrF": ("chrf", {"decoding": "beam"}, 1),
+    "empty modes, %": ("empty_mode", _TOKENS, 100),
+    "kRG top": ("krg", {"region": "top", **_TOKENS}, 100),
+    "kQRG top": ("kqrg", {"region": "top", **_TOKENS}, 100),
+    "kRG samples": ("krg", {"region": "samples", **_TOKENS}, 100),
+    "kQRG samples": ("kqrg", {"region": "samples", **_TOKENS}, 100),
+    "kRG beam": ("krg", {"region": "beam", **_TOKENS}, 100),
+    "kQRG beam": ("kqrg", {"region": "beam", **_TOKENS}, 100),
+    "kRG beam - top": ("beam_minus_exact", {"measure": "krg"}, 100),
+    "kQRG beam - top": ("beam_minus_exact", {"measure": "kqrg"}, 100),
+}
+"""Heading -> the row it shows, its labels, and what it is multiplied by."""
+_MODELS = ("BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples")
+_BIASES = ("kRG top", "kQRG top", "kRG beam", "kQRG beam", "kRG beam - top", "kQRG beam - top")
+_WIDTH = 300
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """Tables 1 (errors of models), 2 (beam against exact search) and 3 (correlation with MBR decoding)."""
+    parts = []
+    for tests in dict.fromkeys(row.labels.get("tests", "") for row in rows):
+        own = [row for row in rows if row.labels.get("tests", "") == tests]
+        systems = list(dict.fromkeys(str(row.labels["system"]) for row in own if "system" in row.labels))
+        for headings in (_MODELS, _BIASES):
+            lines = [[system, *(_cell(own, system, heading) for heading in headings)] for system in systems]
+            parts.append(_layout([str(tests), *headings], lines))
+        if correlated := rows_of(own, "mbr_correlation"):
+            statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in correlated))
+            lines = []
+            for measure in dict.fromkeys(row.labels["measure"] for row in correlated):
+                found = {
+                    r.labels["statistic"]: r for r in rows_of(correlated, "mbr_correlation", measure=measure)
+                }
+                lines.append([str(measure), *(_estimate(found[each], 1, 3) for each in statistics)])
+            parts.append(_layout(["with MBR decoding", *statistics], lines))
+    return "\n\n".join(parts)
+
+
+def _cell(rows: Iterable[Row], system: str, heading: str) -> str:
+    name, labels, scale = _COLUMNS[heading]
+    found = rows_of(rows, name, system=system, **labels)
+    # Curves have smaller regions too; the table shows the whole.
+    return _estimate(max(found, key=lambda row: int(row.labels.get("k", 0))), scale) if found else "–"
+
+
+def _estimate(row: Row, scale: float, digits: int = 2) -> str:
+    estimate = row.estimate
+    if not estimate.n:
+        return "–"
+    value, low, high = (
+        f"{scale * each:.{digits}f}" for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} [{low}, {high}]"
+
+
+def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, its columns aligned."""
+    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
+    rule = ["-" * width for width in widths]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        for line in (headings, rule, *lines)
+    )
+
+
+def worst_ranked(records: Sequence[Record], count: int) -> list[Record]:
+    """The sentences whose top region has the lowest kRG, worst first; what is not resolved is left out."""
+    known = [record for record in records if record["top_krg"] is not None]
+    return sorted(known, key=lambda record: record["top_krg"])[:count]
+
+
+def case(record: Record) -> str:
+    """A sentence's top region as in appendix E: rank, log-probability, quality and text of each hypothesis."""
+    shown = [(str(rank), each) for rank, each in enumerate(record["top"]["found"], 1)]
+    shown += [(name, record[key]) for name, key in (("beam", "best"), ("mbr", "mbr")) if record[key]]
+    lines = [["ref", _figure(record["reference_logprob"]), "", shorten(record["references"][0], _WIDTH)]]
+    for rank, each in shown:
+        figures = _figure(each["logprob"]), _figure(each["quality"])
+        lines.append([rank, *figures, shorten(each["text"], _WIDTH)])
+    title = f"item {record['id']}: {shorten(record['source'], _WIDTH)}"
+    told = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
+    return f"{title}\n{told}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,135 @@
+"""`babelscope space`: one JSON object a row, a run folder that goes on, and judging again without asking."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import toys
+from enumerated import Enumerated
+from toy_fixtures import Babelscope, Ran
+
+TESTS = [
+    {"id": str(n), "source": f"s {n}", "reference": text} for n, text in enumerate(["ab", "ba", "b", "aab"])
+]
+SYSTEM = "toy:1?alphabet=ab&limit=5"
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Arguments for a test set and a toy that can search exactly."""
+    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
+    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+    tests = tmp_path / "tests.jsonl"
+    tests.write_text("".join(json.dumps(each) + "\n" for each in TESTS))
+    return ["space", "--tests", str(tests), "--k", "3", "--samples", "8"]
+
+
+def rows_of(ran: Ran) -> list[dict[str, object]]:
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
+
+
+def test_json_rows(babelscope: Babelscope, asked: list[str]) -> None:
+    rows = rows_of(babelscope(*asked, "--system", SYSTEM, "--json", "--curves"))
+    names = {row["name"] for row in rows}
+    assert names == {
+        *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_above_random", "kqrg"),
+        *("beam_minus_exact", "search_error", "search_gap", "expansions", "mass"),
+    }
+    assert rows[0]["signature"].startswith("hypothesis_space|")
+    assert "signature" not in rows[1]
+    for row in rows:
+        assert {"value", "low", "high", "n", "system", "tests", "skipped"} <= row.keys()
+    sizes = [
+        row["k"]
+        for row in rows
+        if (row["name"], row.get("region"), row.get("view")) == ("krg", "top", "tokens")
+    ]
+    assert sorted(sizes) == [2, 3]
+
+
+def test_tables_and_cases(babelscope: Babelscope, asked: list[str]) -> None:
+    ran = babelscope(*asked, "--system", SYSTEM, "--cases", "1")
+    assert ran.code == 0, ran.err
+    assert "| kQRG samples" in ran.out
+    assert "krg_above_random" in ran.out
+    assert "| rank | log-prob." in ran.out
+    assert ran.out.count("item ") == 1
+
+
+def test_a_run_is_judged_again_without_asking(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    log, run = tmp_path / "log", tmp_path / "run"
+    first = rows_of(babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--out", str(run), "--json"))
+    questions = log.read_text()
+    same = rows_of(babelscope("space", "--from", str(run), "--json"))
+    assert same == first
+    by_bleu = rows_of(babelscope("space", "--from", str(run), "--quality", "bleu", "--curves", "--json"))
+    whole = rows_of(babelscope(*asked, "--system", SYSTEM, "--quality", "bleu", "--curves", "--json"))
+    without = {"system", "tests", "signature"}  # a study calls them by their specs
+    assert [{k: v for k, v in row.items() if k not in without} for row in by_bleu] == [
+        {k: v for k, v in row.items() if k not in without} for row in whole
+    ]
+    assert log.read_text() == questions
+    refused = babelscope("space", "--from", str(run), "--k", "2")
+    assert (refused.code, "k cannot be changed after a run" in refused.err) == (2, True)
+
+
+def test_segments_are_scored_elsewhere_and_come_back(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    run, segments, numbers = (tmp_path / name for name in ("run", "segments.jsonl", "numbers"))
+    assert babelscope(*asked, "--system", SYSTEM, "--out", str(run), "--segments", str(segments)).code == 0
+    lines = [json.loads(line) for line in segments.read_text().split("\n")[:-1]]
+    assert {"source", "hypothesis", "reference"} == set(lines[0])
+    assert len({json.dumps(line) for line in lines}) == len(lines)
+    numbers.write_text("".join(f"{len(line['hypothesis']) / 10}\n" for line in lines))
+    rows = rows_of(
+        babelscope("space", "--from", str(run), "--quality", f"file:{numbers}?source={segments}", "--json")
+    )
+    records = [json.loads(line) for line in (run / "records.jsonl").read_text().split("\n")[:-1]]
+    lengths = [len(record["best"]["text"]) / 10 for record in records]
+    (found,) = [row for row in rows if row["name"] == "quality" and row["decoding"] == "beam"]
+    assert found["value"] == pytest.approx(sum(lengths) / len(lengths))
+
+
+def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
+    records, human = tmp_path / "records.jsonl", tmp_path / "human.jsonl"
+    systems = [argument for salt in "123" for argument in ("--system", f"toy:{salt}?alphabet=ab&limit=5")]
+    assert babelscope(*asked, *systems, "--records", str(records)).code == 0
+    lines = [json.loads(line) for line in records.read_text().split("\n")[:-1]]
+    assert len(lines) == 3 * len(TESTS)
+    human.write_text(
+        "".join(
+            json.dumps({"system": each["system"], "id": each["id"], "score": 2 * each["top_kqrg"] + 1}) + "\n"
+            for each in lines
+        )
+    )
+    rows = rows_of(
+        babelscope("correlate", str(records), "--human", str(human), "--field", "top_kqrg", "--json")
+    )
+    assert [(row["name"], row["level"], row["value"]) for row in rows] == [
+        ("pearson", "sentence", pytest.approx(1)),
+        ("pearson", "system", pytest.approx(1)),
+        ("spearman", "sentence", pytest.approx(1)),
+        ("spearman", "system", pytest.approx(1)),
+    ]
+    assert [row["n"] for row in rows] == [12, 3, 12, 3]
+
+
+def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
+    for arguments, message in [
+        (["space", "--system", SYSTEM], "--system and --tests, or --from"),
+        ([*asked, "--system", SYSTEM, "--from", str(tmp_path)], "--system and --tests, or --from"),
+        (["space", "--from", str(tmp_path)], "no summary.json"),
+        ([*asked, "--system", SYSTEM, "--quality", "chff"], "did you mean chrf?"),
+        ([*asked, "--system", "cmd:cat"], "hypothesis_space needs a system that"),
+    ]:
+        ran = babelscope(*arguments)
+        assert ran.code == 2
+        assert message in ran.err
+        assert ran.out == ""

@@ -1,0 +1,161 @@
+"""kRG and kQRG: values by hand, ranges by brute force, the random baseline against simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.ranking import expected_random_krg, kqrg, krg, lowest_krg, random_krg
+
+# Few values, so that ties are common; all of them exact in binary.
+QUALITY = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+LISTS = st.lists(QUALITY, min_size=2, max_size=12)
+
+
+def test_by_hand() -> None:
+    # Qualities in the model's order; relevances 1, 2, 0; the ideal order has 2, 1, 0.
+    model = 1 / math.log2(2) + 2 / math.log2(3) + 0 / math.log2(4)
+    ideal = 2 / math.log2(2) + 1 / math.log2(3)
+    assert krg([0.5, 0.9, 0.1]) == pytest.approx(model / ideal)
+    gains = 0.5 / 1 + 0.9 / math.log2(3) + 0.1 / 2
+    assert kqrg([0.5, 0.9, 0.1]) == pytest.approx(gains / (1 + 1 / math.log2(3) + 1 / 2))
+    assert kqrg([0.5, 0.9, 0.1], normalise="ideal") == pytest.approx(
+        gains / (0.9 + 0.5 / math.log2(3) + 0.1 / 2)
+    )
+
+
+@pytest.mark.parametrize("k", [5, 10, 20, 50, 100, 200])
+def test_the_random_baseline_equals_simulation(k: int) -> None:
+    rng = np.random.default_rng(k)
+    draws = 4_000_000 // k  # short lists vary more
+    orders = rng.permuted(np.tile(np.arange(k), (draws, 1)), axis=1)
+    # The simulation has its own arithmetic: relevances in random order over those in falling order.
+    weights = np.array([1 / math.log2(rank + 1) for rank in range(1, k + 1)])
+    simulated = (orders @ weights) / (np.arange(k)[::-1] @ weights)
+    assert expected_random_krg(k) == pytest.approx(simulated.mean(), abs=1e-3)
+    assert krg(orders[0].tolist()) == pytest.approx(simulated[0])
+
+
+def test_the_random_baseline_of_the_paper() -> None:
+    assert expected_random_krg(10) == pytest.approx(0.8042, abs=5e-5)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 6])
+def test_range_mean_and_extremes_over_all_orders(k: int) -> None:
+    values = {order: krg(order) for order in itertools.permutations(range(k))}
+    falling = tuple(reversed(range(k)))
+    assert values[falling] == pytest.approx(1)
+    assert max(values, key=values.__getitem__) == falling
+    assert min(values.values()) == pytest.approx(values[tuple(range(k))]) == pytest.approx(lowest_krg(k))
+    assert math.fsum(values.values()) / len(values) == pytest.approx(expected_random_krg(k))
+
+
+def test_what_the_paper_says_of_the_range() -> None:
+    """Sections 3.1 and 5: 1 is a perfect ranking, but a completely wrong one is far from 0."""
+    assert lowest_krg(10) == pytest.approx(0.6085, abs=5e-5)
+    assert all(lowest_krg(k) > 0.6 for k in range(2, 201))
+    # Appendix F: the random value rises with k; it does so from k = 8 on, and falls before.
+    baseline = [expected_random_krg(k) for k in range(2, 201)]
+    assert all(a > b for a, b in itertools.pairwise(baseline[:7]))
+    assert all(a < b for a, b in itertools.pairwise(baseline[6:]))
+    # Section 5: with qualities like COMET's, kQRG can be negative; appendix C.2: with chrF's it cannot.
+    assert kqrg([-0.6, -1.2, -0.1]) < 0
+    assert kqrg([1.0] * 10) == pytest.approx(1)
+
+
+@given(LISTS)
+def test_ranges(qualities: list[float]) -> None:
+    assert 0 < krg(qualities) <= 1 + 1e-12
+    assert 0 <= kqrg(qualities) <= 1 + 1e-12
+    if any(qualities):
+        assert kqrg(qualities) <= kqrg(qualities, normalise="ideal") + 1e-12 <= 1 + 1e-9
+
+
+@given(LISTS)
+def test_a_perfect_order_is_1_ties_or_not(qualities: list[float]) -> None:
+    falling = sorted(qualities, reverse=True)
+    assert krg(falling) == pytest.approx(1)
+    assert krg(qualities) <= krg(falling) + 1e-12
+    if any(qualities):
+        assert kqrg(falling, normalise="ideal") == pytest.approx(1)
+
+
+@given(LISTS, st.randoms(use_true_random=False))
+def test_the_order_of_listing_changes_nothing(qualities: list[float], random: object) -> None:
+    logprobs = [-float(place) for place in range(len(qualities))]
+    pairs = list(zip(qualities, logprobs, strict=True))
+    random.shuffle(pairs)  # type: ignore[attr-defined]
+    shuffled = tuple(zip(*pairs, strict=True))
+    for measure in (krg, kqrg):
+        assert measure(*shuffled) == pytest.approx(measure(qualities))
+
+
+@given(LISTS, st.floats(-100, 100), st.floats(0.1, 10))
+def test_only_the_order_of_probabilities_counts(qualities: list[float], plus: float, times: float) -> None:
+    logprobs = [float(-(place // 2)) for place in range(len(qualities))]
+    moved = [times * each + plus for each in logprobs]
+    assert krg(qualities, moved) == pytest.approx(krg(qualities, logprobs))
+    assert kqrg(qualities, moved) == pytest.approx(kqrg(qualities, logprobs))
+
+
+@given(LISTS)
+def test_only_the_order_of_qualities_counts_for_krg(qualities: list[float]) -> None:
+    assert krg([math.exp(3 * each) - 7 for each in qualities]) == pytest.approx(krg(qualities))
+
+
+@given(st.lists(st.tuples(QUALITY, st.integers(-3, 0)), min_size=2, max_size=5))
+def test_ties_of_the_model_are_the_mean_over_their_orders(pairs: list[tuple[float, int]]) -> None:
+    qualities, logprobs = zip(*pairs, strict=True)
+    for measure in (krg, kqrg):
+        fair = [
+            measure([quality for quality, _ in order])
+            for order in itertools.permutations(pairs)
+            if all(a[1] >= b[1] for a, b in itertools.pairwise(order))
+        ]
+        assert measure(qualities, logprobs) == pytest.approx(math.fsum(fair) / len(fair))
+
+
+@given(st.lists(QUALITY, min_size=2, max_size=5))
+def test_random_order_with_ties_is_the_mean_over_all_orders(qualities: list[float]) -> None:
+    orders = [krg(order) for order in itertools.permutations(qualities)]
+    assert random_krg(qualities) == pytest.approx(math.fsum(orders) / len(orders))
+
+
+def test_all_equal_is_perfect_and_random_at_once() -> None:
+    assert krg([0.4] * 7) == pytest.approx(1) == pytest.approx(random_krg([0.4] * 7))
+
+
+@given(LISTS, QUALITY)
+def test_moving_a_better_hypothesis_forward_never_hurts(qualities: list[float], extra: float) -> None:
+    for behind in range(1, len(qualities)):
+        if qualities[behind] > qualities[behind - 1]:
+            swapped = [*qualities]
+            swapped[behind - 1 : behind + 1] = qualities[behind], qualities[behind - 1]
+            assert krg(swapped) > krg(qualities)
+            assert kqrg(swapped) > kqrg(qualities)
+    assert kqrg([1.0, *qualities]) >= kqrg([extra, *qualities])
+
+
+def test_lists_too_short_have_no_figure() -> None:
+    assert math.isnan(krg([]))
+    assert math.isnan(krg([0.3]))
+    assert math.isnan(random_krg([0.3]))
+    assert math.isnan(kqrg([]))
+    assert kqrg([0.3]) == pytest.approx(0.3)
+    assert math.isnan(kqrg([0.0, 0.0], normalise="ideal"))
+    assert math.isnan(kqrg([-1.0, -2.0], normalise="ideal"))
+    assert kqrg([0.0, 0.0]) == 0
+
+
+def test_bad_input_is_refused() -> None:
+    for measure in (krg, kqrg, random_krg):
+        with pytest.raises(BabelscopeError, match="NaN or infinite"):
+            measure([0.1, math.nan])
+    with pytest.raises(BabelscopeError, match="2 qualities cannot be ranked by 1 log-probabilities"):
+        krg([0.1, 0.2], [-1.0])

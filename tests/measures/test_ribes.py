@@ -1,0 +1,108 @@
+"""RIBES: cases worked by hand, and the official program's figures on real systems."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.ribes import corpus_ribes, sentence_ribes
+
+
+def ribes(hypothesis: str, *references: str) -> float:
+    return sentence_ribes(hypothesis.split(), [each.split() for each in references])
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "expected"),
+    [
+        ("Yes", "Yes", 1.0),
+        ("a b c d", "a b c d", 1.0),
+        ("", "a b", 0.0),
+        ("x y", "a b", 0.0),
+        # One shared word has no order, unless there is no other word to be right about.
+        ("a x", "a b", 0.0),
+        ("a", "a b", 0.0),
+        ("a x", "a", (1 / 2) ** 0.25),
+        ("Yes Yes", "Yes", 0.0),
+        ("d c b a", "a b c d", 0.0),
+        ("b a c", "a b c", 2 / 3),
+        ("A b c", "a b c", (2 / 3) ** 0.25),
+        # Shorter than the reference: the brevity penalty, to the power of a tenth.
+        ("a b", "a b c d", math.exp(1 - 4 / 2) ** 0.10),
+        # Longer: no penalty but in precision.
+        ("a b x y", "a b", (1 / 2) ** 0.25),
+        # "the" occurs twice; the words beside it tell which is which.
+        ("the dog saw the cat", "the dog saw the cat", 1.0),
+        # "the cat" and "saw the" both tell, and both words go with the reference's second "the".
+        ("the cat saw the dog", "the dog saw the cat", 2 / 10),
+        # Nothing tells these two apart: they count neither for order nor for precision.
+        ("a x a y b c", "a z a w b c", (2 / 6) ** 0.25),
+        # "x a" and "a y" tell different places; the left context comes first.
+        ("x a y z", "a y z x a", 2 / 6 * math.exp(1 - 5 / 4) ** 0.10),
+    ],
+)
+def test_by_hand(hypothesis: str, reference: str, expected: float) -> None:
+    assert ribes(hypothesis, reference) == pytest.approx(expected)
+
+
+def test_the_best_of_several_references_counts() -> None:
+    assert ribes("a b c", "c b a", "a b c") == 1
+    assert ribes("a b c", "c b a", "b a c") == pytest.approx(2 / 3)
+
+
+def test_a_corpus_is_the_mean_of_its_sentences() -> None:
+    assert corpus_ribes([["Yes"], ["x"]], [[["Yes"]], [("a", "b")]]) == pytest.approx(0.5)
+    assert math.isnan(corpus_ribes([], []))
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(BabelscopeError, match="words in each"):
+        ribes("a", "")
+    with pytest.raises(BabelscopeError, match="at least one reference"):
+        ribes("a")
+    with pytest.raises(BabelscopeError, match="1 hypotheses cannot be held against 0 references"):
+        corpus_ribes([["a"]], [])
+
+
+@pytest.mark.parametrize(
+    ("pair", "system", "expected"),
+    [
+        (
+            "de-en",
+            "google",
+            {"": 0.8277, "newstest2013_reorder5": 0.8064, "de_particle": 0.8275, "de_reflexive": 0.8379},
+        ),
+        (
+            "de-en",
+            "bergamot-base",
+            {"": 0.8243, "newstest2013_reorder5": 0.8014, "de_particle": 0.8201, "de_reflexive": 0.8340},
+        ),
+        (
+            "en-de",
+            "google",
+            {"": 0.8182, "en_particle": 0.7903, "en_reflexive": 0.7946, "en_preposition_stranding": 0.7812},
+        ),
+    ],
+)
+def test_the_official_programs_figures(
+    shared: Path, pair: str, system: str, expected: dict[str, float]
+) -> None:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    tokenise = Tokenizer13a()
+    target = pair[-2:]
+
+    def read(path: str) -> list[list[str]]:
+        lines = (shared / "data" / "newstest" / path).read_text("utf-8").split("\n")[:-1]
+        return [tokenise(line).split() for line in lines]
+
+    outputs, references = read(f"out/{pair}/wmt13.{system}.{target}"), read(f"text/wmt13.{target}")
+    scores = [sentence_ribes(*each) for each in zip(outputs, [[one] for one in references], strict=True)]
+    for name, figure in expected.items():
+        stem = name if name.startswith("news") else f"{name}_news"
+        ids = (shared / "data" / "ldd" / "news" / f"{stem}.ids").read_text().split() if name else None
+        own = scores if ids is None else [scores[int(number) - 1] for number in ids]
+        assert round(math.fsum(own) / len(own), 4) == figure
