@@ -80,6 +80,12 @@ _BUILT_IN = (
         "lab:gender?n=200&seed=3",
         numbers=("n", "seed"),
     ),
+    Format(
+        "ldd",
+        "babelscope.testsets.ldd:read_ldd",
+        "released long-distance challenge sets: .ids files, and the corpus they number",
+        "ldd:FOLDER,newstest2013.de,newstest2013.en",
+    ),
     Format("winomt", f"{_READERS}:read_winomt", "WinoMT's table", "winomt:test.tsv", ("neutral",)),
 )
 

@@ -1,4 +1,4 @@
-"""Named public test sets: found in the data folder, or downloaded into it."""
+"""Named public test sets and models: found in the data folder, or downloaded into it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.testsets.published import SETS, File, NamedSet, Part, url
+from babelscope.testsets.published import MODELS, SETS, File, NamedSet, Part, url
 from babelscope.testsets.sets import TestSet
 
 SERVER = "https://raw.githubusercontent.com"
@@ -38,10 +38,16 @@ def named_sets() -> Mapping[str, NamedSet]:
 def find_set(name: str) -> NamedSet:
     """A public test set by its name."""
     if name not in SETS:
-        close = difflib.get_close_matches(name, SETS, n=1, cutoff=0.5)
+        close = difflib.get_close_matches(name, [*SETS, *MODELS], n=1, cutoff=0.5)
         hint = f"did you mean {close[0]}?" if close else "see babelscope data list"
-        raise BabelscopeError(f"{name!r} is no registered test set; {hint}")
+        kind = "a model, not a test set" if name in MODELS else "no registered test set"
+        raise BabelscopeError(f"{name!r} is {kind}; {hint}")
     return SETS[name]
+
+
+def find_download(name: str) -> NamedSet:
+    """A public test set or model by its name."""
+    return MODELS[name] if name in MODELS else find_set(name)
 
 
 def data_folder(given: str | Path | None = None) -> Path:
@@ -62,11 +68,11 @@ def file_url(file: File) -> str:
 
 
 def fetch(name: str, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
-    """See that the files of a named set are in the data folder and are the published ones.
+    """See that the files of a named set or model are in the data folder and are the published ones.
 
     Missing files are downloaded; with `refresh`, all are. A file that is there but differs is an error.
     """
-    folder, wanted = data_folder(data_dir), find_set(name)
+    folder, wanted = data_folder(data_dir), find_download(name)
     found: dict[File, Status] = {}
     for file in wanted.files:
         if (folder / file.local).exists() and not (refresh and file.sha256):
@@ -85,7 +91,7 @@ def fetch(name: str, data_dir: str | Path | None = None, *, refresh: bool = Fals
     if all(file.status == "missing" for file in made):
         raise BabelscopeError(
             f"{name} cannot be downloaded, since its checksum is not known to us; put its files in "
-            f"{made[0].path.parent} yourself (from the project {wanted.project.repository})"
+            f"{made[0].path.parent} yourself, from {', '.join(file_url(each.file) for each in made)}"
         )
     return made
 

@@ -1,0 +1,191 @@
+"""`babelscope challenge`: quality by phenomenon and distance, its controls, and what people say of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems
+from babelscope.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from babelscope.results import Result, Row
+
+
+class Metric(StrEnum):
+    """How quality is measured; all cased, on 13a tokens."""
+
+    bleu = "bleu"
+    chrf = "chrf"
+    ribes = "ribes"
+
+
+def challenge(
+    system: Systems,
+    tests: Annotated[
+        str, typer.Option(metavar="TESTS", help="A test set of `babelscope make challenge`, or ldd:...")
+    ],
+    metric: Annotated[
+        list[Metric] | None, typer.Option(help="May be repeated; all if not given.", show_default=False)
+    ] = None,
+    distance: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="A set of at least N words between; may be repeated. Else 0 to 6.",
+            show_default=False,
+        ),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Sets of exactly N words between, too.", show_default=False)
+    ] = False,
+    draws: Annotated[int, typer.Option(min=2, help="Length-matched random corpora a set.")] = 100,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
+    beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
+    annotate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a blind queue for annotators there: was the dependency translated right?",
+            show_default=False,
+        ),
+    ] = None,
+    per_phenomenon: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Instances of each phenomenon in the queue.")
+    ] = 30,
+    annotate_distance: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Only instances with exactly N words between in the queue; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    answers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A queue that was answered; one for each annotator.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
+    ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a JSON object a sentence there.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    cache: Cache = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
+    ] = None,
+) -> None:
+    """BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched controls."""
+    if annotate is not None and annotate.exists():
+        raise BabelscopeError(f"{annotate} exists, and may have answers; choose another file for --annotate")
+    if annotate_distance and annotate is None:
+        raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
+    settings: dict[str, Any] = {"exact": exact, "draws": draws, "resamples": resamples, "beam": beam}
+    if metric:
+        settings["metrics"] = tuple(each.value for each in metric)
+    if distance:
+        settings["distances"] = tuple(distance)
+    if out is not None:
+        result = _run(system, tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
+    else:
+        from babelscope.methods.challenge import challenge as judge
+        from babelscope.testsets import load
+
+        loaded = load(tests, data_dir=data_dir)
+        opened = open_systems(system, cache=cache)
+        result = judge(list(opened.values()), loaded, seed=seed, **settings)
+    if records is not None:
+        from babelscope.files import replacing
+        from babelscope.results import record_line
+
+        with replacing(records) as file:
+            file.writelines(record_line(record) for record in result.records)
+    if annotate is not None:
+        from babelscope.methods.challenge_annotation import queue
+
+        distances = annotate_distance or ()
+        _write(annotate, queue(result.records, per_phenomenon=per_phenomenon, distances=distances, seed=seed))
+    said = _answered(result, answers or [])
+    if as_json:
+        for row in [*result.rows, *said]:
+            whole = row.labels.get("phenomenon") == "all" and "metric" not in row.labels
+            mark = {"signature": result.signature} if whole and row not in said else {}
+            print(as_line({**row.as_json(), **mark}))
+        return
+    from babelscope.cli.challenge_table import tables
+
+    print(tables(result.rows, said))
+    print(result.signature)
+    if result.folder is not None:
+        print(f"run folder: {result.folder}", file=sys.stderr)
+
+
+def _run(
+    systems: list[str],
+    tests: str,
+    settings: dict[str, Any],
+    out: Path,
+    *,
+    seed: int,
+    cache: bool,
+    data_dir: Path | None,
+) -> Result:
+    """The same as a study, so that it can be stopped and gone on with."""
+    from babelscope.methods.base import DEFAULT_CHUNK
+    from babelscope.methods.challenge import ChallengeSettings, with_comparisons
+    from babelscope.study import Study, run_study
+    from babelscope.testsets import load
+
+    # A file of translations can be asked as a whole only.
+    files = any(spec.startswith("file:") for spec in systems)
+    chunk = len(load(tests, data_dir=data_dir)) if files else DEFAULT_CHUNK
+    study = Study.model_validate(
+        {
+            "study": {"name": "challenge", "seed": seed},
+            "systems": [{"spec": spec} for spec in systems],
+            "tests": [{"spec": tests}],
+            "methods": [{"name": "challenge", **settings}],
+            "run": {"chunk": chunk},
+        }
+    )
+    result = run_study(study, out=out, cache=cache, data_dir=data_dir)
+    return with_comparisons(result, ChallengeSettings.model_validate(settings), seed=seed)
+
+
+def _write(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    from babelscope.files import replacing
+
+    with replacing(path) as file:
+        file.writelines(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
+
+
+def _answered(result: Result, files: list[Path]) -> list[Row]:
+    """What annotators say, each told apart by the name of the file."""
+    if not files:
+        return []
+    from babelscope.methods.challenge_annotation import answer_rows
+    from babelscope.methods.challenge_annotation import answers as read
+    from babelscope.testsets.sets import read_json_lines
+
+    names = [path.stem for path in files]
+    annotators = {
+        path.stem if names.count(path.stem) == 1 else str(path): read(read_json_lines(path)) for path in files
+    }
+    return answer_rows(result.records, annotators)

@@ -1,0 +1,152 @@
+"""`babelscope make challenge`: sets of long-distance dependencies, from parallel text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, as_line
+from babelscope.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.testsets.items import ParallelSentence
+
+
+class Rules(StrEnum):
+    """sound: both words are there. released: a root depends on a word 0. strict: the head is a verb."""
+
+    sound = "sound"
+    released = "released"
+    strict = "strict"
+
+
+class Side(StrEnum):
+    """What is parsed."""
+
+    source = "source"
+    reference = "reference"
+
+
+def challenge(
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Their references, one a line.", show_default=False)
+    ] = None,
+    parses: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CoNLL-U, one sentence for each line.", show_default=False),
+    ] = None,
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARSER",
+            help="Parse here instead: udpipe:MODEL (a file or a known name) or stanza:LANGUAGE.",
+            show_default=False,
+        ),
+    ] = None,
+    side: Annotated[Side, typer.Option(help="What is parsed.")] = Side.source,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Word alignments, 0-0 1-2; else made here.", show_default=False),
+    ] = None,
+    symmetrisation: Annotated[
+        str, typer.Option(metavar="NAME", help="How alignments made here are symmetrised.")
+    ] = "grow-diag-final-and",
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Of the parses, to take its rules only.", show_default=False),
+    ] = None,
+    phenomenon: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
+    ] = None,
+    rules: Annotated[
+        Rules, typer.Option(help="released: a root depends on a word 0, as published. strict: on verbs only.")
+    ] = Rules.sound,
+    own_rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
+    ] = None,
+    min_distance: Annotated[
+        int | None,
+        typer.Option(min=0, help="At least so many words between; else any number.", show_default=False),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count those with exactly so many words between.")
+    ] = False,
+    reordering: Annotated[
+        int, typer.Option(min=0, help="Least words by which a link is out of place in a reordered pair.")
+    ] = 5,
+    max_tau: Annotated[
+        float, typer.Option(min=-1, max=1, help="Greatest Kendall's tau of the links of a reordered pair.")
+    ] = 0.8,
+    only_found: Annotated[
+        bool, typer.Option("--only-found", help="Write only pairs in which something was found.")
+    ] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Count bad sentences instead of stopping at the first.")
+    ] = False,
+    count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
+    as_json: AsJson = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the challenge set, a JSON object a line.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
+    from babelscope.language.parsers import open_parser
+    from babelscope.making.challenge import Corpus, Limits, Search, Wanted, read_rules
+    from babelscope.results import render
+
+    if (out is None) != count:
+        raise BabelscopeError("give --out FILE for a challenge set, or --count")
+    if out is not None and source is None:
+        raise BabelscopeError("a challenge set needs --source and --reference")
+    corpus = Corpus(
+        source,
+        reference,
+        parses,
+        open_parser(parser) if parser else None,
+        "source" if side == Side.source else "target",
+        alignments,
+    )
+    wanted = Wanted(
+        phenomenon or (),
+        language,
+        rules.value,
+        read_rules(own_rules) if own_rules else (),
+        min_distance,
+        Limits(reordering, max_tau),
+    )
+    search = Search(corpus, wanted, skip_bad=skip_bad)
+    if out is None:
+        search.count(symmetrisation)
+    else:
+        _write(search.items(symmetrisation), out, only_found=only_found)
+    for name in search.finder.blind_rules():
+        warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
+    rows = search.rows(exact=exact)
+    if as_json:
+        for row in rows:
+            typer.echo(as_line(row.as_json()))
+        return
+    typer.echo(render(rows))
+    for reason, number in search.skipped.items():
+        typer.echo(f"skipped {number}: {reason}")
+
+
+def _write(items: Iterator[ParallelSentence], out: Path, *, only_found: bool) -> None:
+    from babelscope.files import replacing
+
+    with replacing(out) as file:
+        for item in items:
+            if item.extra["dependencies"] or not only_found:
+                file.write(as_line(item.as_json()).encode("utf-8") + b"\n")

@@ -1,0 +1,147 @@
+"""Parsers that make Universal Dependencies of raw lines: UDPipe, and Stanza where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.ud import Tree, parse_tree
+from babelscope.text import read_bytes, shorten
+
+Parser = Callable[[Sequence[str]], list[Tree | None]]
+"""From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
+
+
+def open_parser(spec: str) -> Parser:
+    """`udpipe:FILE` (a model file, or the name of a known one) or `stanza:LANGUAGE`."""
+    kind, _, name = spec.partition(":")
+    if kind not in ("udpipe", "stanza") or not name:
+        raise BabelscopeError(f"a parser is udpipe:FILE or stanza:LANGUAGE, not {spec!r}")
+    return _udpipe(name) if kind == "udpipe" else _stanza(name)
+
+
+def _udpipe(name: str) -> Parser:
+    library = udpipe()
+    path = _model_file(name)
+    model = library.Model.load(str(path))
+    if model is None:
+        raise BabelscopeError(f"{path} is no UDPipe model")
+    # Without `presegmented` the tokenizer looks for sentences of its own in a line.
+    tokenizer = model.newTokenizer(model.TOKENIZER_PRESEGMENTED)
+    if tokenizer is None:
+        raise BabelscopeError(f"the UDPipe model {path} has no tokenizer; it cannot read raw lines")
+    writer = library.OutputFormat.newConlluOutputFormat()
+
+    def parse(texts: Sequence[str]) -> list[Tree | None]:
+        return [_only(list(one(text)), text, name) for text in texts]
+
+    def one(text: str) -> Iterator[str]:
+        error = library.ProcessingError()
+        tokenizer.setText(text)
+        sentence = library.Sentence()
+        while tokenizer.nextSentence(sentence, error):
+            for step in (model.tag, model.parse):
+                if not step(sentence, model.DEFAULT, error):
+                    raise BabelscopeError(f"UDPipe failed at {shorten(text)}: {error.message}")
+            yield writer.writeSentence(sentence)
+            sentence = library.Sentence()
+        if error.occurred():
+            raise BabelscopeError(f"UDPipe failed at {shorten(text)}: {error.message}")
+
+    return parse
+
+
+def _model_file(name: str) -> Path:
+    """A file, a model of the lab that comes with the package, or a public one in the data folder."""
+    shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
+    for path in (Path(name), shipped / f"{name}.udpipe"):
+        if path.is_file():
+            return path
+    from babelscope.testsets.published import MODELS
+    from babelscope.testsets.registry import fetch
+
+    known = f"udpipe/{name}"
+    if known in MODELS:
+        return fetch(known)[0].path
+    short = [
+        *(path.stem for path in sorted(shipped.glob("*.udpipe"))),
+        *(each[len("udpipe/") :] for each in MODELS),
+    ]
+    raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
+
+
+def _stanza(language: str) -> Parser:
+    try:
+        library = importlib.import_module("stanza")
+    except ImportError:
+        raise BabelscopeError("stanza is not installed: pip install stanza, or use udpipe:FILE") from None
+    try:
+        pipeline = library.Pipeline(
+            language,
+            processors="tokenize,pos,lemma,depparse",  # multiword tokens are added where a language has them
+            tokenize_no_ssplit=True,
+            download_method=None,
+            verbose=False,
+        )
+    except FileNotFoundError as error:
+        raise BabelscopeError(
+            f"there is no stanza model for {language!r}: python -c 'import stanza; stanza.download(\"{language}\")' "
+            f"({shorten(str(error), 200)})"
+        ) from None
+
+    def parse(texts: Sequence[str]) -> list[Tree | None]:
+        full = [text for text in texts if text.strip()]
+        # An empty line ends a sentence, and nothing else does.
+        sentences = pipeline("\n\n".join(full)).sentences if full else []
+        if len(sentences) != len(full):
+            raise BabelscopeError(f"stanza made {len(sentences)} sentences of {len(full)} lines")
+        trees = iter(sentences)
+        return [_only([f"{next(trees):C}"] if text.strip() else [], text, language) for text in texts]
+
+    return parse
+
+
+def _only(sentences: Sequence[str], text: str, name: str) -> Tree | None:
+    """The tree of a text's only sentence."""
+    if not sentences and not text.strip():
+        return None
+    if len(sentences) != 1:
+        raise BabelscopeError(f"the parser {name} made {len(sentences)} sentences of a line: {shorten(text)}")
+    tree = parse_tree(sentences[0].rstrip("\n").split("\n"), f"the parser {name} on {shorten(text)}")
+    return replace(tree, sent_id="")  # its own count, which says nothing
+
+
+def train_udpipe(
+    trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
+) -> None:
+    """Train a UDPipe model on a CoNLL-U file; options as UDPipe's manual has them, `epochs=20;dimension=16`."""
+    library = udpipe()
+    reader = library.InputFormat.newConlluInputFormat()
+    reader.setText(read_bytes(trees).decode("utf-8"))
+    error = library.ProcessingError()
+    sentences, sentence = library.Sentences(), library.Sentence()
+    while reader.nextSentence(sentence, error):
+        sentences.push_back(sentence)
+        sentence = library.Sentence()
+    if not error.occurred():
+        made = library.Trainer.train(
+            "morphodita_parsito", sentences, library.Sentences(), tokenizer, tagger, parser, error
+        )
+    if error.occurred():
+        raise BabelscopeError(f"UDPipe cannot learn from {trees}: {error.message}")
+    Path(model).write_bytes(made)
+
+
+def udpipe() -> Any:
+    """The library, or how to get it."""
+    try:
+        return importlib.import_module("ufal.udpipe")
+    except ImportError:
+        raise BabelscopeError(
+            "parsing needs UDPipe: pip install 'babelscope[parse]', or give parses in CoNLL-U"
+        ) from None

@@ -1,0 +1,280 @@
+"""Universal Dependencies: CoNLL-U read sentence by sentence, every tree checked."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import warnings
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple, NoReturn, cast
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.text import shorten
+
+_COLUMNS = 10
+_NUMBER = re.compile(r"[1-9][0-9]*")
+_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY_NODE = re.compile(r"[0-9]+\.[1-9][0-9]*")
+# `# sent_id = 24` and word 1 on one line, as Choshen and Abend released their parses.
+_GLUED = re.compile(r"(#.*?)1")
+
+
+class BadSentence(BabelscopeError):
+    """A sentence of a CoNLL-U file that is no tree; `reason` is what is counted where such are skipped."""
+
+    def __init__(self, place: str, number: int, reason: str, told: str) -> None:
+        super().__init__(f"{place}: sentence {number}: {told}")
+        self.reason = reason
+
+
+class Word(NamedTuple):
+    """A syntactic word; `id` and `head` count from 1, head 0 is the root."""
+
+    id: int
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    feats: str
+    head: int
+    deprel: str
+    misc: str
+
+
+class Surface(NamedTuple):
+    """A token of the text that stands for several words, `first` to `last`."""
+
+    first: int
+    last: int
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A parsed sentence. Empty nodes are no words, so they are left out."""
+
+    words: tuple[Word, ...]
+    multiword: tuple[Surface, ...]
+    sent_id: str
+    """As in its comment; empty without one."""
+    text: str
+    """As in its comment; empty without one."""
+    number: int
+    """Which sentence of the file, from 1."""
+    line: int
+    """Where it begins in the file, from 1."""
+    repaired: bool = False
+    """Whether its first word was glued to a comment."""
+
+    @property
+    def tokens(self) -> list[str]:
+        """What is written in the text: words, but multiword tokens as one."""
+        if not self.multiword:
+            return [word.form for word in self.words]
+        starts = {token.first: token for token in self.multiword}
+        forms, covered = [], 0
+        for word in self.words:
+            if (token := starts.get(word.id)) is not None:
+                covered = token.last
+                forms.append(token.form)
+            elif word.id > covered:
+                forms.append(word.form)
+        return forms
+
+    def matches(self, text: str) -> bool:
+        """Whether `text` has the same characters, spaces apart."""
+        return "".join("".join(self.tokens).split()) == "".join(text.split())
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Begin and end of each word in a text that matches; words of one token share the token's."""
+        places = spans(self.tokens, text)
+        if not self.multiword:
+            return places
+        counts = {token.first: token.last - token.first + 1 for token in self.multiword}
+        shared: list[tuple[int, int]] = []
+        for place in places:
+            shared += [place] * counts.get(len(shared) + 1, 1)
+        return shared
+
+
+def spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
+    """Begin and end of each token in a text that has the same characters, spaces apart."""
+    places, end = [], 0
+    for token in tokens:
+        start = _skip(text, end)
+        if text.startswith(token, start):
+            end = start + len(token)
+        else:  # a space inside, in one of them only
+            end = start
+            for _ in "".join(token.split()):
+                end = _skip(text, end) + 1
+        places.append((start, end))
+    return places
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def read_trees(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
+    """The trees of a CoNLL-U file (also gzipped), one after another, without holding the whole file.
+
+    A bad sentence is an error; with `skipped` it is counted there by reason, and None stands in its place.
+    """
+    told = False
+    for number, (line, block) in enumerate(_blocks(path), 1):
+        try:
+            tree = parse_tree(_decoded(block, path, line, number), path, number=number, line=line)
+            if tree.repaired and not told:
+                told = True
+                warnings.warn(
+                    f"{at(path, line)}: sentence {number}: a line break is missing between a comment and the "
+                    "first word; the word is taken as word 1, here and wherever it is so",
+                    stacklevel=2,
+                )
+            yield tree
+        except BadSentence as error:
+            if skipped is None:
+                raise
+            skipped[error.reason] = skipped.get(error.reason, 0) + 1
+            yield None
+
+
+def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
+    """The tree of one sentence; its lines begin at `line` of the file."""
+    words: list[Word] = []
+    multiword: list[Surface] = []
+    comments: dict[str, str] = {}
+    repaired = False
+
+    def bad(place: int, reason: str, told: str) -> NoReturn:
+        raise BadSentence(at(path, place), number, reason, told)
+
+    for place, text in enumerate(lines, line):
+        if text[0] == "#":
+            if text.count("\t") < _COLUMNS - 1:
+                name, _, value = text[1:].partition("=")
+                comments[name.strip()] = value.strip()
+                continue
+            # A comment may have tabs. Word 1 hides in it only if the next line is word 2.
+            following = lines[place - line + 1] if place - line + 1 < len(lines) else ""
+            if words or following.startswith(("#", "1\t", "1-")):
+                continue
+            comment, _, rest = text.partition("\t")
+            if (glued := _GLUED.fullmatch(comment)) is None:
+                bad(place, "line break missing", f"a comment and a word stand on one line: {shorten(text)}")
+            name, _, value = glued[1][1:].partition("=")
+            comments[name.strip()] = value.strip()
+            repaired, text = True, f"1\t{rest}"
+        columns = text.split("\t")
+        if len(columns) != _COLUMNS:
+            bad(place, "columns", f"a line has {_COLUMNS} columns, this one {len(columns)}: {shorten(text)}")
+        identifier, form, lemma, upos, xpos, feats, head, deprel, _, misc = columns
+        number_here = len(words) + 1
+        if identifier != str(number_here):
+            if (found := _RANGE.fullmatch(identifier)) is not None:
+                first, last = int(found[1]), int(found[2])
+                covered = multiword[-1].last if multiword else 0
+                if first != number_here or last < first or first <= covered:
+                    bad(
+                        place,
+                        "numbering",
+                        f"the multiword token {identifier} does not begin at the next word",
+                    )
+                multiword.append(Surface(first, last, form))
+            elif _NUMBER.fullmatch(identifier):
+                bad(place, "numbering", f"word {number_here} is missing: this one is numbered {identifier}")
+            elif not _EMPTY_NODE.fullmatch(identifier):
+                bad(place, "numbering", f"{shorten(identifier)} is no number of a word, from 1")
+            continue
+        if not form:
+            bad(place, "columns", f"word {identifier} has no form")
+        if head != "0" and not _NUMBER.fullmatch(head):
+            if head == "_":
+                bad(place, "head missing", f"word {identifier} has no head: the sentence is not parsed")
+            bad(place, "head not a number", f"the head of word {identifier} is {shorten(head)}, no number")
+        words.append(Word(number_here, form, lemma, upos, xpos, feats, int(head), deprel, misc))
+    if not words:
+        bad(line, "no words", "it has no words")
+    if multiword and multiword[-1].last > len(words):
+        bad(line, "numbering", f"the multiword token {multiword[-1].form!r} ends after the last word")
+    if (fault := _fault([0, *(word.head for word in words)])) is not None:
+        bad(line, *fault)
+    sent_id, told = comments.get("sent_id", ""), comments.get("text", "")
+    return Tree(tuple(words), tuple(multiword), sent_id, told, number, line, repaired)
+
+
+def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
+    """Why these heads (of word 0, the root itself, and all others) make no tree: reason, and told in full."""
+    count = len(heads) - 1
+    for word in range(1, count + 1):
+        if heads[word] > count:
+            return "head missing", f"the head of word {word} is {heads[word]}, but it has {count} words"
+    if (roots := heads.count(0) - 1) != 1:
+        told = [str(word) for word in range(1, count + 1) if heads[word] == 0]
+        which = f" (words {', '.join(told)})" if told else ""
+        return ("several roots" if roots else "no root"), f"a tree has 1 root, this one {roots}{which}"
+    new, on_path, rooted = 0, 1, 2
+    state = bytearray(count + 1)
+    state[0] = rooted
+    for word in range(1, count + 1):
+        path = []
+        while state[word] == new:
+            state[word] = on_path
+            path.append(word)
+            word = heads[word]
+        if state[word] == on_path:
+            circle = [*path[path.index(word) :], word]
+            return "cycle", f"words are their own ancestors: {' -> '.join(map(str, circle))}"
+        for passed in path:
+            state[passed] = rooted
+    return None
+
+
+@contextlib.contextmanager
+def opened(path: str | Path) -> Iterator[IO[bytes]]:
+    """A file to read bytes from, unzipped if its name ends in .gz."""
+    try:
+        with open(path, "rb") as file:
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if str(path).endswith(".gz") else file
+    except FileNotFoundError:
+        raise BabelscopeError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise BabelscopeError(f"{path} is a folder, not a file") from None
+    except (OSError, EOFError) as error:
+        raise BabelscopeError(f"{path} cannot be read: {error}") from error
+
+
+def _blocks(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Lines up to a blank one, with the number of the first; more blank lines than one are no sentence."""
+    block: list[bytes] = []
+    with opened(path) as file:
+        number = 0
+        for number, line in enumerate(file, 1):  # a binary file breaks at "\n" only
+            if line.endswith(b"\r\n"):
+                raise BabelscopeError(f"{at(path, number)}: lines must end with LF alone, not with CR LF")
+            if line != b"\n":
+                block.append(line)
+            elif block:
+                yield number - len(block), block
+                block = []
+        if block:
+            yield number - len(block) + 1, block
+
+
+def _decoded(block: Sequence[bytes], path: str | Path, line: int, number: int) -> list[str]:
+    try:
+        return b"".join(block).decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        for place, raw in enumerate(block, line):
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                told = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BadSentence(at(path, place), number, "not UTF-8", told) from None
+        raise

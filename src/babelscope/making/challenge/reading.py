@@ -1,0 +1,229 @@
+"""Parallel text with parses and alignments, read side by side: a pair at a time, every pair checked."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.language.align import Links, align, parse_links
+from babelscope.language.parsers import Parser
+from babelscope.language.ud import BadSentence, Tree, opened, read_trees
+from babelscope.making.challenge.rules import Finder, Instance
+from babelscope.text import require_equal_counts, shorten, text_fault
+
+Words = Sequence[str]
+Split = Callable[[str], list[str]]
+Span = tuple[int, int]
+
+_MARKS = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
+_ENDS_IN_MARK = re.compile(r"\w[,;:.!?](?=\s|$)")
+_LONE_MARK = re.compile(r"(?:^|\s)[,;:.!?](?=\s|$)")
+_LOOKED_AT = 1000  # lines
+_PARSED_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sentence pair, its words, and what was found in it."""
+
+    number: int
+    """Its line, from 1."""
+    source: str
+    reference: str
+    source_words: Words
+    reference_words: Words
+    instances: Sequence[Instance] = ()
+    spans: Sequence[Span] = ()
+    """Begin and end of the words of the parsed side, where something was found."""
+    links: Links | None = None
+    sent_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Where the parts of a parallel corpus are; one side may be parsed. Parses alone can be counted in."""
+
+    source: Path | None = None
+    reference: Path | None = None
+    parses: Path | None = None
+    parser: Parser | None = None
+    parsed_side: str = "source"
+    """source or target."""
+    alignments: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.source is None) != (self.reference is None):
+            raise BabelscopeError("a source and a reference belong together")
+        if self.source is None and self.parses is None:
+            raise BabelscopeError("a challenge set needs a source and a reference, or parses to count in")
+        if self.parses is not None and self.parser is not None:
+            raise BabelscopeError("what has parses needs no parser")
+        if self.parsed_side not in ("source", "target"):
+            raise BabelscopeError(f"the parsed side is source or target, not {self.parsed_side!r}")
+
+    @property
+    def lines(self) -> int:
+        """How many lines it has (of CoNLL-U, if there are parses alone); for progress bars."""
+        with opened(self.source or self.parses or "") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+
+    def pairs(
+        self, finder: Finder | None = None, *, skipped: MutableMapping[str, int] | None = None
+    ) -> Iterator[Pair]:
+        """The pairs in order. A bad one is an error; with `skipped` it is counted there by reason."""
+        if self.source is None or self.reference is None:
+            raise BabelscopeError("sentence pairs need a source and a reference")
+        texts_at = {"source": self.source, "target": self.reference}
+        split = {side: word_splitter(path) for side, path in texts_at.items()}
+        side = self.parsed_side
+        for number, (source, reference, tree, linked) in _side_by_side(self._columns(texts_at, skipped)):
+            if tree is None and self.parses is not None:
+                continue  # counted where it was read
+            texts = {"source": source, "target": reference}
+            try:
+                self._check(number, texts, texts_at, tree)
+                words = {}
+                instances: list[Instance] = []
+                places: list[Span] = []
+                for each, text in texts.items():
+                    if tree is None or each != side:
+                        words[each] = split[each](text)
+                        continue
+                    words[each] = [word.form for word in tree.words]
+                    if finder is not None and (instances := finder(tree, side)):
+                        places = tree.offsets(text)
+                links = None if linked is None else self._links(number, linked, *map(len, words.values()))
+            except BadSentence as error:
+                if skipped is None:
+                    raise
+                skipped[error.reason] = skipped.get(error.reason, 0) + 1
+                continue
+            sent_id = "" if tree is None else tree.sent_id
+            yield Pair(
+                number,
+                source,
+                reference,
+                words["source"],
+                words["target"],
+                instances,
+                places,
+                links,
+                sent_id,
+            )
+
+    def _columns(
+        self, texts_at: Mapping[str, Path], skipped: MutableMapping[str, int] | None
+    ) -> list[tuple[str, Iterator[Any]]]:
+        """What stands side by side, each with its name; what there is not is None in every row."""
+        trees: Iterator[Tree | None] = itertools.repeat(None)
+        if self.parses is not None:
+            trees = read_trees(self.parses, skipped=skipped)
+        elif self.parser is not None:
+            trees = parsed(stream_lines(texts_at[self.parsed_side]), self.parser)
+        links: Iterator[str | None] = itertools.repeat(None)
+        if self.alignments is not None:
+            links = stream_lines(self.alignments)
+        return [
+            *((str(path), stream_lines(path)) for path in texts_at.values()),
+            (str(self.parses or "the parser"), trees),
+            (str(self.alignments), links),
+        ]
+
+    def _check(
+        self, number: int, texts: Mapping[str, str], texts_at: Mapping[str, Path], tree: Tree | None
+    ) -> None:
+        """Refuse an empty text, and a parse of another text."""
+        for side, text in texts.items():
+            if not text.strip():
+                name = "source" if side == "source" else "reference"
+                raise BadSentence(at(texts_at[side], number), number, f"empty {name}", f"the {name} is empty")
+        text = texts[self.parsed_side]
+        if tree is None or tree.matches(text):
+            return
+        ours, theirs = ("".join(each.split()) for each in ("".join(tree.tokens), text))
+        differing = (n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
+        alike = next(differing, min(len(ours), len(theirs)))
+        shown = [shorten(each[alike : alike + 20]) for each in (ours, theirs)]
+        place = at(texts_at[self.parsed_side], number)
+        raise BadSentence(
+            at(self.parses, tree.line) if self.parses else place,
+            number,
+            "parse and text differ",
+            f"the parse has {shown[0]} where the text ({place}) has {shown[1]}; a line must be parsed as one "
+            "sentence",
+        )
+
+    def _links(self, number: int, line: str, source_length: int, target_length: int) -> Links:
+        place = at(str(self.alignments), number)
+        try:
+            return parse_links(line, place, source_length, target_length)
+        except BabelscopeError as error:
+            told = str(error).removeprefix(f"{place}: ")
+            raise BadSentence(place, number, "alignment", told) from None
+
+
+def _side_by_side(columns: Sequence[tuple[str, Iterator[Any]]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Rows of all columns, numbered from 1; columns that end before others are an error with all counts."""
+    end = object()
+    finite = [place for place, (_, column) in enumerate(columns) if not isinstance(column, itertools.repeat)]
+    for number in itertools.count(1):
+        row = tuple(next(column, end) for _, column in columns)
+        ended = [row[place] is end for place in finite]
+        if all(ended):
+            return
+        if any(ended):
+            counts = {}
+            for place, over in zip(finite, ended, strict=True):
+                name, column = columns[place]
+                counts[name] = number - 1 if over else number + sum(1 for _ in column)
+            require_equal_counts(counts)
+        yield number, row
+
+
+def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
+    """The pairs with links, made by our aligner, which is trained on all of them."""
+    held = list(pairs)
+    words = [([w.lower() for w in p.source_words], [w.lower() for w in p.reference_words]) for p in held]
+    return [replace(pair, links=links) for pair, links in zip(held, align(words, how), strict=True)]
+
+
+def parsed(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
+    """The trees of lines, some lines at a time; an empty line has none, and is refused by who reads it."""
+    some: list[str] = []
+    for line in lines:
+        some.append(line)
+        if len(some) == _PARSED_AT_ONCE:
+            yield from parser(some)
+            some = []
+    yield from parser(some)
+
+
+def stream_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, one after another."""
+    with opened(path) as file:
+        for number, raw in enumerate(file, 1):  # a binary file breaks at "\n" only
+            try:
+                line = raw.removesuffix(b"\n").decode("utf-8")
+            except UnicodeDecodeError as error:
+                told = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BabelscopeError(f"{at(path, number)}: {told}") from None
+            if fault := text_fault(line):
+                raise BabelscopeError(f"{at(path, number)} {fault}: {shorten(line)}")
+            yield line
+
+
+def word_splitter(path: str | Path) -> Split:
+    """How a text without parses is divided into words: at spaces if it is tokenised, else also at marks.
+
+    It counts as tokenised if, in its first lines, marks stand alone at least as often as at the end of a word.
+    """
+    lone = ends = 0
+    for line in itertools.islice(stream_lines(path), _LOOKED_AT):
+        lone += len(_LONE_MARK.findall(line))
+        ends += len(_ENDS_IN_MARK.findall(line))
+    return str.split if lone >= ends else _MARKS.findall

@@ -1,0 +1,127 @@
+"""Reordering: how far the words of a sentence pair change places, by their alignment (section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from babelscope.language.align import Links
+from babelscope.making.challenge.rules import Instance
+
+DIFFERENCE, NORMALISED, CROSSING = "reordering", "reordering_normalised", "reordering_crossing"
+PHENOMENA = (DIFFERENCE, NORMALISED, CROSSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A link and a measure of how far it is out of order; positions from 0."""
+
+    source: int
+    target: int
+    measure: float
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How the words of a pair change places; points are None, and tau is, where there are too few links."""
+
+    difference: Point | None
+    """The link with the greatest |i - j|, the paper's measure; unequal lengths alone make it large."""
+    normalised: Point | None
+    """The link farthest from the line that joins both sentences' ends, in words of a sentence of mean length."""
+    crossing: Point | None
+    """The link that crosses the most others, and how many."""
+    tau: float | None
+    """Kendall's tau-b of the positions of all links: 1 without a crossing, -1 for a reversed sentence."""
+
+
+def measure(links: Links, source_length: int, target_length: int) -> Order:
+    """All measures of a sentence pair; lengths in words."""
+    points = sorted(set(links))
+    if not points:
+        return Order(None, None, None, None)
+    last_source, last_target = source_length - 1, target_length - 1
+    mean = (last_source + last_target) / 2
+    # A side of one word has no first and last: its word lies on the line, wherever the other is.
+    scale_source = mean / last_source if last_source and last_target else 0.0
+    scale_target = mean / last_target if last_source and last_target else 0.0
+    far = max(points, key=lambda link: abs(link[0] - link[1]))
+    off = max(points, key=lambda link: abs(link[0] * scale_source - link[1] * scale_target))
+    crossed, pairs = _crossings(points)
+    most = max(range(len(points)), key=crossed.__getitem__)
+    return Order(
+        Point(*far, abs(far[0] - far[1])),
+        Point(*off, round(abs(off[0] * scale_source - off[1] * scale_target), 9)),
+        Point(*points[most], crossed[most]),
+        _tau(points, pairs),
+    )
+
+
+def _crossings(points: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+    """How many others each link crosses, and how many pairs cross; links of one word never do."""
+    # Sorted by source, then target: those before with a greater target, and those after with a lesser one.
+    crossed = [0] * len(points)
+    seen: list[int] = []
+    for place, (_, target) in enumerate(points):
+        crossed[place] = len(seen) - bisect_right(seen, target)
+        insort(seen, target)
+    pairs = sum(crossed)
+    if pairs:
+        seen = []
+        for place in range(len(points) - 1, -1, -1):
+            target = -points[place][1]
+            crossed[place] += len(seen) - bisect_right(seen, target)
+            insort(seen, target)
+    return crossed, pairs
+
+
+def _tau(points: Sequence[tuple[int, int]], crossing: int) -> float | None:
+    """Kendall's tau-b: (straight - crossing pairs) / sqrt(pairs not tied here * pairs not tied there)."""
+    every = len(points) * (len(points) - 1) // 2
+    apart = [
+        every - sum(n * (n - 1) // 2 for n in Counter(point[side] for point in points).values())
+        for side in (0, 1)
+    ]
+    if not min(apart):
+        return None
+    # Points differ, so no pair is tied on both sides.
+    straight = apart[0] + apart[1] - every - crossing
+    return (straight - crossing) / math.sqrt(apart[0] * apart[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From where on a pair counts as reordered, by each measure."""
+
+    words: int = 5
+    """Least difference, as it is (the paper's d) and normalised."""
+    tau: float = 0.8
+    """Greatest tau; of newstest2013 a ninth is below, about as many as the paper's reordering set has."""
+
+    def instances(self, order: Order, source: Sequence[str], target: Sequence[str]) -> list[Instance]:
+        """An instance for each measure by which the pair is reordered: its link that is most so.
+
+        Its head is the source word, its dependent the target word.
+        """
+        chosen = []
+        if order.difference is not None and order.difference.measure >= self.words:
+            chosen.append((DIFFERENCE, order.difference))
+        if order.normalised is not None and order.normalised.measure >= self.words:
+            chosen.append((NORMALISED, order.normalised))
+        if order.crossing is not None and order.tau is not None and order.tau <= self.tau:
+            chosen.append((CROSSING, order.crossing))
+        return [
+            Instance(
+                name,
+                "source",
+                point.source + 1,
+                point.target + 1,
+                point.measure,
+                source[point.source],
+                target[point.target],
+            )
+            for name, point in chosen
+        ]

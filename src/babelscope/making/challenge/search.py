@@ -1,0 +1,159 @@
+"""Searching a corpus: every sentence pair with the dependencies found in it, and all of them counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.ud import read_trees
+from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
+from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure
+from babelscope.making.challenge.rules import Finder, Instance, Rule, Variant, choose_rules
+from babelscope.making.challenge.tally import Tally
+from babelscope.progress import progress
+from babelscope.results import Row
+from babelscope.testsets.items import ParallelSentence
+
+SYMMETRISATION = "grow-diag-final-and"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for."""
+
+    phenomena: Sequence[str] = ()
+    """By name; without names all that the corpus allows."""
+    language: str | None = None
+    """Of the parses; without it, the rules of all languages."""
+    rules: Variant = "sound"
+    own: Sequence[Rule] = ()
+    """Rules beside ours."""
+    least: int | None = None
+    """Words between head and dependent; without it all are taken, and counted for at least 0, 1, 2 and 3."""
+    limits: Limits = field(default_factory=Limits)
+    """From where on a pair is reordered."""
+
+
+class Search:
+    """What is looked for in a corpus, and what was found in it so far."""
+
+    def __init__(self, corpus: Corpus, wanted: Wanted | None = None, *, skip_bad: bool = False) -> None:
+        """With `skip_bad`, bad sentences are counted in `skipped` by reason, else the first is an error."""
+        self.corpus, self.wanted = corpus, wanted or Wanted()
+        self.skipped: dict[str, int] = {}
+        self._skipped = self.skipped if skip_bad else None
+        asked = list(self.wanted.phenomena)
+        self.reorderings = [name for name in PHENOMENA if name in asked or not asked]
+        by_rule = [name for name in asked if name not in PHENOMENA]
+        parsed = corpus.parses is not None or corpus.parser is not None
+        if corpus.source is None and self.reorderings:
+            if asked:
+                raise BabelscopeError(f"{self.reorderings[0]} needs a source and a reference")
+            self.reorderings = []
+        if by_rule and not parsed:
+            raise BabelscopeError(f"{by_rule[0]} is found in parses; give parses or a parser")
+        rules = []
+        if parsed and (by_rule or not asked):
+            rules = choose_rules(
+                by_rule,
+                language=self.wanted.language,
+                more=self.wanted.own,
+                strict=self.wanted.rules == "strict",
+            )
+        self.finder = Finder(rules, roots=self.wanted.rules == "released")
+        self.tally = Tally(
+            [
+                *((rule.name, corpus.parsed_side) for rule in rules),
+                *((name, "source") for name in self.reorderings),
+            ],
+            parallel=corpus.source is not None,
+        )
+
+    def items(self, symmetrisation: str = SYMMETRISATION) -> Iterator[ParallelSentence]:
+        """Every pair as a parallel sentence with its `dependencies`; one at a time, unless they are aligned here.
+
+        Without alignments our aligner makes them, if reordering is looked for; it holds the whole corpus.
+        """
+        pairs = self._pairs()
+        if self.reorderings and self.corpus.alignments is None:
+            pairs = iter(with_alignment(pairs, symmetrisation))
+        for pair in pairs:
+            instances = self._wide_enough(pair.instances)
+            order = None
+            if pair.links is not None and self.reorderings:
+                order = measure(pair.links, len(pair.source_words), len(pair.reference_words))
+                found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
+                instances += [each for each in found if each.phenomenon in self.reorderings]
+            self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
+            yield _item(pair, instances, order)
+        self._require_something(self.corpus.source)
+
+    def count(self, symmetrisation: str = SYMMETRISATION) -> None:
+        """Only count; parses are enough for that."""
+        if self.corpus.source is not None:
+            for _ in self.items(symmetrisation):
+                pass
+            return
+        assert self.corpus.parses is not None
+        with progress("reading parses", self.corpus.lines) as advance:
+            last = 1
+            for tree in read_trees(self.corpus.parses, skipped=self._skipped):
+                if tree is not None:
+                    self.tally.add(self._wide_enough(self.finder(tree, self.corpus.parsed_side)))
+                    advance(tree.line - last)
+                    last = tree.line
+        self._require_something(self.corpus.parses)
+
+    def rows(self, *, exact: bool = False) -> list[Row]:
+        """What was counted: for each phenomenon at least so many words between, or `exact`ly so many."""
+        wanted = self.wanted
+
+        def distances(phenomenon: str) -> Sequence[int]:
+            if phenomenon in PHENOMENA:
+                return (0 if phenomenon == CROSSING else wanted.limits.words,)
+            return range(4) if wanted.least is None else (wanted.least,)
+
+        labels: dict[str, str | int] = {"language": wanted.language} if wanted.language else {}
+        labels["rules"] = wanted.rules
+        return self.tally.rows(
+            distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
+        )
+
+    def _pairs(self) -> Iterator[Pair]:
+        with progress("reading sentence pairs", self.corpus.lines) as advance:
+            for pair in self.corpus.pairs(self.finder, skipped=self._skipped):
+                yield pair
+                advance(1)
+
+    def _require_something(self, path: Path | None) -> None:
+        if not self.tally.sentences and not self.skipped:
+            raise BabelscopeError(f"{path} has no sentences")
+
+    def _wide_enough(self, instances: Sequence[Instance]) -> list[Instance]:
+        return [each for each in instances if each.distance >= (self.wanted.least or 0)]
+
+
+def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
+    extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
+    extra["words"] = [len(pair.source_words), len(pair.reference_words)]
+    if order is not None:
+        extra["order"] = {
+            "difference": order.difference and order.difference.measure,
+            "normalised": order.normalised and order.normalised.measure,
+            "tau": order.tau,
+        }
+    if pair.sent_id:
+        extra["sent_id"] = pair.sent_id
+    return ParallelSentence(str(pair.number), pair.source, (pair.reference,), extra=extra)
+
+
+def _dependency(instance: Instance, pair: Pair) -> dict[str, Any]:
+    made = instance.as_json()
+    if instance.phenomenon not in PHENOMENA:  # both words are of the parsed text
+        if instance.head:
+            made["head_at"] = list(pair.spans[instance.head - 1])
+        made["dependent_at"] = list(pair.spans[instance.dependent - 1])
+    return made

@@ -1,0 +1,105 @@
+"""Counting what was found: sentences and instances of each phenomenon, by distance."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from babelscope.making.challenge.reordering import PHENOMENA
+from babelscope.making.challenge.rules import Instance
+from babelscope.measures.statistics import mean_and_sd, proportion
+from babelscope.results import Estimate, Row
+
+Lengths = Counter[int]
+"""How many sentences have which absolute difference in length between their two sides (0 if there is one)."""
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Of one phenomenon; distances in whole words."""
+
+    instances: Counter[int] = field(default_factory=Counter)
+    reaching: dict[int, Lengths] = field(default_factory=lambda: defaultdict(Counter))
+    """Sentences by the greatest distance in each."""
+    having: dict[int, Lengths] = field(default_factory=lambda: defaultdict(Counter))
+    """Sentences by every distance there is in each."""
+
+
+class Tally:
+    """Counts of a corpus, in memory that does not grow with it. Phenomena never found are counted too: as 0."""
+
+    def __init__(self, phenomena: Iterable[tuple[str, str]], *, parallel: bool) -> None:
+        """Phenomena with the side they are looked for on; `parallel` if sentences have two sides."""
+        self.instances = 0
+        self._parallel = parallel
+        self._lengths: Lengths = Counter()
+        self._counts = {key: _Counts() for key in phenomena}
+
+    @property
+    def sentences(self) -> int:
+        return self._lengths.total()
+
+    def add(self, instances: Sequence[Instance], length_difference: int = 0) -> None:
+        """Count a sentence, and by how many words its two sides differ."""
+        self._lengths[length_difference] += 1
+        self.instances += len(instances)
+        found: dict[tuple[str, str], list[int]] = {}
+        for each in instances:
+            found.setdefault((each.phenomenon, each.side), []).append(math.floor(each.distance))
+        for key, distances in found.items():
+            counts = self._counts[key]
+            counts.instances.update(distances)
+            counts.reaching[max(distances)][length_difference] += 1
+            for distance in set(distances):
+                counts.having[distance][length_difference] += 1
+
+    def rows(
+        self,
+        distances: Callable[[str], Sequence[int]],
+        *,
+        exact: bool = False,
+        labels: Mapping[str, str | int] | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> list[Row]:
+        """The share of sentences that have a phenomenon, at each of the distances asked for it.
+
+        A distance is the least number of words between, or with `exact` the very number (not of reordering).
+        Of parallel text the whole set comes first, and beside every set stands the mean difference in length
+        of its pairs.
+        """
+        made = []
+
+        def add(said: dict[str, str | int], lengths: Lengths, instances: int) -> None:
+            said |= labels or {}
+            share = proportion(lengths.total(), self.sentences)
+            numbers = {"sentences": lengths.total(), "instances": instances, **(counts or {})}
+            made.append(Row("share", share, said, numbers))
+            if self._parallel:
+                made.append(Row("length_difference", _mean(lengths), said))
+
+        if self._parallel:
+            add({"phenomenon": "all"}, self._lengths, self.instances)
+        for (phenomenon, side), own in self._counts.items():
+            very = exact and phenomenon not in PHENOMENA
+            for wanted in distances(phenomenon):
+                kept = [d for d in own.instances if d == wanted or (d > wanted and not very)]
+                by_distance = own.having if very else own.reaching
+                add(
+                    {
+                        "phenomenon": phenomenon,
+                        "side": side,
+                        "distance" if very else "min_distance": wanted,
+                    },
+                    sum((by_distance[d] for d in kept if d in by_distance), Counter()),
+                    sum(own.instances[d] for d in kept),
+                )
+        return made
+
+
+def _mean(lengths: Lengths) -> Estimate:
+    values = [float(value) for value in lengths.elements()]
+    if len(values) > 1:
+        return mean_and_sd(values)[0]
+    return Estimate(values[0], -math.inf, math.inf, 1) if values else Estimate.of_nothing()

@@ -1,0 +1,180 @@
+"""Was the dependency translated right? Section 4.3's manual validation: a blind queue, and its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError
+from babelscope.making.challenge.rules import RESERVED
+from babelscope.measures.agreement import compare
+from babelscope.measures.labels import (
+    CANNOT_TELL,
+    NOT_REAL,
+    REDUCTIONS,
+    TRANSLATED_RIGHT,
+    TRANSLATED_WRONG,
+    Annotator,
+    Judgement,
+)
+from babelscope.measures.statistics import proportion
+from babelscope.methods.challenge_sets import ALL, Instance, instances
+from babelscope.results import Record, Row
+from babelscope.seeds import stream
+from babelscope.text import shorten
+
+QUESTION = (
+    "Do the two words form the construction, and is what they mean together translated right? "
+    "Ignore the rest of the sentence."
+)
+CHOICES = (TRANSLATED_RIGHT, TRANSLATED_WRONG, NOT_REAL, CANNOT_TELL)
+"""What an answer can be."""
+
+# Of a dependency: words rather than positions, since these count tokens that a person does not see.
+_SHOWN = {
+    "side": "side",
+    "head": "head_form",
+    "head_position": "head",
+    "head_at": "head_at",
+    "dependent": "dependent_form",
+    "dependent_position": "dependent",
+    "dependent_at": "dependent_at",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One system's translation of one instance."""
+
+    system: str
+    instance: Instance
+    key: str
+    """The entry it is judged by: that of every system with the same translation."""
+    entry: Mapping[str, Any]
+
+
+def queue(
+    records: Iterable[Record], *, per_phenomenon: int, distances: Sequence[int] = (), seed: int = 0
+) -> list[dict[str, Any]]:
+    """Entries to be answered, shuffled: of each phenomenon some instances, as every system translated them.
+
+    Neither system nor distance is shown, and what two systems translate alike is asked once. With
+    `distances`, instances of exactly these are taken, equally many of each as far as there are.
+    """
+    by_instance: dict[tuple[str, int], list[Case]] = {}
+    for place, case in _cases(records):
+        if case.instance.phenomenon not in RESERVED:  # of a reordering, no two words are to be judged
+            by_instance.setdefault(place, []).append(case)
+    strata: dict[tuple[str, str, float | None], list[list[Case]]] = {}
+    for cases in by_instance.values():
+        found = cases[0].instance
+        if not distances:
+            strata.setdefault((found.phenomenon, found.side, None), []).append(cases)
+        elif found.distance in distances:
+            strata.setdefault((found.phenomenon, found.side, found.distance), []).append(cases)
+    if not strata:
+        told = f" of distance {', '.join(map(str, distances))}" if distances else ""
+        raise BabelscopeError(f"there is no dependency{told} to be annotated")
+    rng = stream(seed, "challenge/annotation")
+    entries: dict[str, dict[str, Any]] = {}
+    for name in sorted(strata, key=str):
+        some = strata[name]
+        wanted = -(-per_phenomenon // len(distances)) if distances else per_phenomenon
+        for number in rng.permutation(len(some))[:wanted]:
+            entries |= {case.key: dict(case.entry) for case in some[number]}
+    keys = sorted(entries)
+    return [entries[keys[number]] for number in rng.permutation(len(keys))]
+
+
+def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgement]:
+    """The answers of one annotator by entry, from a queue filled in or what `babelscope annotate` wrote.
+
+    Entries not answered yet are left out. Of several answers to one entry the last counts.
+    """
+    found: dict[str, Judgement] = {}
+    for place, row in rows:
+        key, answer = row.get("id"), row.get("answer")
+        label = answer.get("label") if isinstance(answer, dict) else answer
+        if not isinstance(key, str):
+            raise BabelscopeError(f"{place}: field 'id' must be text")
+        if label is not None and label not in CHOICES:
+            told = ", ".join(CHOICES)
+            raise BabelscopeError(f"{place}: {shorten(str(label))} is no answer; they are: {told}, or null")
+        if label is not None:
+            found[key] = Judgement(key, str(label))
+    return found
+
+
+def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
+    """Shares of instances that are `real`, and of these `right`ly translated, with Wilson's intervals.
+
+    By system, phenomenon and distance, for each annotator; then how far every two of them agree.
+    """
+    cases = [case for _, case in _cases(records)]
+    known = {case.key for case in cases}
+    rows: list[Row] = []
+    for name, own in annotators.items():
+        strange = sorted(own.keys() - known)
+        if strange:
+            raise BabelscopeError(
+                f"{name} answers {len(strange)} entries, {shorten(strange[0])} among them, that are no "
+                "translations of these systems and tests: say the same --system and --tests as for --annotate"
+            )
+        said = [(case, own[case.key]) for case in cases if case.key in own]
+        for labels, some in _groups(said):
+            rows += _shares(some, {"annotator": name, **labels})
+    return [*rows, *compare(annotators, "challenge")]
+
+
+def _groups(
+    said: Sequence[tuple[Case, Judgement]],
+) -> Iterable[tuple[dict[str, str | int], list[Judgement]]]:
+    """(labels, members): each system as a whole, by phenomenon, and by phenomenon and exact distance."""
+    groups: dict[tuple[str, str, str, float], list[Judgement]] = {}
+    for case, judgement in said:
+        found = case.instance
+        for phenomenon, side, distance in (
+            (ALL, "", -1.0),
+            (found.phenomenon, found.side, -1.0),
+            (found.phenomenon, found.side, found.distance),
+        ):
+            groups.setdefault((case.system, phenomenon, side, distance), []).append(judgement)
+    for (system, phenomenon, side, distance), some in sorted(groups.items()):
+        labels: dict[str, str | int] = {"system": system, "phenomenon": phenomenon}
+        if side:
+            labels["side"] = side
+        if distance >= 0:
+            labels["distance"] = int(distance) if distance == int(distance) else str(distance)
+        yield labels, some
+
+
+def _shares(some: Sequence[Judgement], labels: dict[str, str | int]) -> list[Row]:
+    reductions = REDUCTIONS["challenge"]
+    rows = []
+    for name, how, no in (("real", "real", NOT_REAL), ("right", "binary", TRANSLATED_WRONG)):
+        told = [label for judgement in some if (label := reductions[how](judgement)) is not None]
+        yes = sum(label != no for label in told)
+        counts = {"yes": yes, "answered": len(some), "cannot_tell": sum(j.label == CANNOT_TELL for j in some)}
+        rows.append(Row(name, proportion(yes, len(told)), labels, counts))
+    return rows
+
+
+def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
+    """Every instance (item, number) of every system."""
+    for record in records:
+        extra = record.get("extra", {})
+        for number, found in enumerate(instances(extra, f"item {record['id']}")):
+            shown = extra["dependencies"][number]
+            asked = {
+                "source": record["source"],
+                "reference": record["references"][0],
+                "translation": record["translation"],
+                "phenomenon": found.phenomenon,
+                **{name: shown[source] for name, source in _SHOWN.items() if shown.get(source) is not None},
+            }
+            key = digest_json([record["id"], number, asked])[:16]
+            told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}
+            entry = {"id": key, **asked, **told}
+            yield (record["id"], number), Case(record["system"], found, key, entry)

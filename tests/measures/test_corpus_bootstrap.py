@@ -1,0 +1,89 @@
+"""Corpus scores from sums of statistics: sacreBLEU's own, and resamples that parts and systems share."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.corpus_bootstrap import (
+    corpus_score,
+    percentile_estimate,
+    resampled_sums,
+    sentence_score,
+    sentence_statistics,
+)
+from babelscope.measures.ribes import corpus_ribes
+
+words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), min_size=1, max_size=9)
+corpora = st.lists(st.tuples(words, words), min_size=1, max_size=6)
+
+
+@given(corpora)
+def test_sums_make_the_scores_of_sacrebleu_and_the_mean_of_ribes(
+    pairs: list[tuple[list[str], list[str]]],
+) -> None:
+    translations = [" ".join(one) for one, _ in pairs]
+    references = [[" ".join(other)] for _, other in pairs]
+    streams = [[own[0] for own in references]]
+    for metric, right in (
+        ("bleu", sacrebleu.corpus_bleu(translations, streams).score),
+        ("chrf", sacrebleu.corpus_chrf(translations, streams).score),
+        ("ribes", corpus_ribes([one for one, _ in pairs], [[other] for _, other in pairs])),
+    ):
+        statistics = sentence_statistics(metric, translations, references)
+        assert corpus_score(metric, statistics.sum(axis=0)) == pytest.approx(right, abs=1e-9)
+    rows = sentence_statistics("bleu", translations, references)
+    for row, translation, own in zip(rows, translations, references, strict=True):
+        assert sentence_score("bleu", row) == pytest.approx(sacrebleu.sentence_bleu(translation, own).score)
+
+
+def test_references_may_differ_in_number() -> None:
+    translations, references = ["a cat sat", "on the mat"], [["a cat sat", "the cat"], ["on a mat"]]
+    for metric in ("bleu", "chrf", "ribes"):
+        statistics = sentence_statistics(metric, translations, references)
+        alone = [
+            sentence_statistics(metric, [t], [r])[0] for t, r in zip(translations, references, strict=True)
+        ]
+        assert np.array_equal(statistics, np.array(alone))
+    with pytest.raises(BabelscopeError, match="2 translations cannot be held against 1 references"):
+        sentence_statistics("bleu", translations, references[:1])
+
+
+def test_nothing_has_no_score() -> None:
+    for metric in ("bleu", "chrf", "ribes"):
+        columns = sentence_statistics(metric, ["a"], [["a"]]).shape[1]
+        assert math.isnan(corpus_score(metric, np.zeros(columns)))
+
+
+def test_resamples_are_of_all_sentences_and_shared_by_all_parts() -> None:
+    columns = np.arange(12.0).reshape(6, 2)
+    columns[:, 1] = 1
+    parts = [np.arange(6), np.array([0, 2]), np.array([1, 3, 4, 5])]
+    whole, first, rest = resampled_sums(columns, parts, np.random.default_rng(1), resamples=400)
+    assert np.allclose(whole, first + rest)
+    assert (whole[:, 1] == 6).all(), "as many as there are, with repetition"
+    assert first[:, 1].mean() == pytest.approx(2, abs=0.2)
+    assert whole[:, 0].mean() == pytest.approx(columns[:, 0].sum(), rel=0.05)
+    again = resampled_sums(columns[:, ::-1], [parts[1]], np.random.default_rng(1), resamples=400)[0]
+    assert np.array_equal(again, first[:, ::-1]), "the same sentences, whatever the columns are"
+
+
+def test_batches_leave_the_sums_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("babelscope.measures.corpus_bootstrap._BATCH", 12)
+    found = resampled_sums(np.ones((5, 1)), [np.arange(5)], np.random.default_rng(0), resamples=7)[0]
+    assert found.tolist() == [[5.0]] * 7
+
+
+def test_an_interval_leaves_out_resamples_without_a_value() -> None:
+    drawn = np.array([math.nan, *np.linspace(0, 1, 101)])
+    found = percentile_estimate(0.4, drawn, 5)
+    assert (found.low, found.high) == pytest.approx((0.025, 0.975))
+    assert percentile_estimate(0.4, drawn, 1).high == math.inf
+    assert percentile_estimate(math.nan, drawn, 3).n == 0
+    assert percentile_estimate(2.0, drawn, 3).high == 2.0, "no interval denies its own value"

@@ -1,0 +1,393 @@
+"""Challenge sets: figures against sacreBLEU itself, controls and correlations against brute force and the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope import load, open_system
+from babelscope.errors import BabelscopeError
+from babelscope.measures.quality import tokens
+from babelscope.measures.ribes import corpus_ribes
+from babelscope.methods.challenge import challenge
+from babelscope.methods.challenge_figures import _coefficients, matched
+from babelscope.results import Result, Row
+from babelscope.systems.base import Fingerprint, Scored
+from babelscope.testsets import ParallelSentence
+
+WORDS = ["the", "old", "man", "gave", "his", "book", "up", "to", "a", "child", "that", "sat", "there"]
+
+
+class Canned:
+    """A system whose translations are the references with some words changed."""
+
+    def __init__(self, name: str, every: int, known: dict[str, str]) -> None:
+        self.name = name
+        self.fingerprint = Fingerprint("canned", name)
+        self._every = every
+        self._known = known
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self._one(source))] for source in sources]
+
+    def _one(self, source: str) -> str:
+        kept = self._known[source].split()
+        return " ".join("wrong" if at % self._every == 0 else word for at, word in enumerate(kept))
+
+
+def dependency(phenomenon: str, distance: float, **more: Any) -> dict[str, Any]:
+    return {
+        "phenomenon": phenomenon,
+        "side": "source",
+        "head": 1,
+        "dependent": 3,
+        "distance": distance,
+        **more,
+    }
+
+
+def items(count: int = 60) -> list[ParallelSentence]:
+    rng = np.random.default_rng(3)
+    made = []
+    for number in range(count):
+        size = int(rng.integers(4, 12))
+        reference = " ".join(rng.choice(WORDS, size))
+        found = [dependency("particle", int(rng.integers(0, 5))) for _ in range(number % 3)]
+        if number % 7 == 0:
+            found.append(dependency("reflexive", 2))
+        source = " ".join(["wort"] * (size - 1) + [f"nr{number}"])
+        made.append(ParallelSentence(str(number), source, (reference,), extra={"dependencies": found}))
+    return made
+
+
+def canned(name: str, every: int) -> Canned:
+    return Canned(name, every, {item.source: item.references[0] for item in items()})
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return challenge([canned("good", 5), canned("bad", 2)], items(), resamples=200, draws=50, exact=True)
+
+
+def the(result: Result, name: str, **labels: Any) -> Row:
+    found = [
+        r for r in result.rows if r.name == name and all(r.labels.get(k) == v for k, v in labels.items())
+    ]
+    assert len(found) == 1, f"{name} {labels}: {len(found)} rows"
+    return found[0]
+
+
+def members(least: float, most: float = math.inf) -> list[ParallelSentence]:
+    return [
+        item
+        for item in items()
+        if any(
+            each["phenomenon"] == "particle" and least <= each["distance"] <= most
+            for each in item.extra["dependencies"]
+        )
+    ]
+
+
+def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
+    translations = [Canned("", every, {i.source: i.references[0]})._one(i.source) for i in some]
+    references = [[item.references[0] for item in some]]
+    return {
+        "bleu": sacrebleu.corpus_bleu(translations, references).score,
+        "chrf": sacrebleu.corpus_chrf(translations, references).score,
+        "ribes": corpus_ribes([tokens(t) for t in translations], [[tokens(r)] for r in references[0]]),
+    }
+
+
+def test_every_set_has_its_corpus_scores_and_their_difference_from_all(result: Result) -> None:
+    whole = scores(items(), 5)
+    for distance in range(5):
+        for labels, some in (
+            ({"min_distance": distance}, members(distance)),
+            ({"distance": distance}, members(distance, distance)),
+        ):
+            own = scores(some, 5)
+            for metric, value in own.items():
+                where = {"system": "good", "phenomenon": "particle", **labels}
+                row = the(result, metric, **where)
+                assert row.estimate.value == pytest.approx(value)
+                assert row.estimate.n == len(some)
+                assert row.estimate.low < row.estimate.value < row.estimate.high
+                difference = the(result, "minus_all", metric=metric, **where).estimate
+                assert difference.value == pytest.approx(value - whole[metric])
+    assert the(result, "bleu", system="good", phenomenon="all").estimate.n == 60
+    everything = the(result, "bleu", system="good", phenomenon="particle", min_distance=0)
+    assert everything.counts["instances"] == sum(
+        each["phenomenon"] == "particle" for item in items() for each in item.extra["dependencies"]
+    )
+
+
+def test_lengths_are_source_tokens_and_their_mean_stands_beside(result: Result) -> None:
+    row = the(result, "length", system="good", phenomenon="reflexive", min_distance=0)
+    own = [item for number, item in enumerate(items()) if number % 7 == 0]
+    assert row.estimate.value == pytest.approx(np.mean([len(item.source.split()) for item in own]))
+
+
+def test_records_suit_a_report(result: Result) -> None:
+    record = result.records[1]
+    assert record["extra"]["dependencies"] == items()[1].extra["dependencies"]
+    assert record["lengths"]["source"] == len(items()[1].source.split())
+    assert set(record["scores"]) == {"bleu", "chrf", "ribes"}
+    assert record["scores"]["bleu"] == pytest.approx(
+        sacrebleu.sentence_bleu(record["translation"], record["references"]).score
+    )
+
+
+def test_differences_between_systems_are_paired(result: Result) -> None:
+    good, bad = (the(result, "bleu", system=s, phenomenon="all").estimate for s in ("good", "bad"))
+    row = the(result, "difference", system="good", against="bad", phenomenon="all", metric="bleu")
+    assert row.estimate.value == pytest.approx(good.value - bad.value)
+    # Paired, the interval is narrower than two independent ones would make it.
+    width = math.hypot(good.high - good.low, bad.high - bad.low)
+    assert row.estimate.high - row.estimate.low < width
+
+
+def test_a_system_is_no_different_from_its_twin() -> None:
+    twins = challenge([canned("one", 3), canned("two", 3)], items(), resamples=100, draws=2)
+    for row in twins.rows:
+        if row.name == "difference":
+            assert (row.estimate.value, row.estimate.low, row.estimate.high) == (0, 0, 0)
+
+
+def test_a_set_that_is_everything_is_not_different_from_all() -> None:
+    everything = [
+        ParallelSentence(i.id, i.source, i.references, extra={"dependencies": [dependency("all_of_it", 1)]})
+        for i in items()
+    ]
+    found = challenge(canned("good", 5), everything, resamples=100, draws=2)
+    assert {
+        (r.estimate.value, r.estimate.low, r.estimate.high) for r in found.rows if r.name == "minus_all"
+    } == {(0.0, 0.0, 0.0)}
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 3), st.data())
+def test_controls_have_the_length_distribution_of_the_set(
+    lengths: list[int], apart: int, data: st.DataObject
+) -> None:
+    own = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=5, unique=True)))
+    known = np.array(lengths, dtype=float)
+    drawn = matched(known, own, np.random.default_rng(0), draws=20, apart=apart)
+    assert drawn.shape == (20, len(own))
+    assert (abs(known[drawn] - known[own]) <= apart).all()
+
+
+def test_all_candidates_of_a_control_are_equally_likely() -> None:
+    lengths = np.array([5, 9, 6, 4, 5, 7, 20], dtype=float)
+    drawn = matched(lengths, np.array([0]), np.random.default_rng(0), draws=8000, apart=1)[:, 0]
+    counts = np.bincount(drawn, minlength=7) / 8000
+    assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
+
+
+def test_controls_say_where_the_set_falls(result: Result) -> None:
+    where = {"system": "good", "phenomenon": "reflexive", "min_distance": 0, "metric": "bleu"}
+    mean, sd, z = (the(result, f"control_{name}", **where).estimate for name in ("mean", "sd", "z"))
+    score = the(result, "bleu", system="good", phenomenon="reflexive", min_distance=0).estimate
+    assert z.value == pytest.approx((score.value - mean.value) / sd.value)
+    assert z.low == pytest.approx((score.low - mean.value) / sd.value)
+    rank = the(result, "control_rank", **where)
+    assert rank.estimate.n == 50
+    assert rank.estimate.value == rank.counts["at_or_below"] / 50
+
+
+# Table 5 of the paper: its "Spearman" is Pearson's r (nine rows of ten).
+TABLE_5 = [
+    ((7.56, 7.52, 7.5, 7.49), -0.96),
+    ((8.26, 8.15, 8.04), -1.0),
+    ((4.96, 5.3, 4.96, 6.01), 0.73),
+    ((5, 5.37, 4.42, 4.64), -0.63),
+    ((15.48, 15.41, 14.45, 12.36), -0.92),
+    ((15.27, 14.91, 15.13, 13.14), -0.80),
+    ((10.14, 9.55, 9.36, 8.82), -0.98),
+    ((9.46, 9.97, 9.54, 9.35), -0.36),
+    ((10.01, 9.73, 9.14, 9.04), -0.97),
+]
+
+
+@pytest.mark.parametrize(("values", "printed"), TABLE_5)
+def test_table_5_of_the_paper_is_pearson(values: tuple[float, ...], printed: float) -> None:
+    points = np.arange(len(values), dtype=float)
+    assert _coefficients(points, np.array(values)[:, None], "pearson")[0] == pytest.approx(printed, abs=0.006)
+
+
+def test_spearman_is_spearman() -> None:
+    points = np.arange(4.0)
+    columns = np.array(
+        [[7.56, 7.52, 7.5, 7.49], [5.41, 5.07, 5.25, 5.04], [1, 1, 1, 1], [1, math.nan, 2, 3]]
+    ).T
+    found = _coefficients(points, columns, "spearman")
+    assert found[:2] == pytest.approx([-1.0, -0.8])
+    assert np.isnan(found[2:]).all(), "no correlation with what does not vary, or is not known"
+    assert _coefficients(points, columns[:, 1:2], "pearson")[0] == pytest.approx(-0.70, abs=0.005)
+
+
+def test_distance_correlations_are_of_sets_and_of_sentences(result: Result) -> None:
+    where = {"system": "good", "phenomenon": "particle", "metric": "bleu"}
+    sets = the(result, "distance_pearson", over="sets", **where)
+    values = [scores(members(d), 5)["bleu"] for d in range(5)]
+    assert sets.labels["distances"] == "0,1,2,3,4"
+    assert sets.estimate.value == pytest.approx(np.corrcoef(range(5), values)[0, 1])
+    assert sets.estimate.n == 5
+    sentences = the(result, "distance_spearman", over="sentences", **where)
+    assert sentences.estimate.n == len(members(0))
+    # One set only, whatever the minimum distance: nothing to go with.
+    where["phenomenon"] = "reflexive"
+    assert the(result, "distance_pearson", over="sets", **where).estimate.n == 0
+
+
+def test_the_length_check_is_over_random_corpora() -> None:
+    found = challenge(
+        canned("good", 4), items(), resamples=100, draws=2, length_corpora=300, length_sizes=(30, 60, 10)
+    )
+    sizes = {r.labels["sentences"] for r in found.rows if r.name == "length_pearson"}
+    assert sizes == {30, 10}, "as many sentences as there are leave nothing to draw"
+    row = the(found, "length_pearson", sentences=10, metric="chrf")
+    assert row.estimate.n == 300
+    assert -1 < row.estimate.low < row.estimate.high < 1
+
+
+def test_length_that_makes_quality_is_found() -> None:
+    """A system that gets every third word wrong, but long sentences entirely."""
+    made = items()
+    known = {item.source: item.references[0] for item in made}
+
+    class Short(Canned):
+        def _one(self, source: str) -> str:
+            return "no" if len(source.split()) > 8 else super()._one(source)
+
+    found = challenge(
+        Short("short", 3, known), made, resamples=100, draws=2, metrics=("chrf",), length_sizes=(10,)
+    )
+    assert the(found, "length_pearson", metric="chrf").estimate.high < -0.3
+
+
+def test_one_sentence_has_no_interval() -> None:
+    one = [
+        ParallelSentence(i.id, i.source, i.references, extra={"dependencies": deps})
+        for i, deps in zip(items(3), ([dependency("rare", 2)], [], []), strict=True)
+    ]
+    found = challenge(canned("good", 5), one, resamples=100, draws=5)
+    assert the(found, "bleu", phenomenon="rare", min_distance=0).as_json()["low"] is None
+
+
+def test_target_side_dependencies_are_sets_of_their_own() -> None:
+    made = [
+        ParallelSentence(
+            i.id, i.source, i.references, extra={"dependencies": [dependency("particle", 1, side=side)]}
+        )
+        for i, side in zip(items(4), ("source", "target", "target", "target"), strict=True)
+    ]
+    found = challenge(canned("good", 5), made, resamples=100, draws=2, metrics=("ribes",))
+    sizes = {r.labels["side"]: r.estimate.n for r in found.rows if r.name == "ribes" and "side" in r.labels}
+    assert sizes == {"source": 1, "target": 3}
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({}, "item x has no field 'dependencies'; a challenge set is made by `babelscope make challenge`"),
+        ({"dependencies": "none"}, "item x has no list in its field 'dependencies'"),
+        ({"dependencies": [3]}, "item x: dependency 1 is not an object"),
+        ({"dependencies": [dependency("", 1)]}, "field 'phenomenon' must name one"),
+        ({"dependencies": [dependency("all", 1)]}, "'all' is taken"),
+        (
+            {"dependencies": [dependency("p", 1), dependency("p", -1)]},
+            "dependency 2: field 'distance' must be",
+        ),
+        ({"dependencies": [dependency("p", True)]}, "must be a number of words, 0 or more, not True"),
+        ({"dependencies": [dependency("p", 1, side="left")]}, "must be source or target, not 'left'"),
+    ],
+)
+def test_bad_dependencies_are_refused_before_anything_is_translated(extra: dict[str, Any], said: str) -> None:
+    class Never:
+        name = "never"
+        fingerprint = Fingerprint("never", "")
+
+        def translate(self, *_: object, **__: object) -> list[list[Scored]]:
+            raise AssertionError
+
+    with pytest.raises(BabelscopeError, match=said.replace("(", "\\(")):
+        challenge(Never(), [ParallelSentence("x", "a", ("b",), extra=extra)])
+
+
+def test_a_file_of_translations_is_asked_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("".join(f"{i.references[0]}\n" for i in items()))
+    system = open_system(f"file:{tmp_path}/out.txt")
+    found = challenge(system, items(), resamples=100, draws=2)
+    assert the(found, "bleu", phenomenon="all").estimate.value == pytest.approx(100)
+    with pytest.raises(BabelscopeError, match=r"59 sources were asked for, but .* has translations of 60"):
+        challenge(system, items()[:-1])
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(BabelscopeError, match="challenge: metrics: each may be given once"):
+        challenge(canned("good", 5), items(), metrics=("bleu", "bleu"))
+
+
+def test_the_seed_and_nothing_else_decides(result: Result) -> None:
+    settings: dict[str, Any] = {"resamples": 200, "draws": 50, "exact": True}
+    again = challenge([canned("good", 5), canned("bad", 2)], items(), chunk=7, **settings)
+    assert [row.as_json() for row in again.rows] == [row.as_json() for row in result.rows]
+    other = challenge([canned("good", 5), canned("bad", 2)], items(), seed=1, **settings)
+    assert [r.estimate.value for r in other.rows][:8] == [r.estimate.value for r in result.rows][:8]
+    assert other.rows[0].estimate != result.rows[0].estimate
+
+
+# README-ldd.md of the shared data: BLEU and chrF2 to 2 decimals, RIBES to 4.
+PUBLISHED = {
+    "de-en/google": {
+        "all": (3000, 32.81, 58.91, 0.8277),
+        "reordering": (275, 28.96, 55.39, 0.8064),
+        "particle": (232, 30.72, 58.03, 0.8275),
+        "reflexive": (281, 31.82, 58.29, 0.8379),
+    },
+    "de-en/bergamot-base": {
+        "all": (3000, 31.84, 58.46, 0.8243),
+        "reordering": (275, 26.64, 54.67, 0.8014),
+        "particle": (232, 29.62, 56.94, 0.8201),
+        "reflexive": (281, 30.92, 57.90, 0.8340),
+    },
+    "en-de/google": {
+        "all": (3000, 28.81, 57.55, 0.8182),
+        "particle": (17, 20.54, 50.49, 0.7903),
+        "reflexive": (11, 28.39, 57.19, 0.7946),
+        "preposition_stranding": (8, 16.27, 48.05, 0.7812),
+    },
+}
+# The same, length-matched controls of google de-en: mean and sd of BLEU, to the precision of 100 draws.
+CONTROLS = {"reordering": (33.0, 1.1), "particle": (32.7, 1.2), "reflexive": (32.6, 1.0)}
+
+
+@pytest.mark.filterwarnings("ignore:.*a line break is missing")  # the released parses are so
+@pytest.mark.parametrize("pair", ["de-en", "en-de"])
+def test_figures_of_real_systems_on_newstest2013_are_the_published_ones(shared: Path, pair: str) -> None:
+    source, target = pair.split("-")
+    data = shared / "data"
+    text = f"{data}/newstest/text/wmt13"
+    tests = load(f"ldd:{data}/ldd/news,{text}.{source},{text}.{target}")
+    systems = [name.partition("/")[2] for name in PUBLISHED if name.startswith(pair)]
+    files = [open_system(f"file:{data}/newstest/out/{pair}/wmt13.{name}.{target}") for name in systems]
+    found = challenge(files, tests, resamples=100, distances=(0,), length_corpora=4)
+    for file, name in zip(files, systems, strict=True):
+        for phenomenon, (n, bleu, chrf, ribes) in PUBLISHED[f"{pair}/{name}"].items():
+            rows = [the(found, m, system=file.name, phenomenon=phenomenon) for m in ("bleu", "chrf", "ribes")]
+            assert [row.estimate.n for row in rows] == [n] * 3
+            values = [row.estimate.value for row in rows]
+            assert [round(values[0], 2), round(values[1], 2), round(values[2], 4)] == [bleu, chrf, ribes]
+    if pair == "de-en":
+        for phenomenon, (mean, sd) in CONTROLS.items():
+            where = {"system": files[0].name, "phenomenon": phenomenon, "metric": "bleu"}
+            # A mean of 100 draws has a standard error of a tenth of their sd, an sd one of a fourteenth.
+            assert the(found, "control_mean", **where).estimate.value == pytest.approx(mean, abs=0.4)
+            assert the(found, "control_sd", **where).estimate.value == pytest.approx(sd, abs=0.3)

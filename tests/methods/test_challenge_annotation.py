@@ -1,0 +1,148 @@
+"""The blind queue of section 4.3, and the figures of its answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from babelscope.annotate.items import make_tasks
+from babelscope.errors import BabelscopeError
+from babelscope.measures.statistics import proportion
+from babelscope.methods.challenge_annotation import CHOICES, answer_rows, answers, queue
+
+RIGHT, WRONG, NOT_REAL, CANNOT_TELL = CHOICES
+
+
+def record(number: int, system: str, translation: str, *dependencies: tuple[str, int]) -> dict[str, Any]:
+    return {
+        "system": system,
+        "id": str(number),
+        "source": f"er lädt den Gast {number} ein",
+        "references": [f"he invites guest {number}"],
+        "translation": translation,
+        "extra": {
+            "dependencies": [
+                {
+                    "phenomenon": phenomenon,
+                    "side": "source",
+                    "head": 2,
+                    "dependent": 6,
+                    "distance": distance,
+                    "head_form": "lädt",
+                    "dependent_form": "ein",
+                }
+                for phenomenon, distance in dependencies
+            ]
+        },
+    }
+
+
+RECORDS = [
+    record(number, system, f"he {verb} guest {number}", ("particle", number % 4), ("reordering", 9))
+    for system, verb in (("one", "invites"), ("two", "loads"))
+    for number in range(40)
+]
+
+
+def test_the_queue_is_blind_shuffled_and_the_same_for_all_systems() -> None:
+    entries = queue(RECORDS, per_phenomenon=10, seed=1)
+    assert len(entries) == 20, (
+        "ten instances, as two systems translated them; reordering is not judged by words"
+    )
+    assert not {"system", "distance"} & {name for entry in entries for name in entry}
+    assert all(entry["answer"] is None for entry in entries)
+    assert len({entry["id"] for entry in entries}) == 20
+    verbs = [entry["translation"].split()[1] for entry in entries]
+    assert verbs.count("loads") == 10
+    assert verbs != sorted(verbs)
+    assert entries == queue(RECORDS, per_phenomenon=10, seed=1)
+    assert entries != queue(RECORDS, per_phenomenon=10, seed=2)
+
+
+def test_what_systems_translate_alike_is_asked_once() -> None:
+    alike = [record(n, system, "he invites", ("particle", 1)) for system in ("one", "two") for n in range(3)]
+    entries = queue(alike, per_phenomenon=30)
+    assert len(entries) == 3
+    rows = answer_rows(alike, {"me": answers(("x", {**entry, "answer": RIGHT}) for entry in entries)})
+    systems = {row.labels["system"] for row in rows if row.name == "right"}
+    assert systems == {"one", "two"}
+
+
+def test_distances_can_be_chosen_and_are_spread_evenly() -> None:
+    entries = queue(RECORDS, per_phenomenon=9, distances=(1, 3), seed=0)
+    numbers = [int(entry["source"].split()[4]) for entry in entries]
+    assert sorted(number % 4 for number in numbers) == [1] * 10 + [3] * 10
+    with pytest.raises(BabelscopeError, match="no dependency of distance 7 to be annotated"):
+        queue(RECORDS, per_phenomenon=9, distances=(7,))
+
+
+def test_the_page_for_annotators_takes_the_queue() -> None:
+    tasks = make_tasks([("x", entry) for entry in queue(RECORDS, per_phenomenon=3)], None, "x")
+    assert [label.value for label in tasks[0].labels] == list(CHOICES)
+    marked = [text for block in tasks[0].blocks for text, mark in block.pieces if mark]
+    assert marked == ["lädt", "ein"]
+
+
+def test_accuracies_come_with_wilson_intervals_by_system_phenomenon_and_distance() -> None:
+    entries = queue(RECORDS, per_phenomenon=40)
+    said = {}
+    for entry in entries:
+        number = int(entry["source"].split()[4])
+        good = "invites" in entry["translation"]
+        said[entry["id"]] = NOT_REAL if number == 0 else RIGHT if good or number % 4 == 1 else WRONG
+    found = answers((str(n), {**entry, "answer": said[entry["id"]]}) for n, entry in enumerate(entries))
+    rows = {
+        (row.name, row.labels["system"], row.labels["phenomenon"], row.labels.get("distance")): row
+        for row in answer_rows(RECORDS, {"me": found})
+    }
+    real = rows["real", "one", "particle", None]
+    assert real.estimate == proportion(39, 40)
+    assert rows["right", "one", "all", None].estimate == proportion(39, 39)
+    assert rows["right", "two", "particle", None].estimate == proportion(10, 39)
+    assert rows["right", "two", "particle", 1].estimate == proportion(10, 10)
+    assert rows["right", "two", "particle", 2].estimate == proportion(0, 10)
+    assert rows["right", "two", "particle", 2].counts == {"yes": 0, "answered": 10, "cannot_tell": 0}
+
+
+def test_two_annotators_are_compared() -> None:
+    entries = queue(RECORDS, per_phenomenon=10)
+    one = answers(("x", {**e, "answer": RIGHT if n % 2 else WRONG}) for n, e in enumerate(entries))
+    other = answers(("x", {**e, "answer": WRONG if n % 2 else RIGHT}) for n, e in enumerate(entries))
+    kappas = {
+        (row.labels["labels"], row.estimate.value)
+        for row in answer_rows(RECORDS, {"a": one, "b": other})
+        if row.name == "kappa"
+    }
+    assert ("binary", -1.0) in kappas
+
+
+def test_answers_are_read_from_a_queue_or_from_what_the_page_writes() -> None:
+    lines = [
+        {"id": "1", "answer": None},
+        {"id": "2", "answer": RIGHT},
+        {"id": "3", "answer": {"label": WRONG}, "annotator": "me"},
+        {"id": "3", "answer": {"label": CANNOT_TELL}, "annotator": "me"},
+    ]
+    found = answers((str(n), line) for n, line in enumerate(json.loads(json.dumps(lines))))
+    assert {key: each.label for key, each in found.items()} == {"2": RIGHT, "3": CANNOT_TELL}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"answer": RIGHT}, "f:1: field 'id' must be text"),
+        ({"id": "1", "answer": "yes"}, "f:1: 'yes' is no answer; they are: Translated right"),
+        ({"id": "1", "answer": True}, "f:1: 'True' is no answer"),
+    ],
+)
+def test_bad_answers_are_refused(line: dict[str, Any], said: str) -> None:
+    with pytest.raises(BabelscopeError, match=said):
+        answers([("f:1", line)])
+
+
+def test_answers_to_something_else_are_refused() -> None:
+    entry = queue(RECORDS[:1], per_phenomenon=1)[0]
+    with pytest.raises(BabelscopeError, match=r"me answers 1 entries, .* no translations of these systems"):
+        answer_rows(RECORDS[5:], {"me": answers([("f:1", {**entry, "answer": RIGHT})])})
