@@ -72,6 +72,9 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
     }
     # Where a type has modes, the last one is made to be compared with the release.
     row |= _counted(made, pairs, made.modes[-1] if made.modes else None, misses)
+    if made.modes:
+        default = _counted(made, pairs, made.modes[0], 0)
+        row |= {f"{made.modes[0]}_{key}": default[key] for key in ("recall", "variants_per_sentence")}
     if name == "clause_omission":
         real = [(a, b) for a, b in pairs if not is_accident(a, b)]
         clean = _counted(made, real, "clean", misses)

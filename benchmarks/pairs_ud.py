@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from babelscope.language.german import default_analyzer
 from babelscope.language.german_articles import DEFINITE
-from babelscope.making.pairs import error_type
+from babelscope.making.pairs import Variant, error_type
 from babelscope.making.pairs.clause_omission import boundaries
 from babelscope.text import read_lines
 
@@ -43,8 +43,10 @@ def ud_rows(folder: Path, *, step: int = 1) -> Iterator[Row]:
                 # The universal tags take weekdays, months and parts of names for names, the German ones do not.
                 count("noun precision", upos == "NOUN" or xpos == "NN")
                 count("noun precision by UPOS alone", upos == "NOUN")
-        _count_articles(sentence, gold, articles, count)
-        ours = {(variant.start, variant.start + len(variant.word)) for variant in verbs.variants(sentence)}
+        # The last mode takes every article and verb that the analysis finds.
+        _count_articles(articles.variants(sentence, mode=articles.modes[-1]), gold, count)
+        changed = verbs.variants(sentence, mode=verbs.modes[-1])
+        ours = {(variant.start, variant.start + len(variant.word)) for variant in changed}
         finite = {span for span, row in gold.items() if "VerbForm=Fin" in row[5]}
         for span in ours:
             count("finite-verb precision", span in finite)
@@ -60,9 +62,9 @@ def ud_rows(folder: Path, *, step: int = 1) -> Iterator[Row]:
         yield {"name": f"UD German-GSD: {name}", "value": hits / n, "n": n}
 
 
-def _count_articles(sentence: Any, gold: Gold, articles: Any, count: Any) -> None:
+def _count_articles(variants: list[Variant], gold: Gold, count: Callable[[str, bool], None]) -> None:
     counted = set()
-    for variant in articles.variants(sentence):
+    for variant in variants:
         row = gold.get((variant.start, variant.start + len(variant.word)))
         features = dict(each.split("=") for each in row[5].split("|") if "=" in each) if row else {}
         singular = row is not None and row[3] == "DET" and features.get("Number") == "Sing"

@@ -19,6 +19,7 @@ import torch
 
 from babelscope import load, open_system
 from babelscope.systems.huggingface import HuggingFace
+from babelscope.testsets import ParallelSentence
 from benchmarks.common import arguments, ratio, shared, show
 
 Pairs = list[tuple[str, str]]
@@ -218,7 +219,7 @@ def measure(
 
 def lab_material(n: int) -> tuple[HuggingFace, list[str], list[str]]:
     """The lab's teacher, and sentences of its own world."""
-    items = load(f"lab:parallel?n={n}&seed=5").items
+    items = load(f"lab:parallel?n={n}&seed=5").items_of(ParallelSentence, what_for="scoring")
     return open_system("lab:teacher"), [i.source for i in items], [i.references[0] for i in items]
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from babelscope.methods.base import run_method as run_method
     from babelscope.methods.conditioning import condition as condition
     from babelscope.methods.contrast import contrast as contrast
+    from babelscope.methods.hypothesis_space import space as space
     from babelscope.methods.likelihood import likelihood as likelihood
     from babelscope.results import Estimate as Estimate
     from babelscope.results import Result as Result
@@ -37,6 +38,7 @@ _HOMES = {
     "contrast": "methods.contrast",
     "condition": "methods.conditioning",
     "likelihood": "methods.likelihood",
+    "space": "methods.hypothesis_space",
     "Estimate": "results",
     "Result": "results",
     "Row": "results",

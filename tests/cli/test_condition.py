@@ -68,6 +68,33 @@ def test_given_translations_and_scores_need_no_system(babelscope: Babelscope, tm
     assert rows_of(alone.out)["all"]["value"] == 0.75
 
 
+def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path) -> None:
+    item = AmbiguousSource("1", "a", ("r",), ("w",), "c", extra={"word": "pen", "corpus": "k", "more": 1})
+    TestSet("t", (item, AmbiguousSource("2", "b", (), (), "c"))).write(tmp_path / "t.jsonl")
+    for scores, correct in (("-1\t-2", True), ("-2\t-1", False), ("-1\t-1", None)):
+        (tmp_path / "scores.tsv").write_text(f"{scores}\n-1\t-2\n")
+        ran = babelscope(
+            "condition",
+            "--tests",
+            "t.jsonl",
+            "--scores",
+            "scores.tsv",
+            "--ties",
+            "half",
+            "--records",
+            "r.jsonl",
+        )
+        assert ran.code == 0, ran.err
+        record = json.loads((tmp_path / "r.jsonl").read_text().split("\n")[0])
+        assert (record["correct"], record["word"], record["corpus"]) == (correct, "pen", "k")
+        assert "more" not in record
+    asked = babelscope("condition", "--tests", "t.jsonl", *SYSTEMS, "--records", "r.jsonl", "--json")
+    assert asked.code == 0
+    first, second = (json.loads(line) for line in (tmp_path / "r.jsonl").read_text().split("\n")[:-1])
+    assert first["correct"] == (first["verdict"] == "correct")
+    assert (second["correct"], second["skipped"], second["weight"]) == (None, "no cue", None)
+
+
 def test_the_base_of_the_released_code_changes_scores_only(babelscope: Babelscope, tmp_path: Path) -> None:
     arguments = ("condition", "--tests", "t.jsonl", *GIVEN, "--json", "--records", "r.jsonl")
     plain, binary = (rows_of(babelscope(*arguments, "--base", base).out) for base in ("e", "2"))
@@ -146,21 +173,51 @@ def test_an_empty_category_is_told_with_its_line(babelscope: Babelscope, tmp_pat
     assert "t.jsonl:5: field 'category' is empty" in ran.err
 
 
+@pytest.mark.parametrize("system", ["aws", "google"])
 def test_winomt_translations_are_found_in_any_order(
-    babelscope: Babelscope, shared: Path, tmp_path: Path
+    babelscope: Babelscope, shared: Path, tmp_path: Path, system: str
 ) -> None:
     winomt = shared / "data" / "winomt"
-    lines = (winomt / "translations" / "aws.en-de.txt").read_text().split("\n")[:-1]
+    path = winomt / "translations" / f"{system}.en-de.txt"
+    lines = path.read_text().split("\n")[:-1]
     (tmp_path / "reversed.txt").write_text("\n".join(reversed(lines)) + "\n")
     tests = load(f"winomt:{winomt / 'test.tsv'}")
     (tmp_path / "scores.tsv").write_text("".join(f"-{1 + n % 3}\t-{1 + n % 5}\n" for n in range(len(tests))))
     arguments = ("condition", "--tests", f"winomt:{winomt / 'test.tsv'}", "--scores", "scores.tsv", "--json")
     given = [
-        babelscope(*arguments, "--translations", path, "--records", "records.jsonl")
-        for path in (str(winomt / "translations" / "aws.en-de.txt"), "reversed.txt")
+        babelscope(*arguments, "--translations", each, "--records", "records.jsonl")
+        for each in (str(path), "reversed.txt")
     ]
     assert all(ran.code == 0 for ran in given)
     first, second = (rows_of(ran.out) for ran in given)
     assert (first["all"]["n"], first["all"]["skipped"]) == (3648, 240)
     assert first["all"]["value"] == second["all"]["value"]
     assert (first["male"]["n"], first["female"]["n"]) == (1826, 1822)
+
+
+def test_verdicts_can_be_held_against_annotators(
+    babelscope: Babelscope, shared: Path, tmp_path: Path
+) -> None:
+    """An evaluator that says what the first annotator says agrees with her throughout."""
+    winomt, people = (shared / "data" / name for name in ("winomt", "human-validation/winomt"))
+    said = {}
+    for line in (people / "en-de.annotator1.jsonl").read_text().split("\n")[:-1]:
+        record = json.loads(line)
+        gold, label = record["Gold Gender"].title(), record["label"][0]
+        said[str(int(record["Index"]) + 1)] = label in (gold, "Both / Neutral / Ambiguous")
+    tests = load(f"winomt:{winomt / 'test.tsv'}")
+    (tmp_path / "scores.tsv").write_text(
+        "".join(f"{item.id}\t{-1 if said.get(item.id, True) else -2}\t-1.5\n" for item in tests)
+    )
+    ran = babelscope(
+        "condition", "--tests", f"winomt:{winomt / 'test.tsv'}", "--scores", "scores.tsv", "--json",
+        "--translations", str(winomt / "translations" / "aws.en-de.txt"), "--records", "verdicts.jsonl",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    annotator = people / "en-de.annotator1.jsonl"
+    Path("copy.jsonl").write_text(annotator.read_text())
+    files = ("--task", "winomt", str(annotator), "copy.jsonl", "--verdicts", "verdicts.jsonl")
+    told = babelscope("agreement", *files, "--json")
+    rows = [json.loads(line) for line in told.out.split("\n")[:-1]]
+    (row,) = [row for row in rows if row.get("verdicts") == "verdicts"]
+    assert (row["value"], row["judgements"], row["unknown"], row["missing"]) == (1, 2 * len(said), 0, 0)

@@ -66,6 +66,21 @@ def test_a_table_and_settings(babelscope: Babelscope) -> None:
     assert "sd" in ran.out
 
 
+def test_the_papers_table(babelscope: Babelscope) -> None:
+    asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS, "--seed-group", "toy:*")
+    ran = babelscope(*asked, "--table", "--free", "no")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.split("\n")
+    assert lines[0] == "| phenomenon | reference | n | discrepancy, toy:* | accuracy %, toy:* |"
+    assert [line.split(" | ")[0] for line in lines[2:5]] == [
+        "| clause_omission",
+        "| clause_omission",
+        "| *placeholder_ding",
+    ]
+    assert all(" ± " in line for line in lines[2:5])
+    assert lines[-2].startswith("contrast|")
+
+
 def test_a_run_folder_holds_the_run_and_is_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:
     arguments = ("contrast", "--system", f"toy:1?log={tmp_path}/log", *TESTS, "--json", "--out", "run")
     first = babelscope(*arguments)
@@ -116,6 +131,8 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
         (TESTS, "contrast needs --system or --scores, one of the two"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
         ((*TESTS, "--scores", "scores", "--out", "run"), "say --records FILE"),
+        ((*TESTS, "--scores", "scores", "--free", "yes"), "score files have no translations"),
+        ((*TESTS, "--system", "toy:1", "--table", "--json"), "--table and --json print different things"),
         ((*TESTS, "--scores", "scores"), "scores has 1 lines; pairs has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),

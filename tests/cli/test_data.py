@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from babelscope.cli.data import app
 from babelscope.errors import BabelscopeError
-from babelscope.testsets.published import SETS
+from babelscope.testsets.published import MODELS, SETS
 
 
 def run(*arguments: str) -> str:
@@ -23,12 +23,12 @@ def run(*arguments: str) -> str:
 
 def test_list(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in run("list", "--json", "--data-dir", str(tmp_path)).splitlines()]
-    assert [row["name"] for row in rows] == list(SETS)
+    assert [row["name"] for row in rows] == [*SETS, *MODELS]
     (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
     assert (row["items"], row["source_language"], row["target_language"]) == (2129, "en", "de")
     assert row["present"] is False
     lines = run("list", "--data-dir", str(tmp_path)).splitlines()
-    assert [line.split()[0] for line in lines] == list(SETS)
+    assert [line.split()[0] for line in lines] == [*SETS, *MODELS]
 
 
 def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +72,20 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [row["status"] for row in rows] == ["present", "missing"]
     assert rows[0] == {"name": "toy", "path": str(path), "status": "present", "sha256": known.sha256}
     assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")
+
+
+def test_a_model_is_told_where_it_lives_and_used_where_it_lies(tmp_path: Path) -> None:
+    with pytest.raises(BabelscopeError) as caught:
+        run("get", "udpipe/german-gsd", "--data-dir", str(tmp_path))
+    assert f"checksum is not known to us; put its files in {tmp_path / 'udpipe'} yourself" in str(
+        caught.value
+    )
+    assert "german-gsd-ud-2.5-191206.udpipe" in str(caught.value)
+    path = tmp_path / "udpipe" / "german-gsd-ud-2.5-191206.udpipe"
+    path.parent.mkdir()
+    path.write_bytes(b"model")
+    assert run("get", "udpipe/german-gsd", "--data-dir", str(tmp_path)) == f"unchecked  {path}\n"
+    assert "CC BY-NC-SA" in run("show", "udpipe/german-gsd", "--data-dir", str(tmp_path))
 
 
 def test_the_command_imports_nothing_heavy() -> None:

@@ -36,6 +36,7 @@ CASES = [
     ("polarity_affix_del", "Ungeduldig wartet sie.", ["Geduldig wartet sie."]),
     ("polarity_affix_del", "Unter uns und unserem Unternehmen gab es einen Unfall.", []),
     ("polarity_affix_del", "Die Universität liegt ungefähr unten.", []),
+    ("polarity_affix_del", "Im Underground spielt die Band Unasur.", []),
     ("placeholder_ding", "Der Bäcker verkauft Brot.", ["Der Ding verkauft Brot.", "Der Bäcker verkauft Ding."]),
     ("placeholder_ding", "Sie schlief lange.", []),
     ("hypercorrect_genitive", "Seit dem Unfall.", ["Seit des Unfalls.", "Seit des Unfalles."]),
@@ -44,11 +45,15 @@ CASES = [
     ("hypercorrect_genitive", "Gegenüber dem Kollegen schweigt sie.", ["Gegenüber des Kollegen schweigt sie."]),
     ("hypercorrect_genitive", "Entsprechend den Wünschen der Kinder.", ["Entsprechend der Wünsche der Kinder."]),
     ("hypercorrect_genitive", "Nahe der Stadt liegt ein See, in dem man schwimmt.", []),
+    ("hypercorrect_genitive", "Gegenüber den Angestellten schwieg er.", []),
+    ("hypercorrect_genitive", "Das erhöht entsprechend den Haushalt.", []),
     ("np_agreement", "Der Hund schläft.", ["Die Hund schläft.", "Das Hund schläft."]),
     ("np_agreement", "Er wohnt in der Stadt.", ["Er wohnt in dem Stadt."]),
     ("np_agreement", "Das Dach des Baus.", ["Der Dach des Baus.", "Die Dach des Baus.", "Das Dach der Baus."]),
     ("np_agreement", "Die Kinder spielen mit den Bällen.", []),
     ("np_agreement", "Eine Frau, die singt, kam.", []),
+    ("np_agreement", "Dort sind die so genannten Dingsbumse.", []),
+    ("np_agreement", "Diese Stelle ist die eines Gärtners.", []),
     ("subj_verb_agreement", "Der Hund bellt laut.", ["Der Hund bellen laut."]),
     ("subj_verb_agreement", "Die Hunde haben gebellt.", ["Die Hunde hat gebellt."]),
     ("subj_verb_agreement", "Wir sind müde.", ["Wir bin müde."]),
@@ -86,10 +91,30 @@ def test_particle_is_another() -> None:
     assert made("verb_particle", "Das sagt er gern.") == []
 
 
-def test_compatible_mode_makes_the_accidents_that_clean_does_not() -> None:
-    text = "Am 3. Mai kam er zu uns."
-    assert made("clause_omission", text) == []
-    assert "Mai kam er zu uns." in made("clause_omission", text, mode="stanza-compatible")
+MODES = [
+    # type, reference, variants of the strict mode, what another mode makes beside them
+    ("np_agreement", "Das Virus mutiert.", ["Die Virus mutiert."], "as-released", ["Der Virus mutiert."]),
+    ("np_agreement", "Er mag den Affen.", ["Er mag das Affen."], "as-released", ["Er mag die Affen."]),
+    ("np_agreement", "Der neue Fahrer kam.", ["Die neue Fahrer kam.", "Das neue Fahrer kam."], "as-released", []),
+    ("np_agreement", "Er war wegen des Logments da.", [], "as-released", ["Er war wegen der Logments da."]),
+    ("np_agreement", "Die Kranke schlief.", [], "as-released", ["Der Kranke schlief.", "Das Kranke schlief."]),
+    ("subj_verb_agreement", "Dann gingen sie weg.", [], "as-released", ["Dann ging sie weg."]),
+    ("subj_verb_agreement", "Die Hälfte der Leute fehlt.", [], "as-released", ["Die Hälfte der Leute fehlen."]),
+    ("clause_omission", "Die Folge: Es regnete.", ["Die Folge:"], "clean", ["Es regnete."]),
+    ("clause_omission", "Es gab Tee; Brot und Obst.", [], "clean", ["Es gab Tee;", "Brot und Obst."]),
+    ("clause_omission", "Die Firma Sal. Klee baut Rohre.", [], "clean", ["Die Firma Sal.", "Klee baut Rohre."]),
+    ("clause_omission", "'Wir bauen (...) ', rief er.", [], "clean", ["'Wir bauen (...)", "', rief er."]),
+    ("clause_omission", "Am 3. Mai kam er.", [], "stanza-compatible", ["Am 3.", "Mai kam er."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type", "text", "strict", "mode", "more"), MODES)
+def test_strict_mode_leaves_out_what_may_be_right(
+    type: str, text: str, strict: list[str], mode: str, more: list[str]
+) -> None:
+    assert error_type(type).modes[0] == "strict"
+    assert sorted(made(type, text)) == sorted(strict)
+    assert sorted(made(type, text, mode=mode)) == sorted(strict + more)
 
 
 @pytest.mark.parametrize("type", ERROR_TYPES)

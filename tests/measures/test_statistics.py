@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import perplexity, proportion, ratio_of_sums
+from babelscope.measures.statistics import (
+    perplexity,
+    proportion,
+    ratio_of_sums,
+    resampled_counts,
+    rogan_gladen,
+)
 from babelscope.results import Estimate
 from babelscope.seeds import stream
 
@@ -91,3 +98,82 @@ def test_a_proportion_at_the_edge_keeps_its_value_inside(successes: int, n: int)
 
 def test_a_proportion_of_nothing() -> None:
     assert proportion(0, 0).n == 0
+
+
+def test_a_corrected_rate_is_rogan_and_gladens() -> None:
+    # 30 alarms in 100, of a detector that finds 80 % and raises 10 % false alarms: (0.3 - 0.1) / (0.8 - 0.1).
+    found = rogan_gladen(30, 100, found=80, wrong=100, false_alarms=10, right=100)
+    assert found.value == pytest.approx(2 / 7)
+    # Step by step from Lang and Reiczigel's formulas: adjusted rates 31.92/103.84, 81/102 and 11/102.
+    assert (found.low, found.high) == (pytest.approx(0.141919, abs=1e-6), pytest.approx(0.436526, abs=1e-6))
+    assert found.n == 100
+
+
+@given(*(st.tuples(st.integers(1, 500), st.floats(0, 1)) for _ in range(3)))
+def test_errors_and_right_texts_can_change_places(
+    asked: tuple[int, float], wrong: tuple[int, float], right: tuple[int, float]
+) -> None:
+    (n, alarms), (bad, found), (good, false) = (
+        (size, round(size * share)) for size, share in (asked, wrong, right)
+    )
+    here = rogan_gladen(alarms, n, found=found, wrong=bad, false_alarms=false, right=good)
+    there = rogan_gladen(n - alarms, n, found=good - false, wrong=good, false_alarms=bad - found, right=bad)
+    assert 0 <= here.low <= here.value <= here.high <= 1
+    assert (there.value, there.low, there.high) == pytest.approx(
+        (1 - here.value, 1 - here.high, 1 - here.low)
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 0.6])
+@pytest.mark.parametrize(
+    ("n", "sensitivity", "wrong", "false_rate", "right"),
+    [
+        (100, 0.5, 100, 0.01, 100),
+        (500, 0.2, 300, 0.006, 500),
+        (500, 0.6, 20, 0.05, 400),
+        (60, 0.95, 60, 0.0, 60),
+    ],
+)
+def test_a_corrected_rates_interval_covers_the_truth(
+    share: float, n: int, sensitivity: float, wrong: int, false_rate: float, right: int
+) -> None:
+    rng = np.random.default_rng(11)
+    apparent = share * sensitivity + (1 - share) * false_rate
+    covered = 0
+    for _ in range(400):
+        found = rogan_gladen(
+            rng.binomial(n, apparent), n,
+            found=rng.binomial(wrong, sensitivity), wrong=wrong,
+            false_alarms=rng.binomial(right, false_rate), right=right,
+        )  # fmt: skip
+        covered += found.low <= share <= found.high
+    # 95 % or more; 400 draws of a 95 % interval fall below 0.92 once in a few hundred times.
+    assert covered / 400 >= 0.92
+
+
+def test_more_calibration_narrows_the_interval_and_none_says_nothing() -> None:
+    little, much = (
+        rogan_gladen(30, 100, found=0.8 * n, wrong=n, false_alarms=0.1 * n, right=n) for n in (50, 5000)
+    )
+    assert little.high - little.low > much.high - much.low
+    assert rogan_gladen(3, 10, found=0, wrong=0, false_alarms=0, right=5).n == 0
+    blind = rogan_gladen(3, 10, found=1, wrong=10, false_alarms=2, right=10)
+    assert (blind.value, blind.low, blind.high) == (0.3, 0.0, 1.0)
+    with pytest.raises(BabelscopeError, match="11 of 10 texts is no count"):
+        rogan_gladen(11, 10, found=1, wrong=1, false_alarms=0, right=1)
+
+
+def test_resampled_counts_cover_what_is_known() -> None:
+    rng = np.random.default_rng(0)
+
+    def share(counts: Any) -> Any:
+        return np.stack([counts[..., 1] / counts.sum(axis=-1)])
+
+    (estimate,) = resampled_counts([1] * 300 + [0] * 700, 2, share, rng)
+    assert estimate.value == 0.3
+    # The percentile interval of a proportion is close to the normal one.
+    assert (estimate.low, estimate.high) == pytest.approx((0.2716, 0.3284), abs=0.003)
+    nothing, one = (
+        resampled_counts(cells, 2, lambda counts: counts[..., :1].T, rng)[0] for cells in ([], [0])
+    )
+    assert (nothing.n, one.value, one.low) == (0, 1, -np.inf)

@@ -24,10 +24,10 @@ from babelscope.methods.conditioning_figures import (
     verdict_of,
     weights_of,
 )
-from babelscope.methods.conditioning_given import GivenScores
 from babelscope.results import Result, Row
 from babelscope.systems.base import Scored, Target
 from babelscope.testsets import AmbiguousSource
+from babelscope.testsets.given_answers import GivenScores
 from toys import ToySystem
 
 EVALUATOR = ToySystem("judge", salt="judge")

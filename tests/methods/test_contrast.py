@@ -225,7 +225,8 @@ def test_a_system_that_cannot_translate_gets_no_discrepancy_or_is_refused_before
             return super().score(pairs)
 
     with pytest.raises(
-        BabelscopeError, match="contrast with discrepancy=paper needs a system that translates"
+        BabelscopeError,
+        match="contrast with these settings needs a system that translates, which second does not",
     ):
         contrast([First("first"), Scorer("second")], items, discrepancy="paper")
     assert not asked

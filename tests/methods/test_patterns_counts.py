@@ -14,8 +14,9 @@ from babelscope.methods.patterns_counts import (
     Forms,
     GenderCounts,
     correlation,
-    count_occupations,
     count_senses,
+    flows_of,
+    occurrences,
 )
 
 COOK = Forms.from_json(
@@ -43,7 +44,7 @@ def test_genders_move_from_stage_to_stage() -> None:
         ("A cooker", ("Ein Koch", "Ein Koch")),
     ]
     split = [(source.split(), [each.split() for each in versions]) for source, versions in lines]
-    flows = count_occupations(split, {"cook": COOK}, ["original", "student"])
+    flows = flows_of(occurrences(split, {"cook": COOK}), ["original", "student"])
     assert sorted(flows) == [
         ("cook", "cook_original_female", 1),
         ("cook", "cook_original_neutral", 1),
@@ -54,7 +55,7 @@ def test_genders_move_from_stage_to_stage() -> None:
     assert [row.estimate.value for row in counts.shares("student")] == [1, 0, 0]
     assert counts.female_ratios() == {"cook": 1}
     with pytest.raises(BabelscopeError, match="a line has 1 translations for 2 stages"):
-        count_occupations([(["cook"], [["Koch"]])], {"cook": COOK}, ["original", "student"])
+        flows_of(occurrences([(["cook"], [["Koch"]])], {"cook": COOK}), ["original", "student"])
 
 
 def test_bad_counts_are_told() -> None:
@@ -68,14 +69,25 @@ def test_bad_counts_are_told() -> None:
         counts.shares("student")
     with pytest.raises(BabelscopeError, match="at least 3 occupations in common, not 1"):
         correlation({"a": 1.0}, {"a": 2.0})
-    with pytest.raises(BabelscopeError, match="a query needs 'tgt_forms_male'"):
-        Forms.from_json({"src_forms": []})
+    for query, told in (
+        ({"src_forms": []}, "a query needs src_forms, and tgt_forms_"),
+        (
+            {"src_forms": ["a"], "tgt_forms_x": ["b"], "tgt_forms_y": "c"},
+            "tgt_forms_y of a query must be a list",
+        ),
+        (
+            {"src_forms": ["a b"], "tgt_forms_x": [], "tgt_forms_y": []},
+            "'a b' in src_forms .* more than one word",
+        ),
+    ):
+        with pytest.raises(BabelscopeError, match=told):
+            Forms.from_json(query)
 
 
 def test_the_published_occupations(shared: Path) -> None:
     folder = shared / "data" / "occupations"
     queries = json.loads((folder / "queries_en-de.json").read_text())
-    assert Forms.from_json(queries["broker"]).gender(["Der", "Makler"]) == "male"
+    assert Forms.from_json(queries["broker"]).told(["Der", "Makler"]) == "male"
     counts = GenderCounts.from_flows(json.loads((folder / "counts_en-de.json").read_text()))
     assert sorted(counts.occupations) == sorted(
         json.loads((folder / "frequent_occupations.json").read_text())

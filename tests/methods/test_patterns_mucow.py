@@ -9,10 +9,10 @@ import pytest
 
 from babelscope.errors import BabelscopeError
 from babelscope.methods.patterns import mucow
-from babelscope.methods.patterns_files import Given, match, read_lemmas, read_translations, read_verdicts
 from babelscope.methods.patterns_mucow import Translated, fold, judge
 from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
+from babelscope.testsets.pattern_files import Given, read_lemmas, read_translations, read_verdicts
 
 ITEM = AmbiguousSource(
     "1",
@@ -91,35 +91,6 @@ def test_nothing_known_is_no_precision() -> None:
     result = mucow(TestSet("own", (ITEM,)), [Given("f", "Tier")])
     assert figure(result, "precision", category="all").estimate.n == 0
     assert figure(result, "f1_b", category="all").estimate.value == 0
-
-
-def test_files_of_translations(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("Ein Stift.\n\n")
-    assert [each.translation for each in read_translations(path)] == ["Ein Stift.", ""]
-    path.write_text("A pen. ||| Ein Stift. ||| ja\nB. |||\n")
-    assert read_translations(path) == [
-        Given(f"{path}:1", "Ein Stift. ||| ja", "A pen."),
-        Given(f"{path}:2", "", "B."),
-    ]
-    path.write_text("A. ||| B.\nC.\n")
-    with pytest.raises(BabelscopeError, match=r"a\.txt:2 has no \|\|\| between source and translation"):
-        read_translations(path)
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"sentence": "A.", "translation": "B.", "translation_lemmatized": null}\n')
-    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", folded=True)]
-    path.write_text('{"source": "A.", "translation": "B.", "lemmas": "b ."}\n')
-    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", "b .")]
-    path.write_text('{"source": "A."}\n')
-    with pytest.raises(BabelscopeError, match=r"a\.jsonl:1: field 'translation' must be text"):
-        read_translations(path)
-    lemmas = tmp_path / "lemmas"
-    lemmas.write_text("ein stift\n")
-    assert read_lemmas(lemmas, [Given("f", "x")], parallel_to="a")[0].lemmas == "ein stift"
-    with pytest.raises(BabelscopeError, match=r"a has 2, .*lemmas has 1"):
-        read_lemmas(lemmas, [Given("f", "x")] * 2, parallel_to="a")
-    with pytest.raises(BabelscopeError, match=r"a\.txt has no translations"):
-        match([ITEM], [], what="a.txt")
 
 
 def test_stored_verdicts_are_matched_by_source_and_word() -> None:

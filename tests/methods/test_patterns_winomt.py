@@ -7,18 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.align import read_pharaoh
 from babelscope.methods.patterns import winomt, words_of
-from babelscope.methods.patterns_files import Given, read_translations
-from babelscope.methods.patterns_intervals import resampled
 from babelscope.methods.patterns_morphology import lemmatise, open_morphology
 from babelscope.methods.patterns_winomt import Aligned, judge, stereotypes_of
 from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
+from babelscope.testsets.pattern_files import Given, read_translations
 
 TABLE = """\
 male\t1\tThe cook slept because he was tired.\tcook\tanti
@@ -190,20 +188,6 @@ def test_items_of_another_kind_are_refused() -> None:
     item = AmbiguousSource("7", "a", (), (), "male")
     with pytest.raises(BabelscopeError, match="item 7 is none of WinoMT"):
         judge([item], [Aligned([], ())], target="de")
-
-
-def test_resampled_figures_cover_what_is_known() -> None:
-    rng = np.random.default_rng(0)
-
-    def share(counts: Any) -> Any:
-        return np.stack([counts[..., 1] / counts.sum(axis=-1)])
-
-    (estimate,) = resampled([1] * 300 + [0] * 700, 2, share, rng)
-    assert estimate.value == 0.3
-    # The percentile interval of a proportion is close to the normal one.
-    assert (estimate.low, estimate.high) == pytest.approx((0.2716, 0.3284), abs=0.003)
-    nothing, one = (resampled(cells, 2, lambda counts: counts[..., :1].T, rng)[0] for cells in ([], [0]))
-    assert (nothing.n, one.value, one.low) == (0, 1, -np.inf)
 
 
 # --- what was published

@@ -10,15 +10,21 @@ import typer
 
 from babelscope.cli import (
     agreement,
+    annotate,
+    challenge,
+    compare,
     condition,
     contrast,
+    correlate,
     data,
     demo,
     lab,
     make,
     patterns,
     run,
+    sample,
     score,
+    space,
     systems,
     translate,
 )
@@ -53,16 +59,22 @@ def _options(
 
 
 app.command("translate")(translate.translate)
+app.command("sample")(sample.sample)
 app.command("score")(score.score)
 app.command("contrast")(contrast.contrast)
 app.command("condition")(condition.condition)
+app.command("space")(space.space)
+app.command("challenge")(challenge.challenge)
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)
 app.add_typer(data.app, name="data")
 app.add_typer(make.app, name="make")
 app.add_typer(patterns.app, name="patterns")
+app.command("annotate")(annotate.annotate)
 app.command("agreement")(agreement.agreement)
+app.command("correlate")(correlate.correlate)
 app.add_typer(lab.app, name="lab")
 
 

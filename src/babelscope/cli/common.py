@@ -70,13 +70,17 @@ def read_sources(path: Path) -> list[str]:
 
 
 def ask_lines(
-    asked: Sequence[_Question], ask: Callable[[Sequence[_Question]], list[_Answer]], files: Mapping[str, Path]
+    asked: Sequence[_Question],
+    ask: Callable[[Sequence[_Question]], list[_Answer]],
+    files: Mapping[str, Path],
+    *,
+    at_once: int = LINES_AT_ONCE,
 ) -> Iterator[tuple[_Question, _Answer]]:
     """Ask batch by batch; a text that is refused is told with its file (of `source` and `target`) and line."""
     from babelscope.systems.asking import places
 
-    for start in range(0, len(asked), LINES_AT_ONCE):
-        some = asked[start : start + LINES_AT_ONCE]
+    for start in range(0, len(asked), at_once):
+        some = asked[start : start + at_once]
         with places(functools.partial(_place, files, start)):
             answers = ask(some)
         yield from zip(some, answers, strict=True)

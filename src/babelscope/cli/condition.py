@@ -151,9 +151,9 @@ def _at_once(
 ) -> Result:
     """Judge without a run folder."""
     from babelscope.methods.conditioning import condition as judge
-    from babelscope.methods.conditioning_given import GivenTranslations, read_scores, with_translations
-    from babelscope.methods.patterns_files import read_translations
+    from babelscope.testsets.given_answers import GivenTranslations, read_scores, with_translations
     from babelscope.testsets.loading import load
+    from babelscope.testsets.pattern_files import read_translations
 
     tests = load(spec)
     judging: Any = read_scores(scores, tests) if scores is not None else None

@@ -31,6 +31,14 @@ class Discrepancy(StrEnum):
     none = "none"
 
 
+class Free(StrEnum):
+    """auto: if the system translates and German analysis is installed."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+
 class Direction(Enum):  # a string has a method `lower` already
     """Which scores in a file are better."""
 
@@ -78,6 +86,10 @@ def contrast(
         typer.Option(help="From the 1-best to the preferred variant; clipped: never below 0."),
     ] = Discrepancy.auto,
     beam: Annotated[int, typer.Option(min=1, help="Of the 1-best translation.")] = 5,
+    free: Annotated[
+        Free,
+        typer.Option(help="Look for the German error types in the 1-best, too. auto: if it can be done."),
+    ] = Free.auto,
     control: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,6 +106,9 @@ def contrast(
             show_default=False,
         ),
     ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the layout of the paper's table 1, as Markdown.")
+    ] = False,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -115,12 +130,14 @@ def contrast(
 
     if bool(system) == bool(scores):
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
-    settings: dict[str, Any] = {"ties": ties.value, "discrepancy": discrepancy.value}
+    if table and as_json:
+        raise BabelscopeError("--table and --json print different things; say one of the two")
+    settings: dict[str, Any] = {"ties": ties.value, "discrepancy": discrepancy.value, "free": free.value}
     if control:
         settings["controls"] = tuple(control)
     shared: dict[str, Any] = {"seed": seed, "seed_groups": seed_group or ()}
     if scores:
-        from babelscope.methods.contrast_files import contrast_scores
+        from babelscope.methods.contrast_scores import contrast_scores
 
         if out is not None:
             raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
@@ -145,7 +162,7 @@ def contrast(
             pairs.items_of(MinimalPair, what_for="contrast")
             opened = open_systems(system or [], cache=cache)
             result = judge(list(opened.values()), pairs, **shared, **settings)
-    _print(result, records, as_json=as_json)
+    _print(result, records, as_json=as_json, table=seed_group or [] if table else None)
 
 
 def _run(
@@ -174,7 +191,8 @@ def _run(
     return with_comparisons(result, ContrastSettings.model_validate(settings), **shared)
 
 
-def _print(result: Result, records: Path | None, *, as_json: bool) -> None:
+def _print(result: Result, records: Path | None, *, as_json: bool, table: list[str] | None) -> None:
+    """To stdout: rows as JSON, the paper's table with these seed groups, or all rows."""
     if records is not None:
         from babelscope.files import replacing
         from babelscope.results import record_line
@@ -186,6 +204,11 @@ def _print(result: Result, records: Path | None, *, as_json: bool) -> None:
             whole = {"signature": result.signature} if row.name == "all" else {}
             print(as_line({**row.as_json(), **whole}))
         return
-    print(result)
+    if table is None:
+        print(result)
+    else:
+        from babelscope.methods.contrast_table import table as as_table
+
+        print(f"{as_table(result.rows, table)}\n{result.signature}")
     if result.folder is not None:
         print(f"run folder: {result.folder}", file=sys.stderr)

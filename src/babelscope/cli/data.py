@@ -1,4 +1,4 @@
-"""`babelscope data`: the public test sets."""
+"""`babelscope data`: the public test sets, and models of parsers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from babelscope.testsets.published import NamedSet
 
-app = typer.Typer(help="List, show and download public test sets.", no_args_is_help=True)
+app = typer.Typer(help="List, show and download public test sets and parser models.", no_args_is_help=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
 DataDir = Annotated[
@@ -24,10 +24,11 @@ DataDir = Annotated[
 
 @app.command("list")
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """List the public test sets that can be loaded by name."""
+    """List the public test sets that can be loaded by name, and the parser models."""
+    from babelscope.testsets.published import MODELS
     from babelscope.testsets.registry import named_sets
 
-    rows = [_overview(named, data_dir) for named in named_sets().values()]
+    rows = [_overview(named, data_dir) for named in (*named_sets().values(), *MODELS.values())]
     if as_json:
         _print_json(*rows)
         return
@@ -35,16 +36,17 @@ def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     for row in rows:
         languages = f"{row['source_language']}-{row['target_language'] or '*'}"
         here = "here" if row["present"] else ""
-        figures = f"{row['items']:>6} items  {_size(row['bytes']):>7}"
+        items = f"{row['items']:>6} items" if row["items"] else f"{'model':>12}"
+        figures = f"{items}  {_size(row['bytes']):>7}"
         typer.echo(f"{row['name']:<{widest}}  {languages:<5}  {figures}  {here:<4}  {row['description']}")
 
 
 @app.command("show")
 def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Show where a test set comes from, its licence, and its files with their SHA-256."""
-    from babelscope.testsets.registry import data_folder, file_url, find_set
+    """Show where a test set or model comes from, its licence, and its files with their SHA-256."""
+    from babelscope.testsets.registry import data_folder, file_url, find_download
 
-    named = find_set(name)
+    named = find_download(name)
     folder = data_folder(data_dir)
     files = [
         {
@@ -64,7 +66,7 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
         ("name", named.name),
         ("what", named.description),
         ("languages", " to ".join(language or "any" for language in project.languages)),
-        ("items", str(named.items)),
+        ("items", str(named.items or "none, it is a model")),
         ("project", project.repository),
         ("licence", project.licence),
         ("citation", project.citation),
@@ -85,11 +87,11 @@ def get_sets(
     data_dir: DataDir = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Download again what is there.")] = False,
 ) -> None:
-    """Download test sets into the data folder; what is there is checked and kept."""
-    from babelscope.testsets.registry import fetch, find_set
+    """Download test sets and models into the data folder; what is there is checked and kept."""
+    from babelscope.testsets.registry import fetch, find_download
 
     for name in names:  # a wrong name is told before anything is downloaded
-        find_set(name)
+        find_download(name)
     for name in names:
         for fetched in fetch(name, data_dir, refresh=refresh):
             row = {"name": name, "path": str(fetched.path), "status": fetched.status}

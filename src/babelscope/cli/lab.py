@@ -8,9 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.lab_locality import locality
+from babelscope.cli.truth import truth
 from babelscope.errors import BabelscopeError
 
 app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
+app.command("truth")(truth)
+app.command("locality")(locality)
 
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
@@ -22,7 +26,9 @@ Minutes = Annotated[
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
 Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
-
+DevSource = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False)
+]
 
 Shape = Annotated[str, typer.Option(help="lab-teacher, lab-student, tiny, or the papers' big, small, mini.")]
 Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
@@ -77,10 +83,7 @@ def train(
     source: Source,
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
     out: OutFolder,
-    dev_source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False),
-    ] = None,
+    dev_source: DevSource = None,
     dev_target: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
     ] = None,
@@ -138,10 +141,7 @@ def distill(
     teacher: Annotated[Path, typer.Option(metavar="FOLDER", help="A trained model.")],
     source: Source,
     out: OutFolder,
-    dev_source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False),
-    ] = None,
+    dev_source: DevSource = None,
     dev_target: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Their translations; else the teacher's.", show_default=False),

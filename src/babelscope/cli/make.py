@@ -8,10 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.cues import cues
+from babelscope.cli.make_challenge import challenge
+from babelscope.cli.make_machine import machine_references
 from babelscope.errors import BabelscopeError
 from babelscope.text import read_lines, require_equal_counts
 
 app = typer.Typer(help="Make test sets from sources and references.", no_args_is_help=True)
+app.command("cues")(cues)
+app.command("challenge")(challenge)
+app.command("machine-references")(machine_references)
 
 Type = Annotated[
     str, typer.Option("--type", metavar="TYPE", help="An error type, see `babelscope make types`.")
@@ -23,7 +29,9 @@ References = Annotated[Path, typer.Option(metavar="FILE", help="Their German ref
 Mode = Annotated[
     str | None,
     typer.Option(
-        metavar="MODE", help="For types with several: clean or stanza-compatible.", show_default=False
+        metavar="MODE",
+        help="For types with several: strict (the default), clean, stanza-compatible, as-released.",
+        show_default=False,
     ),
 ]
 

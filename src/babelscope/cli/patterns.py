@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.flow import flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,15 +53,14 @@ class MucowRules(StrEnum):
     conditioning = "conditioning"
 
 
+def _file(told: str) -> Any:
+    """An option that may name a file."""
+    return typer.Option(metavar="FILE", help=told, show_default=False)
+
+
+_TRANSLATIONS = "A translation a line, plain or `source ||| translation`, or a log (.jsonl)."
 Tests = Annotated[str, typer.Option(metavar="TESTS", help="The test set.")]
-Translations = Annotated[
-    Path,
-    typer.Option(metavar="FILE", help="A translation a line, plain or `source ||| translation`, or .jsonl."),
-]
-Records = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
-]
+Records = Annotated[Path | None, _file("Write a JSON object an item there.")]
 SkipMissing = Annotated[
     bool, typer.Option("--skip-missing", help="Count items without a translation instead of stopping.")
 ]
@@ -69,24 +69,13 @@ SkipMissing = Annotated[
 @app.command("winomt")
 def winomt(
     tests: Tests,
-    translations: Translations,
+    translations: Annotated[Path, _file(_TRANSLATIONS)],
     target: Annotated[Target, typer.Option(help="The language of the translations.")],
     alignments: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="In Pharaoh format, parallel to the translations; else made here.",
-            show_default=False,
-        ),
+        Path | None, _file("In Pharaoh format, parallel to the translations; else made here.")
     ] = None,
-    pro: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="WinoMT's list of stereotypical sentences.", show_default=False),
-    ] = None,
-    anti: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Its list of the others.", show_default=False),
-    ] = None,
+    pro: Annotated[Path | None, _file("WinoMT's list of stereotypical sentences.")] = None,
+    anti: Annotated[Path | None, _file("Its list of the others.")] = None,
     rules: Annotated[WinoRules, typer.Option(help="How gender is told.")] = WinoRules.published,
     rounding: Annotated[Rounding, typer.Option(help="How figures are rounded.")] = Rounding.exact,
     skip_missing: SkipMissing = False,
@@ -100,8 +89,8 @@ def winomt(
     from babelscope.language.align import read_pharaoh
     from babelscope.methods.patterns import winomt as judge
     from babelscope.methods.patterns import words_of
-    from babelscope.methods.patterns_files import read_translations
     from babelscope.testsets.items import AmbiguousSource
+    from babelscope.testsets.pattern_files import read_translations
 
     if (pro is None) != (anti is None):
         raise BabelscopeError("--pro and --anti go together")
@@ -137,29 +126,14 @@ def winomt(
 @app.command("mucow")
 def mucow(
     tests: Tests,
-    translations: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A translation a line, plain or `source ||| translation`, or a log (.jsonl).",
-            show_default=False,
-        ),
-    ] = None,
-    lemmas: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their lemmas, parallel to them.", show_default=False),
-    ] = None,
+    translations: Annotated[Path | None, _file(_TRANSLATIONS)] = None,
+    lemmas: Annotated[Path | None, _file("Their lemmas, parallel to them.")] = None,
     lemmatise: Annotated[
         Target | None,
         typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.", show_default=False),
     ] = None,
     verdicts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Verdicts stored earlier: their figures, or with translations how many agree.",
-            show_default=False,
-        ),
+        Path | None, _file("Verdicts stored earlier: their figures, or with translations how many agree.")
     ] = None,
     rules: Annotated[
         MucowRules | None,
@@ -180,7 +154,7 @@ def mucow(
     """The sense of a translated word, by known words among the tokens, then the lemmas."""
     from babelscope.errors import BabelscopeError
     from babelscope.methods.patterns import mucow as judge
-    from babelscope.methods.patterns_files import read_lemmas, read_translations, read_verdicts
+    from babelscope.testsets.pattern_files import read_lemmas, read_translations, read_verdicts
 
     if translations is None and (lemmas or verdicts is None):
         raise BabelscopeError("patterns mucow needs --translations, or --verdicts alone")
@@ -235,3 +209,6 @@ def _print(result: Result, records: Path | None, out: Path | None, *, as_json: b
             write(as_line({**row.as_json(), **whole}))
         if not as_json:
             write(str(result))
+
+
+app.command("flow")(flow)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError
-from babelscope.lab import suites
+from babelscope.lab import cued, suites
 from babelscope.systems.opening import Options
 from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.sets import TestSet
@@ -24,6 +24,8 @@ _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]]
     "senses": (AmbiguousSource, suites.sense_items, 500),
     "gender-inserted": (AmbiguousSource, partial(suites.gender_items, inserted=True), 500),
     "senses-inserted": (AmbiguousSource, partial(suites.sense_items, inserted=True), 500),
+    "gender-marked": (AmbiguousSource, cued.marked_items, 500),
+    "senses-other": (AmbiguousSource, cued.other_adjective_items, 500),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import bootstrap, chi2, permutation_test, t
+from scipy.stats import bootstrap, chi2, norm, permutation_test, t
 
 from babelscope.errors import BabelscopeError
 from babelscope.results import Estimate
@@ -85,6 +85,48 @@ def proportion(successes: int, n: int) -> Estimate:
     return Estimate(value, min(value, float(low)), max(value, float(high)), n)
 
 
+def rogan_gladen(
+    alarms: float, n: int, *, found: float, wrong: int, false_alarms: float, right: int
+) -> Estimate:
+    """The share of wrong texts behind `alarms` in n, by a detector that misses some and raises false alarms.
+
+    Its sensitivity is known from `wrong` texts, of which it found `found`, its false-positive rate from
+    `right` texts with `false_alarms`; the three samples are independent. The value is Rogan and Gladen's
+    (1978), kept between 0 and 1. The 95 % interval, of Lang and Reiczigel (2014), has the uncertainty of all
+    three rates in it. A detector that raises no more alarms on wrong texts than on right ones tells
+    nothing: its share of alarms is left as it is, between 0 and 1.
+    """
+    samples = ((alarms, n), (found, wrong), (false_alarms, right))
+    for count, size in samples:
+        if not 0 <= count <= size:
+            raise BabelscopeError(f"{count} of {size} texts is no count")
+    if min(n, wrong, right) == 0:
+        return Estimate.of_nothing()
+
+    def share(apparent: float, sensitivity: float, false_rate: float) -> float:
+        return (apparent - false_rate) / (sensitivity - false_rate)
+
+    if found / wrong <= false_alarms / right:
+        return Estimate(alarms / n, 0.0, 1.0, n)
+    value = min(max(share(*(count / size for count, size in samples)), 0.0), 1.0)
+    # Adjusted as in the paper: z^2 observations more, half of them alarms, and two more for each known rate.
+    z = float(norm.ppf(0.975))
+    more = (z * z, 2.0, 2.0)
+    sizes = [size + extra for (_, size), extra in zip(samples, more, strict=True)]
+    rates = [(count + extra / 2) / size for (count, _), extra, size in zip(samples, more, sizes, strict=True)]
+    if rates[1] <= rates[2]:
+        return Estimate(value, 0.0, 1.0, n)
+    centre = share(*rates)
+    own, of_sensitivity, of_false_rate = (
+        rate * (1 - rate) / size for rate, size in zip(rates, sizes, strict=True)
+    )
+    variance = own + centre**2 * of_sensitivity + (1 - centre) ** 2 * of_false_rate
+    reach = z * math.sqrt(variance) / (rates[1] - rates[2])
+    centre += 2 * z * z * (centre * of_sensitivity - (1 - centre) * of_false_rate)
+    low, high = (min(max(edge, 0.0), 1.0) for edge in (centre - reach, centre + reach))
+    return Estimate(value, min(value, low), max(value, high), n)
+
+
 def clustered_mean(
     values: Sequence[float], clusters: Sequence[str], rng: np.random.Generator, *, resamples: int = 2000
 ) -> Estimate:
@@ -158,6 +200,22 @@ def resampled_totals(
         Estimate(float(value), min(float(value), float(low)), max(float(value), float(high)), n)
         for value, low, high, n in zip(values, interval.low, interval.high, sizes, strict=True)
     ]
+
+
+def resampled_counts(
+    cells: Sequence[int],
+    kinds: int,
+    figures: Callable[[Array], Array],
+    rng: np.random.Generator,
+    *,
+    resamples: int = 2000,
+) -> list[Estimate]:
+    """The same of how many items fall into each of `kinds` cells, by bootstrap over the items."""
+    ones = np.eye(kinds)[np.asarray(cells, dtype=np.int64)]
+    found = len(figures(ones.sum(axis=0)))
+    if not len(cells):
+        return [Estimate.of_nothing()] * found
+    return resampled_totals([ones], figures, rng, sizes=[len(cells)] * found, resamples=resamples)
 
 
 def _drawn_often(drawn: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from babelscope.errors import BabelscopeError
+from babelscope.progress import progress
 from babelscope.results import Config, Record, Result, Row, record_line
 from babelscope.systems.asking import places
 from babelscope.systems.base import Capability, System
@@ -25,8 +26,10 @@ DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
 
 _BUILT_IN = {
+    "challenge": "babelscope.methods.challenge:METHOD",
     "conditioning": "babelscope.methods.conditioning:METHOD",
     "contrast": "babelscope.methods.contrast:METHOD",
+    "hypothesis_space": "babelscope.methods.hypothesis_space:METHOD",
     "likelihood": "babelscope.methods.likelihood:METHOD",
 }
 _GROUP = "babelscope.methods"
@@ -56,6 +59,8 @@ class Method:
     needs: Mapping[str, tuple[Capability, ...]] = field(default_factory=lambda: {"system": ("translate",)})
     """Role -> what a system in it must be able to do. `system` is the one under test; the systems of other
     roles, such as an evaluator, are given among the settings."""
+    needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
+    """Settings -> what these need beyond `needs`, role by role."""
 
 
 def method_names() -> list[str]:
@@ -189,9 +194,11 @@ def cells_of(
         if not any(each.kind is setup.method.kind for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
     for setup in setups:
+        more = setup.method.needs_more(setup.settings)
         for role, needed in setup.method.needs.items():
             for system in systems.values() if role == "system" else (setup.roles[role],):
                 require(system, *needed, what_for=setup.label)
+                require(system, *more.get(role, ()), what_for=f"{setup.label} with these settings")
     return [
         Cell(setup, system_name, system, tests_name, each, seed)
         for system_name, system in systems.items()
@@ -231,14 +238,16 @@ def run_method(
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
     rows: list[Row] = []
     records: list[Record] = []
-    for cell in cells_of([setup], named, {tests.name: tests}, seed):
-        judged = [
-            record
-            for start in range(0, len(tests), chunk)
-            for record in cell.judge(start, min(start + chunk, len(tests)))
-        ]
-        rows += cell.summarise(judged)
-        records += judged
+    cells = cells_of([setup], named, {tests.name: tests}, seed)
+    with progress(setup.label, len(cells) * len(tests)) as advance:
+        for cell in cells:
+            judged: list[Record] = []
+            for start in range(0, len(tests), chunk):
+                stop = min(start + chunk, len(tests))
+                judged += cell.judge(start, stop)
+                advance(stop - start)
+            rows += cell.summarise(judged)
+            records += judged
     return Result(config_of([setup], named.values(), [tests], seed=seed, chunk=chunk), rows, records)
 
 

@@ -22,10 +22,10 @@ from babelscope.methods.conditioning_figures import (
     score_of,
     verdict_of,
 )
-from babelscope.methods.conditioning_given import GivenScores, GivenTranslations, only_translated
 from babelscope.results import Record, Result, Row, finite_or_none
 from babelscope.systems.asking import ask_score, ask_translate, places
 from babelscope.systems.base import Note, Scored, System
+from babelscope.testsets.given_answers import GivenScores, GivenTranslations, only_translated
 from babelscope.testsets.items import AmbiguousSource, Item
 from babelscope.testsets.sets import TestSet
 
@@ -205,20 +205,23 @@ def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, gi
         "given": given,
         "evaluator": evaluator,
         "notes": [],
+        # What `babelscope agreement` joins MuCoW's annotators by.
+        **{name: item.extra[name] for name in ("word", "corpus") if name in item.extra},
     }
 
 
 def _verdict(correct: float | None, incorrect: float | None, settings: ConditioningSettings) -> Record:
     """The best of both sides, score and verdict; or why there is none."""
     if correct is None or incorrect is None:
-        found = {"correct_logprob": None, "incorrect_logprob": None, "score": None, "verdict": None}
-        return {**found, "skipped": NO_CUE}
+        fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
+        return {**dict.fromkeys(fields), "skipped": NO_CUE}
     margin = margin_of(correct, incorrect)
-    impossible = math.isnan(margin)
+    verdict = None if math.isnan(margin) else verdict_of(margin, settings.ties)
     return {
         "correct_logprob": finite_or_none(correct),
         "incorrect_logprob": finite_or_none(incorrect),
-        "score": None if impossible else score_of(margin, settings.base),
-        "verdict": None if impossible else verdict_of(margin, settings.ties),
-        "skipped": IMPOSSIBLE if impossible else None,
+        "score": None if verdict is None else score_of(margin, settings.base),
+        "verdict": verdict,
+        "correct": None if verdict in (None, "tie") else verdict == "correct",
+        "skipped": IMPOSSIBLE if verdict is None else None,
     }

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, field_serializer, field_validator
 
+from babelscope.language.german import missing
+from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods.base import Method, Settings, run_method, set_up
 from babelscope.methods.contrast_compare import comparisons, over_seeds
 from babelscope.methods.contrast_figures import Scores, figures, judged
+from babelscope.methods.contrast_free import detections, free_errors
 from babelscope.methods.contrast_tokens import parting
 from babelscope.results import Record, Result, Row
 from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
-from babelscope.systems.base import Scored, System, capabilities
-from babelscope.systems.opening import require
+from babelscope.systems.base import Capability, Scored, System, capabilities
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet
 
@@ -32,10 +34,32 @@ class ContrastSettings(Settings):
     `auto`: as in the paper if the system can translate, else none."""
     beam: int = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
+    free: Literal["auto", "yes", "no"] = "auto"
+    """Whether the German error types' detectors look for the same errors in the 1-bests.
+    `auto`: if there are 1-bests, and German analysis is installed."""
     controls: tuple[str, ...] = CONTROLS
     """The implausible phenomena."""
     resamples: int = Field(default=2000, ge=100)
     """Bootstrap resamples for the intervals."""
+
+    @field_validator("free")
+    @classmethod
+    def _installed(cls, free: str) -> str:
+        if free == "yes" and not analysis_version():
+            raise missing("HanTa and german-nouns")
+        return free
+
+    @field_serializer("free")
+    def _with_version(self, free: str) -> str:
+        # What the detectors say depends on the analysis, so its version is part of the signature.
+        analysis = analysis_version() if free != "no" else ""
+        return f"{free}, {analysis}" if analysis else free
+
+    @property
+    def needs(self) -> Mapping[str, tuple[Capability, ...]]:
+        """What only some settings need."""
+        translates = self.free == "yes" or self.discrepancy in ("paper", "clipped")
+        return {"system": ("translate",)} if translates else {}
 
 
 def judge(
@@ -43,32 +67,33 @@ def judge(
 ) -> list[Record]:
     """A record an item: how each variant and the 1-best are scored, the verdict, and where variants part."""
     system = systems["system"]
-    translates = wants_best(system, settings)
     asked = [(item.source, text) for item in items for text in (item.correct, *item.contrastive)]
     # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
     once = list(dict.fromkeys(asked))
     with places(lambda what, number: f"{_asker(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
-    best = _translations(system, items, settings.beam) if translates else {}
+    best = _translations(system, items, settings.beam) if _wants_best(system, settings) else {}
+    looks = best and settings.free != "no" and analysis_version()
+    detected = detections(items, {source: each.text for source, each in best.items()}) if looks else None
     return [
-        _record(
-            item,
-            found[item.source, item.correct],
-            [found[item.source, text] for text in item.contrastive],
-            best.get(item.source),
-            settings,
-        )
-        for item in items
+        {
+            **_record(
+                item,
+                found[item.source, item.correct],
+                [found[item.source, text] for text in item.contrastive],
+                best.get(item.source),
+                settings,
+            ),
+            **(detected[number] if detected else {}),
+        }
+        for number, item in enumerate(items)
     ]
 
 
-def wants_best(system: System, settings: ContrastSettings) -> bool:
-    """Whether the 1-best is asked for; a system that cannot give it is refused where it is needed."""
-    if settings.discrepancy == "auto":
-        return "translate" in capabilities(system)
-    if settings.discrepancy != "none":
-        require(system, "translate", what_for=f"contrast with discrepancy={settings.discrepancy}")
-    return settings.discrepancy != "none"
+def _wants_best(system: System, settings: ContrastSettings) -> bool:
+    """Whether the 1-best is asked for."""
+    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
+    return may or bool(settings.needs)
 
 
 def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[str, Scored]:
@@ -103,8 +128,9 @@ def _record(
     def score(scored: Scored) -> float:
         return scored.mean if settings.score == "mean" else scored.total
 
+    known = best is not None and settings.discrepancy != "none"
     scores = Scores(
-        score(correct), tuple(score(each) for each in contrastive), None if best is None else score(best)
+        score(correct), tuple(score(each) for each in contrastive), score(best) if best and known else None
     )
     return {
         "source": item.source,
@@ -118,10 +144,11 @@ def _record(
 
 
 def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
-    """Accuracy and discrepancy over all and by phenomenon and reference, and the false-positive meter."""
-    return figures(
-        records, ties=settings.ties, controls=settings.controls, seed=seed, resamples=settings.resamples
-    )
+    """Accuracy and discrepancy over all and by phenomenon and reference, the false-positive meter, free errors."""
+    chosen: dict[str, Any] = {
+        "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
+    }  # fmt: skip
+    return [*figures(records, **chosen), *free_errors(records, **chosen)]
 
 
 METHOD = Method(
@@ -132,6 +159,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     needs={"system": ("score",)},
+    needs_more=lambda settings: settings.needs,
 )
 
 
@@ -150,8 +178,6 @@ def contrast(
     several = list(systems) if isinstance(systems, Sequence) else [systems]
     own = {name: value for name, value in settings.items() if name != "chunk"}
     checked = cast(ContrastSettings, set_up(METHOD, own).settings)
-    for system in several:
-        wants_best(system, checked)  # refused here, before any of them is asked
     result = run_method(METHOD, several, pairs, seed=seed, **settings)
     return with_comparisons(result, checked, seed=seed, seed_groups=seed_groups)
 

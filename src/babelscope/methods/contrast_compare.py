@@ -121,7 +121,7 @@ def _paired(
 
 
 def over_seeds(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
-    """Mean and standard deviation of accuracies and discrepancies over systems that differ by their seed.
+    """Mean and standard deviation of the figures of systems that differ by their seed.
 
     Each pattern (`lab:teacher-*`) names such systems. As in table 1, `sd` is over systems, not over items.
     """
@@ -129,9 +129,11 @@ def over_seeds(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
     for pattern in patterns:
         cells: dict[tuple[tuple[str, str | int], ...], list[float]] = {}
         for row in rows:
-            system, measure = row.labels.get("system"), _measure(row)
-            if measure and system is not None and fnmatchcase(str(system), pattern):
+            system, measure = row.labels.get("system"), measure_of(row)
+            known = measure and system is not None and row.estimate.n
+            if known and fnmatchcase(str(system), pattern):
                 labels = {**row.labels, "system": pattern, "measure": measure}
+                labels.pop("note", None)  # one seed's errors may be measurable, another's not
                 cells.setdefault(tuple(labels.items()), []).append(row.estimate.value)
         if not any(len(values) > 1 for values in cells.values()):
             raise BabelscopeError(f"the seed group {pattern!r} needs at least two systems with such names")
@@ -142,8 +144,8 @@ def over_seeds(rows: Sequence[Row], patterns: Sequence[str]) -> list[Row]:
     return found
 
 
-def _measure(row: Row) -> str:
+def measure_of(row: Row) -> str:
     """What a row is of, if it is averaged over seeds: rows named by their group are accuracies."""
-    if row.name == "discrepancy":
-        return "discrepancy"
+    if row.name in ("discrepancy", "generated_errors"):
+        return row.name
     return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""

@@ -9,13 +9,13 @@ from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
 from babelscope.language.align import Links, align
 from babelscope.methods import patterns_mucow, patterns_winomt
-from babelscope.methods.patterns_files import Given, match
 from babelscope.methods.patterns_morphology import Rules, lemmatise
 from babelscope.methods.patterns_mucow import Translated
 from babelscope.methods.patterns_winomt import Aligned, Rounding
 from babelscope.results import Record, Result, Row
 from babelscope.seeds import stream
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.pattern_files import Given, match
 from babelscope.testsets.sets import TestSet
 from babelscope.version import __version__
 

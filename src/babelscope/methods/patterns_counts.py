@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.statistics import proportion
@@ -13,8 +13,7 @@ from babelscope.results import Estimate, Row
 from babelscope.testsets.mucow import Sense
 from babelscope.text import shorten
 
-Gender = Literal["male", "female", "neutral"]
-GENDERS: tuple[Gender, ...] = ("male", "female", "neutral")
+GENDERS = ("male", "female", "neutral")
 """neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""
 
 Flow = tuple[str, str, float]
@@ -43,30 +42,41 @@ FIGURE_4 = (
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The forms of an occupation in the source, and of its translations by gender."""
+    """The forms of a word in the source, and of its translations by class, such as gender or sense."""
 
     source: frozenset[str]
-    male: frozenset[str]
-    female: frozenset[str]
+    classes: Mapping[str, frozenset[str]]
+    other: str = "neutral"
+    """What a translation is called with no known form, or with forms of several classes."""
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Forms:
-        """From the released queries: `src_forms`, `tgt_forms_male`, `tgt_forms_female`."""
-        try:
-            return cls(*(frozenset(record[name]) for name in _FORM_FIELDS))
-        except KeyError as error:
-            raise BabelscopeError(f"a query needs {error}") from None
+        """From the released queries: `src_forms`, `tgt_forms_male`, `tgt_forms_female`; or other classes."""
+        classes = {
+            name.removeprefix(_TARGETS): _forms(record[name], name)
+            for name in record
+            if name.startswith(_TARGETS)
+        }
+        if "src_forms" not in record or len(classes) < 2:
+            raise BabelscopeError(f"a query needs src_forms, and {_TARGETS}... of at least two classes")
+        return cls(_forms(record["src_forms"], "src_forms"), classes)
 
-    def gender(self, words: Iterable[str]) -> Gender:
-        """Which gender a translation has: that of the only forms found in it."""
+    def told(self, words: Iterable[str]) -> str:
+        """Which class a translation is of: that of the only forms found in it."""
         found = set(words)
-        male, female = bool(found & self.male), bool(found & self.female)
-        if male == female:
-            return "neutral"
-        return "male" if male else "female"
+        known = [name for name, forms in self.classes.items() if found & forms]
+        return known[0] if len(known) == 1 else self.other
 
 
-_FORM_FIELDS = ("src_forms", "tgt_forms_male", "tgt_forms_female")
+_TARGETS = "tgt_forms_"
+
+
+def _forms(value: object, name: str) -> frozenset[str]:
+    if not isinstance(value, list) or not all(isinstance(form, str) and form.strip() for form in value):
+        raise BabelscopeError(f"{name} of a query must be a list of words")
+    if two := next((form for form in value if len(form.split()) > 1), None):
+        raise BabelscopeError(f"{shorten(two)} in {name} of a query is more than one word")
+    return frozenset(value)
 
 
 def count_senses(
@@ -86,25 +96,36 @@ def count_senses(
     return counts
 
 
-def count_occupations(
-    lines: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]],
-    occupations: Mapping[str, Forms],
-    stages: Sequence[str],
-) -> list[Flow]:
-    """How genders move from stage to stage, such as original, teacher, student (figure 4).
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A word found in a source, and the class of its translation at each stage."""
 
-    A line is the words of a source, and of its translation at every stage.
+    word: str
+    classes: tuple[str, ...]
+
+
+def occurrences(
+    lines: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]], queries: Mapping[str, Forms]
+) -> Iterator[Occurrence]:
+    """A line is the words of a source, and of its translation at every stage (figure 4)."""
+    for source, versions in lines:
+        words = set(source)
+        for word, forms in queries.items():
+            if words & forms.source:
+                yield Occurrence(word, tuple(forms.told(version) for version in versions))
+
+
+def flows_of(found: Iterable[Occurrence], stages: Sequence[str]) -> list[Flow]:
+    """How classes move from stage to stage, such as original, teacher, student: rows of a Sankey diagram.
+
+    Nodes are `<word>` and then `<word>_<stage>_<class>`, as in the released counts.
     """
     counted: Counter[tuple[str, str]] = Counter()
-    for source, versions in lines:
-        if len(versions) != len(stages):
-            raise BabelscopeError(f"a line has {len(versions)} translations for {len(stages)} stages")
-        words = set(source)
-        for occupation, forms in occupations.items():
-            if words & forms.source:
-                genders = [forms.gender(version) for version in versions]
-                nodes = [f"{occupation}_{s}_{g}" for s, g in zip(stages, genders, strict=True)]
-                counted.update(zip([occupation, *nodes], nodes, strict=False))
+    for each in found:
+        if len(each.classes) != len(stages):
+            raise BabelscopeError(f"a line has {len(each.classes)} translations for {len(stages)} stages")
+        nodes = [f"{each.word}_{s}_{c}" for s, c in zip(stages, each.classes, strict=True)]
+        counted.update(zip([each.word, *nodes], nodes, strict=False))
     return [(start, end, float(count)) for (start, end), count in counted.items()]
 
 

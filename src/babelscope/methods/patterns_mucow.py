@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import proportion
-from babelscope.methods.patterns_intervals import Counts, resampled
+from babelscope.measures.statistics import Array, proportion, resampled_counts
 from babelscope.results import Record, Row
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -162,7 +161,7 @@ def summarise(
             "recall_a": proportion(correct, correct + unknown),
             "recall_b": proportion(correct, len(cells)),
         }
-        f1 = dict(zip(("f1_a", "f1_b"), resampled(cells, 3, _f1, rng), strict=True))
+        f1 = dict(zip(("f1_a", "f1_b"), resampled_counts(cells, 3, _f1, rng), strict=True))
         rows += [Row(name, estimate, labels, shown) for name, estimate in (plain | f1).items()]
     return rows
 
@@ -183,7 +182,7 @@ def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[
     return groups
 
 
-def _f1(counts: Counts) -> Counts:
+def _f1(counts: Array) -> Array:
     """F1 with recall A and with recall B: 2 correct / (what precision and recall divide by)."""
     correct, wrong, unknown = (counts[..., kind].astype(float) for kind in range(3))
     sums = [2 * correct + wrong + unknown, 2 * correct + 2 * wrong + unknown]

@@ -9,8 +9,7 @@ import numpy as np
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.align import Links
-from babelscope.measures.statistics import proportion
-from babelscope.methods.patterns_intervals import Counts, resampled
+from babelscope.measures.statistics import Array, proportion, resampled_counts
 from babelscope.methods.patterns_morphology import GENDERS, Rules, open_morphology
 from babelscope.results import Estimate, Record, Row
 from babelscope.testsets.items import AmbiguousSource
@@ -118,7 +117,7 @@ def summarise(
     return rows + _confusion(table)
 
 
-def _table(records: Sequence[Record]) -> Counts:
+def _table(records: Sequence[Record]) -> Array:
     """Counts by gold gender, predicted gender and stereotype."""
     table = np.zeros(_SHAPE, dtype=int)
     for record in records:
@@ -135,7 +134,7 @@ def _cell(record: Record) -> tuple[int, int, int]:
     return GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)
 
 
-def _accuracies(table: Counts, rounding: Rounding, counts: dict[str, int]) -> list[Row]:
+def _accuracies(table: Array, rounding: Rounding, counts: dict[str, int]) -> list[Row]:
     rows = []
     groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
     groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
@@ -158,7 +157,7 @@ def _accuracies(table: Counts, rounding: Rounding, counts: dict[str, int]) -> li
     return rows
 
 
-def _by_gender(table: Counts, rounding: Rounding) -> list[Row]:
+def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
     confusion = table.sum(axis=2)
     rows = []
     for number, gender in enumerate(GENDERS[:2]):
@@ -171,7 +170,7 @@ def _by_gender(table: Counts, rounding: Rounding) -> list[Row]:
 def _derived(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
     """What is no plain proportion, with bootstrap intervals over the items."""
     names = ("f1_male", "f1_female", "delta_g", "delta_s")
-    estimates = resampled(
+    estimates = resampled_counts(
         [int(np.ravel_multi_index(_cell(record), _SHAPE)) for record in records],
         int(np.prod(_SHAPE)),
         lambda counts: _figures(counts, rounding),
@@ -186,7 +185,7 @@ def _derived(records: Sequence[Record], rng: np.random.Generator, rounding: Roun
     return rows
 
 
-def _figures(counts: Counts, rounding: Rounding) -> Counts:
+def _figures(counts: Array, rounding: Rounding) -> Array:
     """F1 male, F1 female, delta G, delta S from counts of cells; the last axis of `counts` is theirs."""
     table = counts.reshape(*counts.shape[:-1], *_SHAPE)
     confusion = table.sum(axis=-1)
@@ -216,15 +215,15 @@ def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
     return Estimate(value, min(value, exact.low), max(value, exact.high), whole)
 
 
-def _share(part: Counts, whole: Counts, rounding: Rounding) -> Counts:
+def _share(part: Array, whole: Array, rounding: Rounding) -> Array:
     """A quotient, 0 where there is nothing to divide by; rounded where that is the published way."""
     quotient = np.divide(part, whole, out=np.zeros_like(part, dtype=float), where=np.asarray(whole) > 0)
     decimals = _decimals(rounding)
-    rounded: Counts = quotient if decimals is None else np.round(quotient, decimals)
+    rounded: Array = quotient if decimals is None else np.round(quotient, decimals)
     return rounded
 
 
-def _confusion(table: Counts) -> list[Row]:
+def _confusion(table: Array) -> list[Row]:
     confusion = table.sum(axis=2)
     return [
         Row(

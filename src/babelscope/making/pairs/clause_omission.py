@@ -10,7 +10,7 @@ from babelscope.making.pairs.base import Variant
 
 DEFINITION = "One of the sentences or independent clauses, as punctuation divides them, is left out."
 PLAUSIBLE = True
-MODES = ("clean", "stanza-compatible")
+MODES = ("strict", "clean", "stanza-compatible")
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
 _END = re.compile(
     r"""[.!?…:;]+["'“”»«’`)\]]*\.?\s+(?=\S)"""
@@ -21,22 +21,58 @@ _END = re.compile(
 _STRAY_END = re.compile(
     r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
 )
+# A semicolon, or a stop after a short capital word, such as "Sal." in a name: an end only between two finite verbs.
+_ENDS_DOUBTFULLY = re.compile(r";\s*$|\b[A-ZÄÖÜ]\w{1,3}\.\s*$")
+# "(...)" says that words are left out, and ends nothing.
+_LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]\W*$")
 _OPENING = "\"'„“”«»‚‘(["
 # A source sentence much shorter in translation has lost something; German is about as long as English.
 _SHORTEST_RATIO = 0.6
 
 
-def variants(sentence: Analysed, mode: str = "clean") -> list[Variant]:
-    """For each end of a clause, what stands before it and what stands after it; and without each clause between."""
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """For each end of a clause, what stands before it and what stands after it; and without each clause between.
+
+    "clean" cuts where punctuation ends a clause; "strict" leaves out only what is a clause or a sentence, too.
+    """
     text = sentence.text
-    cuts = boundaries(text) if mode == "clean" else _all_boundaries(text)
+    if mode == "strict":
+        cuts = _strict_boundaries(sentence)
+    else:
+        cuts = boundaries(text) if mode == "clean" else _all_boundaries(text)
     omitted = [(cut, len(text)) for cut in cuts] + [(0, cut) for cut in cuts]
     omitted += list(pairwise(cuts))
     found = []
     for start, end in omitted:
+        if mode == "strict" and not _is_clause(sentence, start, end):
+            continue
         kept = (text[:start].rstrip() + " " + text[end:]).strip()
         found.append(Variant(kept, text[start:end].strip(), "", start))
     return found
+
+
+def _strict_boundaries(sentence: Analysed) -> list[int]:
+    """The boundaries but those in lists with semicolons, after "(...)", and after abbreviations no table has."""
+    text = sentence.text
+    cuts = boundaries(text)
+    edges = [0, *cuts, len(text)]
+    found = []
+    for before, cut, after in zip(edges, cuts, edges[2:], strict=False):
+        divides = _has_finite_verb(sentence, before, cut) and _has_finite_verb(sentence, cut, after)
+        if (divides or not _ENDS_DOUBTFULLY.search(text[:cut])) and not _LEFT_OUT.search(text[:cut]):
+            found.append(cut)
+    return found
+
+
+def _is_clause(sentence: Analysed, start: int, end: int) -> bool:
+    """Whether a part of a text has a finite verb; a whole sentence needs none, but "Die Folge:" is no clause."""
+    before, part = sentence.text[:start].rstrip(), sentence.text[start:end].rstrip()
+    whole = part[-1:] not in ":;" and before[-1:] not in ":;"
+    return whole or _has_finite_verb(sentence, start, end)
+
+
+def _has_finite_verb(sentence: Analysed, start: int, end: int) -> bool:
+    return any(token.tag.endswith("FIN") for token in sentence.tokens if start <= token.start < end)
 
 
 def boundaries(text: str) -> list[int]:

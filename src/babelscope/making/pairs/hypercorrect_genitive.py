@@ -32,7 +32,13 @@ def variants(sentence: Analysed) -> list[Variant]:
         new_article = _ARTICLES[article.text]
         nouns = sentence.analyzer.nouns
         plural = article.text == "den"
-        for form in genitive_plurals(noun.text, nouns) if plural else genitives(noun.text, nouns):
+        known = nouns.readings(noun.text)
+        if plural and known and not _has(known, "pl", "dat"):
+            continue  # "erhöht entsprechend den Haushalt" is an accusative
+        forms = genitive_plurals(noun.text, nouns) if plural else genitives(noun.text, nouns)
+        for form in forms:
+            if plural and Nominal("f", "sg", "dat") in nouns.readings(form):
+                continue  # "gegenüber der Angestellten" is right of a woman
             text = sentence.replaced((article, new_article), (noun, form))
             found.append(Variant(text, f"{article.text} {noun.text}", f"{new_article} {form}", article.start))
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
-from babelscope.language.german import Analysed, Case, Gender, Nominal
+from babelscope.language.german import Analysed, Case, Gender, Nominal, Token
 from babelscope.language.german_articles import DEFINITE, definite
 from babelscope.language.german_case import cases_at
 from babelscope.making.pairs.base import Variant, swapped
@@ -14,11 +15,18 @@ DEFINITION = (
     "The definite article of a singular noun has another gender in the same case, so that they do not agree."
 )
 PLAUSIBLE = True
+MODES = ("strict", "as-released")
 _GENDERS: tuple[Gender, ...] = ("m", "f", "n")
+# What a noun that is not in the list may be, too, if it ends so: "des Investments, der Investments".
+_PLURALS = frozenset(Nominal("", "pl", case) for case in get_args(Case))
+_PLURAL_ENDINGS = ("s", "n", "e", "er", "el")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """For each singular definite article the articles of the other genders, where they look different."""
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """For each singular definite article the articles of the other genders, where they look different.
+
+    "strict" leaves out those that agree after all: other genders of the noun, and plurals that look like it.
+    """
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
@@ -37,8 +45,52 @@ def variants(sentence: Analysed) -> list[Variant]:
             for gender in _GENDERS
             if gender != reading.gender and (new := definite(gender, "sg", reading.case)) != form
         )
-        found += [swapped(sentence, token, new) for new in others]
+        cases = {reading.case for reading in readings}
+        found += [
+            swapped(sentence, token, new)
+            for new in others
+            if mode != "strict" or not _agrees(sentence, place, new, cases)
+        ]
     return found
+
+
+def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
+    """Whether the phrase at `place` is right with the article `new`, too: der Virus, die Kranke, die Kandidaten."""
+    noun_place = noun_place_after(sentence, place)
+    if noun_place is None:  # "der erste" has a gender only by what it is about
+        return True
+    noun = sentence.tokens[noun_place].text
+    if _is_adjectival(sentence, noun):
+        return True
+    weak = {token.text.endswith("en") for token in _adjectives(sentence, place, noun_place)}
+    known = sentence.analyzer.nouns.readings(noun)
+    if not sentence.analyzer.nouns.head(noun) and noun.endswith(_PLURAL_ENDINGS):
+        known |= _PLURALS
+    fitting = known & DEFINITE[new]
+    return any(reading.case in cases and weak <= {_takes_en(reading)} for reading in fitting)
+
+
+def _is_adjectival(sentence: Analysed, noun: str) -> bool:
+    """Whether a noun is an adjective, whose gender the article alone shows; after it, those end in -e or -en."""
+    nouns = sentence.analyzer.nouns
+    if nouns.declines_as_adjective(noun):
+        return True
+    last = noun.rsplit("-", 1)[-1]
+    return (
+        last.endswith(("e", "en"))
+        and not nouns.listed(last)
+        and sentence.analyzer.tagger.can_be(last, "ADJA")
+    )
+
+
+def _takes_en(reading: Nominal) -> bool:
+    """Whether an adjective after the definite article ends in -en: "den alten Hund", but "der alte Hund"."""
+    ends_in_e = reading.case == "nom" or (reading.case == "acc" and reading.gender != "m")
+    return reading.number == "pl" or not ends_in_e
+
+
+def _adjectives(sentence: Analysed, place: int, noun_place: int) -> list[Token]:
+    return [token for token in sentence.tokens[place + 1 : noun_place] if token.tag == "ADJA"]
 
 
 def _before_noun(sentence: Analysed, place: int) -> bool:
@@ -60,6 +112,9 @@ def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
     noun_place = noun_place_after(sentence, place)
     if noun_place is None:
         return _without_noun(sentence, place)
+    adjectives = _adjectives(sentence, place, noun_place)
+    if form == "die" and adjectives and adjectives[-1].text.endswith("en"):
+        return frozenset()  # "die alten Häuser": in the singular it would be "die alte"
     known = sentence.analyzer.nouns.readings(sentence.tokens[noun_place].text)
     # Where nothing known fits (new words, infinitives as nouns), the article alone is believed.
     fitting = known & DEFINITE[form] or frozenset(r for r in DEFINITE[form] if r.number == "sg" or not known)
@@ -96,13 +151,8 @@ def _with_cases(readings: Iterable[Nominal], cases: set[Case]) -> frozenset[Nomi
 
 def _looks_plural(sentence: Analysed, place: int, noun_place: int, fitting: frozenset[Nominal]) -> bool:
     """Whether a phrase that could be either is plural: die alten Häuser, den Kindern."""
-    inside = [token for token in sentence.tokens[place + 1 : noun_place] if token.tag == "ADJA"]
-    form = sentence.tokens[place].text.lower()
-    if inside and form in ("die", "der", "den"):
-        weak_plural = inside[-1].text.endswith("en")
-        # "die alte" is singular; "der alten" and "den alten" may be either.
-        if form == "die":
-            return weak_plural
+    if sentence.tokens[place].text.lower() == "die" and _adjectives(sentence, place, noun_place):
+        return False  # "die alte" is singular; "der alten" and "den alten" may be either
     cardinal = any(token.tag == "CARD" for token in sentence.tokens[place + 1 : noun_place])
     if cardinal:
         return True

@@ -49,7 +49,8 @@ def noun_place_after(sentence: Analysed, place: int) -> int | None:
             return here
         if text in _MARKS or tag.startswith(_INSIDE) or text[0].isdigit():
             continue
-        if here == place + 1 and tag == "ART" and text.startswith("ein"):  # "in die eine Richtung"
+        # "in die eine Richtung", but "die eines Fahrers" has no noun.
+        if here == place + 1 and tag == "ART" and text in ("eine", "einen"):
             continue
         # Adjectives are joined by commas and conjunctions: "der alte, aber schöne Garten".
         if (tag == "KON" or text == ",") and here > place + 1 and tokens[here - 1].tag == "ADJA":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.german import Analysed, Token
+from babelscope.language.german import Analysed, Token, word_set
 from babelscope.language.german_articles import DEFINITE
 from babelscope.language.german_verbs import Person, other_number
 from babelscope.making.pairs.base import Variant, swapped
@@ -11,17 +11,23 @@ DEFINITION = (
     "A finite verb has the other number, so that it does not agree with its subject; person and tense stay."
 )
 PLAUSIBLE = True
+MODES = ("strict", "as-released")
+# Subjects of these take a verb of either number: "die Hälfte der Leute ist oder sind da".
+_QUANTITIES = word_set(
+    "% anzahl dutzend drittel fülle großteil hälfte mehrheit mehrzahl menge minderheit paar prozent reihe teil"
+    " viertel vielzahl"
+)
 _FIRST = frozenset({"ich", "wir"})
 _SECOND = frozenset({"du", "ihr"})
 # Pronouns that tell their number; "sie" and "ihr" do not.
 _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each finite verb."""
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each finite verb; "strict" leaves out those whose subject may allow both numbers."""
     found = []
     for place, token in enumerate(sentence.tokens):
-        if token.tag.endswith("FIN"):
+        if token.tag.endswith("FIN") and not (mode == "strict" and _allows_both(sentence.tokens, place)):
             forms = dict.fromkeys(
                 form
                 for person in persons_at(sentence.tokens, place)
@@ -29,6 +35,15 @@ def variants(sentence: Analysed) -> list[Variant]:
             )
             found += [swapped(sentence, token, new) for new in forms]
     return found
+
+
+def _allows_both(tokens: tuple[Token, ...], place: int) -> bool:
+    """Whether the clause of a verb has sie, which is "she" or "they", or a word of quantity."""
+    marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
+    start = max(mark for mark in marks if mark < place)
+    end = min(mark for mark in marks if mark > place)
+    words = {token.text.lower() for token in tokens[start + 1 : end]}
+    return "sie" in words or not words.isdisjoint(_QUANTITIES)
 
 
 def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from babelscope.language.german import Analysed
 from babelscope.making.pairs.base import Variant, swapped
 
-DEFINITION = "The particle of a separable verb is another one that the verb does not take."
+DEFINITION = "The particle of a separable verb is another one, which makes another verb or none."
 PLAUSIBLE = True
 _PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um")
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each particle after its verb: the first other one with which no common verb is made."""
+    """One variant for each particle after its verb: the first other one with which no frequent verb is made."""
     found = []
     verb = ""
     for token in sentence.tokens:

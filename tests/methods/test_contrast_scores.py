@@ -1,4 +1,4 @@
-"""Contrast from score files: layouts, ties and directions on small files, and the published figures."""
+"""Contrast from stored scores: layouts, ties and directions on small files, and the published figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.errors import BabelscopeError
-from babelscope.methods.contrast_files import contrast_scores
+from babelscope.methods.contrast_scores import contrast_scores
 from babelscope.results import Result, Row
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
@@ -139,13 +139,6 @@ def test_two_blocks_count_pairs_with_an_empty_source_if_the_file_does(distil: Pa
     assert (counted(whole), whole.counts["skipped"]) == ((1, 0, 2), 1)
 
 
-def test_a_folder_that_is_no_set_is_told(tmp_path: Path) -> None:
-    write("scores", [1])
-    for folder, told in (("nowhere", "nowhere: no such folder"), (".", "is no DistilLingEval set")):
-        with pytest.raises(BabelscopeError, match=told):
-            contrast_scores(f"distil-lingeval:{folder}", tmp_path / "scores")
-
-
 def test_a_jsonl_test_set_is_interleaved(tmp_path: Path) -> None:
     pair = {"source": "a", "correct": "b", "phenomenon": "p", "reference": "human"}
     lines = [{"id": "1", **pair, "contrastive": "c"}, {"id": "2", **pair, "contrastive": ["c", "d"]}]
@@ -161,36 +154,6 @@ def test_an_item_without_variants_takes_its_line_and_is_left_out() -> None:
     Path("suite.json").write_text(json.dumps(entries))
     whole = named(mucow(write("scores", [1, 2, 3, 2, 2, 3, 3, 1, 1])))["all"]
     assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 1)
-
-
-@pytest.mark.parametrize(
-    ("lines", "chosen", "told"),
-    [
-        (
-            ["1"] * 9,
-            {},
-            "scores has 9 lines; suite has 4 items: 10 lines in the layout blocks, 10 lines in the layout "
-            "interleaved, 4 lines in the layout columns",
-        ),
-        (["1\t2\t3"] * 3, {}, "scores has 3 lines; suite has 4 items: 4 lines in the layout columns"),
-        (
-            ["1\t2"] * 4,
-            {},
-            "scores:1 has 2 columns; it must have 3 (correct, contrastive) or 4 (and the 1-best)",
-        ),
-        (["1"] * 9 + ["1\t2"], {}, "scores:10 has 2 columns; the layout interleaved has one"),
-        (["1"] * 4 + ["one"] + ["1"] * 5, {}, "scores:5: 'one' is not a number"),
-        (["1"] * 4 + [""] + ["1"] * 5, {}, "scores:5: '' is not a number"),
-        (["1"] * 2 + ["nan"] + ["1"] * 7, {}, "scores:3: 'nan' is no score"),
-        (["1"] * 9 + ["-inf"], {}, "scores:10: '-inf' is better than any score; is the direction right?"),
-        (["1"] * 9 + ["inf"], {"direction": "higher"}, "scores:10: 'inf' is better than any score"),
-    ],
-)
-def test_bad_files_are_told(lines: list[str], chosen: dict[str, Any], told: str) -> None:
-    write_mucow()
-    with pytest.raises(BabelscopeError) as error:
-        mucow(write("scores", lines), **chosen)
-    assert told in str(error.value)
 
 
 def test_the_impossible_is_worse_than_anything_and_counted() -> None:

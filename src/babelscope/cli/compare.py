@@ -1,0 +1,203 @@
+"""`babelscope compare`: run folders side by side, item by item, over seeds and over many systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.comparing import Group
+    from babelscope.results import Row
+    from babelscope.tables import Table
+
+
+def compare(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out."),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PATTERN",
+            help="Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.tsv",
+            help="A line a system (column `system`) with what its figure shall be regressed on.",
+            show_default=False,
+        ),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A variable of the table; may be repeated. Else bleu and distilled.",
+            show_default=False,
+        ),
+    ] = None,
+    figure: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The figure that systems are regressed on and ranked by; without runs, a column of the table.",
+        ),
+    ] = "minimum",
+    summary: Annotated[
+        bool,
+        typer.Option("--summary", help="Figures only: test sets and settings may differ, nothing is paired."),
+    ] = False,
+    as_json: AsJson = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX (booktabs).")] = False,
+    out: OutFile = None,
+    seed: Seed = 0,
+) -> None:
+    """Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression."""
+    if as_json + markdown + latex > 1:
+        raise BabelscopeError("--json, --markdown and --latex exclude each other")
+    if not runs and table is None:
+        raise BabelscopeError("compare needs run folders, or a --table")
+    found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
+    with output(out) as write:
+        if as_json:
+            for section, rows in found.rows():
+                for row in rows:
+                    write(as_line({"table": section, **row.as_json()}))
+            return
+        from babelscope import tables
+
+        show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
+        write("\n\n".join(show(each) for each in found.tables()))
+        if not (markdown or latex):
+            write("\n" + "\n".join(found.signatures))
+
+
+class _Compared:
+    """What there is to say about some runs."""
+
+    def __init__(self, groups: list[Group], signatures: list[str]) -> None:
+        self.groups = groups
+        self.signatures = signatures
+        self.more: dict[str, list[Row]] = {
+            name: [] for name in ("paired", "seeds", "evaluators", "regression")
+        }
+
+    def rows(self) -> list[tuple[str, list[Row]]]:
+        """Everything, by section."""
+        from babelscope.results import Row
+
+        figures = [
+            Row(
+                row.name,
+                row.estimate,
+                {**group.labels, "system": column.name, "run": column.cell.run.name, **row.labels},
+                row.counts,
+            )
+            for group in self.groups
+            for column in group.columns
+            for row in column.cell.rows
+        ]
+        return [("figures", figures), *self.more.items()]
+
+    def tables(self) -> list[Table]:
+        """What people read: figures side by side, then the other sections."""
+        from babelscope.tables import of_rows
+
+        found = [_beside(group) for group in self.groups]
+        if rows := self.more["paired"]:
+            title = "item by item, first system minus second"
+            found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
+        if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
+            found.append(_seeds(rows))
+        if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
+            found.append(of_rows("between groups of seeds, first minus second", rows))
+        if rows := self.more["evaluators"]:
+            title = "agreement of evaluators, mean Spearman correlation over their pairs"
+            found.append(of_rows(title, rows, interval="least, greatest"))
+        if rows := self.more["regression"]:
+            found.append(of_rows("regression, percentage points for one more of a variable", rows))
+        return found
+
+
+def _compared(
+    runs: list[Path],
+    patterns: list[str],
+    table: Path | None,
+    variables: list[str],
+    figure: str,
+    summary: bool,
+    seed: int,
+) -> _Compared:
+    from babelscope import comparing, comparing_many
+    from babelscope.runs import read_run
+
+    opened = [read_run(path) for path in runs]
+    found = _Compared(
+        comparing.group_runs(opened, summary_only=summary),
+        [f"{run.name}: {run.manifest['signature']}" for run in opened],
+    )
+    for group in found.groups:
+        if not summary:
+            found.more["paired"] += comparing.paired(group, seed=seed)
+            found.more["evaluators"] += comparing_many.evaluators(group, figure)
+        found.more["seeds"] += comparing_many.over_seeds(group, patterns)
+        if table is not None:
+            found.more["regression"] += comparing_many.regression(group, table, variables, figure)
+    if not opened and table is not None:
+        found.more["regression"] += comparing_many.regression_of_table(table, figure, variables)
+    return found
+
+
+def _beside(group: Group) -> Table:
+    """Figures of one method and test set, a column a system."""
+    from babelscope.comparing import side_by_side
+    from babelscope.comparing_many import HISTOGRAMS
+    from babelscope.tables import Table, in_a_cell
+
+    figures = [(figure, rows) for figure, rows in side_by_side(group) if figure[0] not in HISTOGRAMS]
+    labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
+    rows: list[list[Any]] = []
+    for (name, told), found in figures:
+        sizes = {row.estimate.n for row in found if row is not None}
+        rows.append(
+            [
+                name,
+                *(str(dict(told).get(label, "")) for label in labels),
+                "/".join(map(str, sorted(sizes))),
+                *("" if row is None else in_a_cell(row.estimate) for row in found),
+            ]
+        )
+    headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
+    return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
+
+
+def _seeds(rows: list[Row]) -> Table:
+    """Mean and standard deviation in one cell."""
+    from babelscope.tables import Table, number
+
+    pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
+    labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))
+    return Table(
+        "over seeds",
+        [*labels, "mean ± sd", "95 % interval of the mean", "systems"],
+        [
+            [
+                *(str(mean.labels.get(label, "")) for label in labels),
+                f"{number(mean.estimate.value)} ± {number(sd.estimate.value)}",
+                f"[{number(mean.estimate.low)}, {number(mean.estimate.high)}]",
+                str(mean.estimate.n),
+            ]
+            for mean, sd in pairs
+        ],
+        len(labels),
+    )

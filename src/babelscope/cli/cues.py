@@ -1,0 +1,136 @@
+"""`babelscope make cues`: words that tell the senses of ambiguous words apart, put into their sources."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import OutFile, Seed, as_line, open_systems, output
+
+
+class Mode(StrEnum):
+    """words: whole words, sentences apart. paper: as the released code."""
+
+    words = "words"
+    paper = "paper"
+
+
+class Criterion(StrEnum):
+    """What makes a cue discriminative."""
+
+    difference = "difference"
+    reference = "reference"
+
+
+def cues(
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="TESTS", help="Ambiguous sources, each with `word`, `gold` (its sense) and `reference`."
+        ),
+    ],
+    evaluator: Annotated[
+        str, typer.Option(metavar="SYSTEM", help="Scores references under sources with candidates.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A masked language model of transformers: a folder, or a name such as roberta-large.",
+            show_default=False,
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Candidates instead of a model, as in the released file.", show_default=False
+        ),
+    ] = None,
+    select_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TESTS",
+            help="Find and select cues on this test set, and test all of the other.",
+            show_default=False,
+        ),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
+    ] = 0.5,
+    mode: Annotated[
+        Mode, typer.Option(help="paper: as the released code, which selects on what it tests.")
+    ] = Mode.words,
+    criterion: Annotated[
+        Criterion,
+        typer.Option(
+            help="difference: tells references of the senses apart. reference: right references score well under "
+            "correct cues and badly under incorrect ones (appendix D; always so in paper mode)."
+        ),
+    ] = Criterion.difference,
+    kept: Annotated[int, typer.Option(min=1, help="How many correct and incorrect cues a sense gets.")] = 3,
+    narrow: Annotated[int, typer.Option(min=1, help="Of how many candidates each.")] = 10,
+    seed: Seed = 0,
+    save_cues: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the cues of every item there, as the released file has them.",
+            show_default=False,
+        ),
+    ] = None,
+    save_candidates: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the candidates there.", show_default=False),
+    ] = None,
+    out: OutFile = None,
+) -> None:
+    """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
+    from babelscope.errors import BabelscopeError
+    from babelscope.making.cue_making import make_cues, write_candidates
+    from babelscope.making.cues import read_candidates, write_cues
+    from babelscope.making.masked import MaskedModel
+    from babelscope.systems.opening import require
+    from babelscope.testsets.loading import load
+
+    if (model is None) == (candidates is None):
+        raise BabelscopeError("make cues needs either --model or --candidates")
+    if select_on is not None and mode == Mode.paper:
+        raise BabelscopeError("--mode paper selects on what it tests: leave --select-on out")
+    loaded = load(tests)
+    other = load(select_on) if select_on is not None else None
+    given = read_candidates(candidates) if candidates is not None else None
+    (scorer,) = open_systems([evaluator], cache=False).values()
+    require(scorer, "score", what_for="make cues")
+    made = make_cues(
+        loaded,
+        scorer,
+        MaskedModel(model) if model is not None else None,
+        candidates=given,
+        select_on=other,
+        criterion=criterion.value,
+        mode=mode.value,
+        kept=kept,
+        narrow=narrow,
+        share=share,
+        seed=seed,
+    )
+    if save_cues is not None:
+        with output(save_cues) as write:
+            for line in write_cues(made.by_item):
+                write(line)
+    if save_candidates is not None:
+        with output(save_candidates) as write:
+            write(write_candidates(made.candidates))
+    with output(out) as write:
+        for item in made.tests:
+            write(as_line(item.as_json()))
+    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+    print(
+        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
+        f"{len(made.tests)} items to test{left_out}",
+        file=sys.stderr,
+    )

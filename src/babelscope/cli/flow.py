@@ -1,0 +1,104 @@
+"""`babelscope patterns flow`: how senses or genders shift from data to distilled data to student."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.errors import BabelscopeError
+
+# Of the middle of the scale, so that they can be told from a light and from a dark ground.
+_COLOURS = ("#3f7fbf", "#c8622f")
+
+
+def flow(
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
+    data: Annotated[Path, typer.Option(metavar="FILE", help="Their translations in the training data.")],
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="QUERIES",
+            help="Words to look for: lab:occupations, lab:senses, or a file "
+            "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+        ),
+    ],
+    distilled: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="A teacher's translations; may be repeated, one a seed.", show_default=False
+        ),
+    ] = None,
+    student: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Its student's translations, as many and in the same order.",
+            show_default=False,
+        ),
+    ] = None,
+    flows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write rows [from, to, count] there, as JSON.", show_default=False),
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a Sankey diagram there.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+    out: OutFile = None,
+    seed: Seed = 0,
+) -> None:
+    """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
+    from babelscope.methods.patterns_flow import count_flows, mean_flows, read_queries, shift_rows
+    from babelscope.results import render
+
+    teachers, students = distilled or [], student or []
+    if students and len(students) != len(teachers):
+        raise BabelscopeError(
+            f"each student needs its teacher's data: there are {len(teachers)} --distilled "
+            f"and {len(students)} --student"
+        )
+    stages = ["data", *(["distilled"] if teachers else []), *(["student"] if students else [])]
+    if svg is not None and len(stages) == 1:
+        raise BabelscopeError("a Sankey diagram needs --distilled, or --distilled and --student")
+    queries = read_queries(words)
+    versions: list[tuple[Path, ...]] = (
+        list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
+    )
+    models = [
+        count_flows(source, dict(zip(stages, (data, *rest), strict=True)), queries)
+        for rest in versions or [()]
+    ]
+    found = mean_flows(models, stages)
+    if flows is not None:
+        with output(flows) as write:
+            write(json.dumps(found, ensure_ascii=False, indent=1))
+    if svg is not None:
+        with output(svg) as write:
+            write(_picture(found, stages, len(models[0])))
+    rows = shift_rows(models, stages, seed=seed)
+    with output(out) as write:
+        write("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+
+
+def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:
+    from babelscope.methods.patterns_flow import merged
+    from babelscope.report.sankey import sankey
+
+    moved = merged(flows, stages)
+    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
+    classes = list(dict.fromkeys(name.partition("_")[2] for name in nodes))
+    coloured = [name for name in classes if name not in ("neutral", "other")]
+    colours = dict(zip(coloured, _COLOURS, strict=False))
+    shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in moved)
+    return sankey(
+        moved,
+        title=f"{', '.join(coloured)}: from {' to '.join(stages)}",
+        description=f"Of {total:,} occurrences, {shares}",
+        labels={name: name.partition("_")[2] for name in nodes},
+        colours={name: colours.get(name.partition("_")[2], "currentColor") for name in nodes},
+        headings=stages,
+    )

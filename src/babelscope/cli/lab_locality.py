@@ -1,0 +1,88 @@
+"""`babelscope lab locality`: does an architecture expect neighbours to stay neighbours?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, Seed, as_line, resumable
+from babelscope.errors import BabelscopeError
+
+
+class Model(StrEnum):
+    """A Transformer with learned or sinusoidal source positions, or a BiLSTM with attention."""
+
+    learned = "learned"
+    sine = "sine"
+    bilstm = "bilstm"
+
+
+class Setting(StrEnum):
+    """How the source is arranged; positions: only the position embeddings are permuted."""
+
+    regular = "regular"
+    permuted = "permuted"
+    reversed = "reversed"
+    positions = "positions"
+
+
+def locality(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where data and figures are kept.")],
+    model: Annotated[
+        list[Model] | None, typer.Option(help="May be repeated; else all.", show_default=False)
+    ] = None,
+    setting: Annotated[
+        list[Setting] | None, typer.Option(help="May be repeated; else all.", show_default=False)
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option(min=3, help="German words of every source [18].", show_default=False)
+    ] = None,
+    permutation: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Where the token at each place goes, from 0; else the paper's for 18, or one by the seed.",
+            show_default=False,
+        ),
+    ] = "",
+    sentences: Annotated[
+        int | None, typer.Option(min=10, help="To train on [4000].", show_default=False)
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].", show_default=False)] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, help="Networks of each kind [3].", show_default=False)
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    as_json: AsJson = False,
+    seed: Seed = 1,
+) -> None:
+    """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
+    from babelscope.lab.locality import MODELS, SETTINGS, Plan, quickly
+    from babelscope.lab.locality import locality as experiment
+    from babelscope.results import render
+
+    given = {"length": length, "sentences": sentences, "epochs": epochs, "repetitions": repetitions}
+    plan = (quickly if quick else Plan)(
+        **{name: value for name, value in given.items() if value is not None},
+        permutation=_numbers(permutation),
+        seed=seed,
+    )
+    models = [name for name in MODELS if not model or name in model]
+    settings = [name for name in SETTINGS if not setting or name in setting]
+    with resumable():
+        rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet)
+    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = text.replace(",", " ").split()
+    if not all(word.isdecimal() for word in words):
+        raise BabelscopeError(f"--permutation {text!r} must be numbers with spaces between, such as 2 0 1")
+    return tuple(int(word) for word in words)

@@ -1,0 +1,119 @@
+"""`babelscope make machine-references`: minimal pairs from machine translations of the same sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems, output
+from babelscope.errors import BabelscopeError
+
+
+def machine_references(
+    tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
+    system: Systems,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs that were made, as JSON, one a line.")],
+    share: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Of the sources, for each system in turn, as in 0.25; else equal shares.",
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write what a person must judge.", show_default=False),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An earlier queue with answers in it.", show_default=False),
+    ] = None,
+    with_human: Annotated[
+        bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
+    ] = False,
+    score_with: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="Also report how the discrepancy to this system's translations shifts.",
+            show_default=False,
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="For types with several: strict (the default), clean, stanza-compatible, as-released.",
+            show_default=False,
+        ),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    cache: Cache = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
+    ] = None,
+) -> None:
+    """Make minimal pairs from machine translations of the sources of others, validated by the human references.
+
+    What became of the pairs, and what that did to the test set, goes to stdout.
+    """
+    from babelscope.making.machine_bias import bias
+    from babelscope.making.machine_references import machine_references as make
+    from babelscope.making.machine_references import read_answers
+    from babelscope.progress import progress
+    from babelscope.results import render
+    from babelscope.systems.opening import require
+    from babelscope.testsets import MinimalPair, load
+
+    if queue is not None and queue.exists() and read_answers(queue):
+        raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
+    known = read_answers(answers) if answers is not None else []
+    pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
+    opened = open_systems(system, cache=cache)
+    for each in opened.values():
+        require(each, "translate", what_for="machine-references")
+    scorer = open_systems([score_with], cache=cache)[score_with] if score_with is not None else None
+    if scorer is not None:
+        require(scorer, "score", "translate", what_for="the discrepancy")
+    outcomes = []
+    with progress("translating", len(pairs)) as advance:
+        for outcome in make(
+            pairs, list(opened.values()), shares=share or (), seed=seed, beam=beam, mode=mode, answers=known
+        ):
+            outcomes.append(outcome)
+            advance(1)
+    human = [outcome.human for outcome in outcomes]
+    made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
+    with output(out) as write:
+        for pair in [*(human if with_human else ()), *made]:
+            write(as_line(pair.as_json()))
+    queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
+    if queue is not None:
+        with output(queue) as write:
+            for outcome in queued:
+                write(as_line(outcome.question()))
+    distances = None
+    if scorer is not None:
+        from babelscope.methods.base import run_method
+
+        judged = run_method("contrast", scorer, [*human, *made], discrepancy="paper", beam=beam, free="no")
+        distances = {
+            record["id"]: record["discrepancy"]
+            for record in judged.records
+            if record["discrepancy"] is not None
+        }
+    rows = bias(outcomes, distances, seed=seed)
+    if as_json:
+        for row in rows:
+            typer.echo(as_line(row.as_json()))
+    else:
+        # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
+        typer.echo(render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]))
+    if queued and queue is None:
+        typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)

@@ -1,0 +1,372 @@
+"""Cues found by a masked language model, and the most discriminative of them (paper, appendix D).
+
+Words that the model expects before the ambiguous word in sentences of one sense, but not of the others, are
+candidates. Those are kept that tell references of the senses apart when an evaluator scores them.
+
+`mode="paper"` does what the released code does: it selects on the very sentences that are tested, sums logits over
+sentences, hardly weighs the other senses (a softmax of probabilities), takes pieces of words too, selects by the
+score of right references alone, inserts by plain replacement, and raises 2 to natural logs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from babelscope.errors import BabelscopeError
+from babelscope.making.cues import Cues, Mode, find_form, insert, insert_all, plural
+from babelscope.making.masked import Array, MaskedModel
+from babelscope.progress import progress
+from babelscope.systems.asking import ask_score
+from babelscope.testsets.items import AmbiguousSource, Item
+from babelscope.testsets.sets import TestSet
+
+Candidates = Mapping[str, Mapping[str, Sequence[str]]]
+"""Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""
+
+Sense = tuple[str, str]
+"""An ambiguous word and what one of its senses is called."""
+
+Criterion = Literal["difference", "reference"]
+"""What makes a cue discriminative; see `select`."""
+
+LISTED, NARROWED, KEPT = 50, 10, 3
+"""Candidates of a sense that are listed; of these, correct and incorrect ones asked about; cues kept of each."""
+
+_STOP = frozenset({"the", "a", "an", "and", ",", "-"})
+_ASKED_AT_ONCE = 512
+_IMPOSSIBLE = -100.0  # nats a token, where a mean shall stay finite
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A sentence with an ambiguous word in one of its senses."""
+
+    item: AmbiguousSource
+    word: str
+    form: str
+    """The word as it stands in the sentence."""
+
+    @property
+    def sense(self) -> Sense:
+        return self.word, str(self.item.gold)
+
+    @property
+    def reference(self) -> str:
+        found = self.item.extra.get("reference")
+        if not isinstance(found, str) or not found.strip():
+            raise BabelscopeError(
+                f"item {self.item.id} needs a field 'reference', on which cues are selected"
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Cues by sense, and the test set with them in its sources."""
+
+    cues: Mapping[Sense, Cues]
+    candidates: Candidates
+    tests: TestSet
+    selected_on: int
+    """How many sentences the cues were found with."""
+    by_item: Sequence[Cues] = field(repr=False, default=())
+    """One an item of the test set given, in its order; empty for items that are not tested."""
+
+
+def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
+    """The items whose ambiguous word (`word`) stands in the sentence; others are counted."""
+    found = []
+    for item in tests.items_of(AmbiguousSource, what_for="make cues"):
+        word = item.extra.get("word")
+        if not isinstance(word, str) or not word or item.gold is None:
+            raise BabelscopeError(
+                f"item {item.id} of {tests.name} needs 'word', its ambiguous word, and 'gold', the sense meant"
+            )
+        if (form := find_form(word, item.source)) is None:
+            _count(skipped, "word not in the sentence")
+        else:
+            found.append(Example(item, word, form))
+    return found
+
+
+def apart(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
+    """Examples to select cues on, and others to test: by a hash of the sentence, so no sentence is in both."""
+    chosen: list[Example] = []
+    tested: list[Example] = []
+    for example in examples:
+        digest = hashlib.sha256(f"{seed}\0{example.item.source}".encode()).digest()
+        part = chosen if int.from_bytes(digest[:8], "big") < share * 2**64 else tested
+        part.append(example)
+    return chosen, tested
+
+
+def find_candidates(
+    model: MaskedModel,
+    examples: Sequence[Example],
+    *,
+    mode: Mode = "words",
+    skipped: dict[str, int],
+) -> Candidates:
+    """For every sense of every word, what the model expects before it there and not in the other senses."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    gaps: dict[str, dict[str, list[str]]] = {}
+    for example in examples:
+        sentence = _with_gap(model, example, mode)
+        if model.fits(sentence):
+            gaps.setdefault(example.word, {}).setdefault(example.sense[1], []).append(sentence)
+        else:
+            _count(skipped, "no room for a gap in the masked model")
+    gaps = {word: senses for word, senses in gaps.items() if len(senses) > 1}
+    total = sum(len(sentences) for senses in gaps.values() for sentences in senses.values())
+    with progress("asking the masked model", total) as advance:
+        for word, senses in gaps.items():
+            if mode == "paper":
+                scores = _paper_scores([model.together(each) for each in senses.values()])
+            else:
+                sizes = [len(each) for each in senses.values()]
+                scores = _scores([model.absent(each) for each in senses.values()], sizes)
+            found[word] = {
+                sense: tuple(itertools.islice(_listed(model, own, word, mode), LISTED))
+                for sense, own in zip(senses, scores, strict=True)
+            }
+            advance(sum(len(each) for each in senses.values()))
+    return found
+
+
+def _with_gap(model: MaskedModel, example: Example, mode: Mode) -> str:
+    source, word = example.item.source, example.word
+    if mode == "paper":
+        gap = model.with_gap("", word)
+        return source.replace(word, gap).replace(word.title(), gap)
+    marked = insert(source, example.form, "\0")
+    before, _, after = marked.partition("\0 ")
+    return model.with_gap(before, after.replace("\0 ", ""))
+
+
+def _scores(absent: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+    """P(in some example, in no counterexample), from log P(in none) by sense; 0 where another sense has more.
+
+    As if every sense had equally many sentences, else the one with most would win every common word.
+    """
+    equal = sum(sizes) / len(sizes)
+    rates = [equal / size * own for size, own in zip(sizes, absent, strict=True)]
+    total = np.sum(rates, axis=0)
+    scores = np.stack([-np.expm1(own) * np.exp(total - own) for own in rates])
+    return list(np.where(scores == scores.max(axis=0), scores, 0.0))
+
+
+def _paper_scores(expected: Sequence[Array]) -> list[Array]:
+    """The released code's: probabilities of other senses go through a softmax, and senses are changed in turn."""
+    scores = list(expected)
+    for number, own in enumerate(scores):
+        others = np.exp(sum(each for other, each in enumerate(scores) if other != number))
+        scores[number] = own * (1 - others / others.sum())
+    return scores
+
+
+def _listed(model: MaskedModel, scores: Array, word: str, mode: Mode) -> Iterator[str]:
+    listed = model.tokens(scores, whole_words=mode == "words")
+    stop = frozenset() if mode == "paper" else _STOP | {word, plural(word)}
+    return (each for each in listed if each.lower() not in stop)
+
+
+def narrowed(
+    candidates: Mapping[str, Sequence[str]], sense: str, mode: Mode = "words", most: int = NARROWED
+) -> Cues:
+    """The first candidates of a sense that are listed for no other sense, and the others' that are not for it.
+
+    As released, candidates of several other senses are taken in turn.
+    """
+    own = candidates[sense]
+    others = [cues for name, cues in candidates.items() if name != sense]
+    correct = [cue for cue in own if not any(cue in cues for cues in others)]
+    incorrect = [
+        cue for turn in itertools.zip_longest(*others) for cue in turn if cue is not None and cue not in own
+    ]
+    if mode == "words":  # a cue of two other senses takes one place, not two
+        incorrect = list(dict.fromkeys(incorrect))
+    return Cues("", tuple(correct[:most]), tuple(incorrect[:most]))
+
+
+def select(
+    candidates: Candidates,
+    examples: Sequence[Example],
+    evaluator: Any,
+    *,
+    criterion: Criterion = "difference",
+    mode: Mode = "words",
+    kept: int = KEPT,
+    narrow: int = NARROWED,
+) -> dict[Sense, Cues]:
+    """The most discriminative cues of each sense, told by the likelihood of its references under sources with them.
+
+    `reference` (appendix D): correct cues under which references of the sense are most likely, incorrect ones under
+    which they are least. A word that changes nothing makes them more likely than a telling one, whose
+    translation the references do not have; so `difference` takes correct cues that raise the likelihood of the
+    sense's references more (or lower it less) than that of other senses', and incorrect ones the other way round.
+    """
+    few = {
+        (word, sense): narrowed(own, sense, mode, narrow) for word, own in candidates.items() for sense in own
+    }
+    likelihoods = _likelihoods(few, examples, evaluator, criterion, mode)
+    found = {}
+    for key, cues in few.items():
+        others = [each for each in likelihoods if each[0] == key[0] and each != key]
+        if key not in likelihoods or (criterion == "difference" and not others):
+            continue
+        own = likelihoods[key]
+        if criterion == "reference":
+            right, wrong = own, {cue: -each for cue, each in own.items()}
+        else:
+            gains = [_gain(likelihoods[each]) for each in others]
+            gain = _gain(own)
+            right = {cue: gain[cue] - math.fsum(each[cue] for each in gains) / len(gains) for cue in gain}
+            wrong = {cue: max(each[cue] for each in gains) - gain[cue] for cue in gain}
+        found[key] = Cues(
+            key[0], _best(cues.correct, right, key[0], kept), _best(cues.incorrect, wrong, key[0], kept)
+        )
+    return found
+
+
+def _likelihoods(
+    few: Mapping[Sense, Cues],
+    examples: Sequence[Example],
+    evaluator: Any,
+    criterion: Criterion,
+    mode: Mode,
+) -> dict[Sense, dict[str, float]]:
+    """For each sense, how likely its references are under each cue, on average; "" is no cue.
+
+    In likelihoods a token (`reference`), or in nats (`difference`), so that cues which make everything unlikely
+    do not seem to make no difference.
+    """
+    asked: list[tuple[Sense, str, str, str]] = []
+    for example in examples:
+        if example.sense not in few or (
+            # Capitalised words are passed over by the released code.
+            mode == "paper" and example.form not in (example.word, plural(example.word))
+        ):
+            continue
+        senses = [example.sense] if criterion == "reference" else [s for s in few if s[0] == example.word]
+        cues = dict.fromkeys(cue for s in senses for cue in (*few[s].correct, *few[s].incorrect))
+        sources = {cue: insert(example.item.source, example.form, cue, mode) for cue in cues}
+        if criterion == "difference":
+            sources[""] = example.item.source
+        asked += [(example.sense, cue, source, example.reference) for cue, source in sources.items()]
+
+    def likelihood(nats: float) -> float:
+        if criterion == "difference":
+            return max(nats, _IMPOSSIBLE)
+        return math.exp(nats * (math.log(2) if mode == "paper" else 1.0))
+
+    found: dict[Sense, dict[str, list[float]]] = {}
+    with progress("asking the evaluator", len(asked)) as advance:
+        for start in range(0, len(asked), _ASKED_AT_ONCE):
+            some = asked[start : start + _ASKED_AT_ONCE]
+            answers = ask_score(evaluator, [(source, reference) for *_, source, reference in some])
+            for (sense, cue, _, _), scored in zip(some, answers, strict=True):
+                found.setdefault(sense, {}).setdefault(cue, []).append(likelihood(scored.mean))
+            advance(len(some))
+    return {
+        sense: {cue: math.fsum(some) / len(some) for cue, some in own.items()} for sense, own in found.items()
+    }
+
+
+def _gain(likelihoods: Mapping[str, float]) -> dict[str, float]:
+    """By how much each cue changes the likelihood."""
+    return {cue: each - likelihoods[""] for cue, each in likelihoods.items() if cue}
+
+
+def _best(cues: Sequence[str], scores: Mapping[str, float], word: str, kept: int) -> tuple[str, ...]:
+    telling = [cue for cue in dict.fromkeys(cues) if cue not in _STOP and cue != word]
+    return tuple(sorted(telling, key=lambda cue: scores[cue], reverse=True)[:kept])
+
+
+def make_cues(
+    tests: TestSet,
+    evaluator: Any,
+    model: MaskedModel | None = None,
+    *,
+    candidates: Candidates | None = None,
+    select_on: TestSet | None = None,
+    criterion: Criterion = "difference",
+    mode: Mode = "words",
+    kept: int = KEPT,
+    narrow: int = NARROWED,
+    share: float = 0.5,
+    seed: int = 0,
+) -> Made:
+    """Find cues for the ambiguous words of a test set, and put them into the sources that are tested.
+
+    Sentences that cues are found and selected on (`select_on`, or a `share` of the test set) are not tested,
+    unless the mode is `paper`. Candidates may be given instead of a model.
+    """
+    if (model is None) == (candidates is None):
+        raise BabelscopeError("make cues needs either a masked language model or candidates")
+    skipped = dict(tests.skipped)
+    examples = examples_of(tests, skipped)
+    if select_on is not None:
+        sources = {item.source for item in tests.items_of(AmbiguousSource, what_for="make cues")}
+        chosen = examples_of(select_on, {})
+        if shared := next((each for each in chosen if each.item.source in sources), None):
+            raise BabelscopeError(f"item {shared.item.id} of {select_on.name} is in {tests.name} too")
+        tested = examples
+    elif mode == "paper":
+        chosen = tested = examples
+    else:
+        chosen, tested = apart(examples, share, seed)
+    if candidates is None and model is not None:
+        candidates = find_candidates(model, chosen, mode=mode, skipped=skipped)
+    cues = select(
+        candidates or {},
+        chosen,
+        evaluator,
+        criterion="reference" if mode == "paper" else criterion,
+        mode=mode,
+        kept=kept,
+        narrow=narrow,
+    )
+    items: list[Item] = []
+    by_item: dict[str, Cues] = {}
+    for example in tested:
+        own = cues.get(example.sense)
+        if own is None or not (own.correct and own.incorrect):
+            _count(skipped, "no cues for its sense")
+            continue
+        cued = insert_all(example.item.source, example.form, own, mode)
+        extra = {**example.item.extra, "cues": {"correct": own.correct, "incorrect": own.incorrect}}
+        items.append(
+            replace(example.item, correct_sources=cued.correct, incorrect_sources=cued.incorrect, extra=extra)
+        )
+        by_item[example.item.id] = own
+    if chosen is not tested and select_on is None:
+        skipped["used to select cues"] = len(chosen)
+    if not items:
+        raise BabelscopeError(
+            f"no item of {tests.name} got cues: each sense needs sentences to select on and to test, and each "
+            f"word two senses ({'; '.join(f'{count} {reason}' for reason, count in skipped.items())})"
+        )
+    lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
+    return Made(cues, candidates or {}, TestSet(tests.name, tuple(items), skipped), len(chosen), lines)
+
+
+def write_candidates(candidates: Candidates) -> str:
+    """Candidates as a file that `cues.read_candidates` reads."""
+    listed = {word: {sense: list(cues) for sense, cues in own.items()} for word, own in candidates.items()}
+    return json.dumps(listed, ensure_ascii=False, indent=1)
+
+
+def _word(item: Item) -> str:
+    return str(item.extra.get("word", ""))
+
+
+def _count(skipped: dict[str, int], reason: str) -> None:
+    skipped[reason] = skipped.get(reason, 0) + 1

@@ -1,0 +1,150 @@
+"""What machine references do to a test set: what is dropped, and how the rest differs (minimal-pairs, 3.3)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from babelscope.language.german import tokenize
+from babelscope.making.machine_references import Outcome
+from babelscope.measures.statistics import (
+    Array,
+    cluster_sums,
+    clustered_mean,
+    proportion,
+    resampled_totals,
+)
+from babelscope.results import Row
+from babelscope.seeds import stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One measure of a human pair's reference, and of the machine reference that was made of it."""
+
+    source: str
+    human: float
+    machine: float
+    """NaN if none was."""
+
+
+def bias(
+    outcomes: Sequence[Outcome],
+    discrepancies: Mapping[str, float] | None = None,
+    *,
+    seed: int = 0,
+    resamples: int = 2000,
+) -> list[Row]:
+    """Rows over all pairs (`all`) and for each phenomenon.
+
+    `kept`, `queued` and `dropped` are shares of the pairs; each reason has a row. Then `characters`, `tokens`,
+    `log_frequency` (the mean natural log of a word's share in all references and translations together) and,
+    if known by the pairs' ids, the `discrepancy`, each as a mean (label `of`: human, machine) and as two shifts
+    (label `by`): `selection`, from all human references to those of kept pairs, and `translation`, from these to
+    the machine references of the same pairs.
+    """
+    words = Counter(
+        word for outcome in outcomes for word in _words(outcome.human.correct) + _words(outcome.translation)
+    )
+    total = sum(words.values())
+
+    def log_frequency(text: str) -> float:
+        here = _words(text)
+        return math.fsum(math.log(words[word] / total) for word in here) / len(here) if here else math.nan
+
+    measures = {
+        "characters": lambda text: float(len(text)),
+        "tokens": lambda text: float(len(tokenize(text))),
+        "log_frequency": log_frequency,
+    }
+    groups: dict[str, list[Outcome]] = {"all": list(outcomes)}
+    for phenomenon in sorted({outcome.human.phenomenon for outcome in outcomes}):
+        groups[phenomenon] = [each for each in outcomes if each.human.phenomenon == phenomenon]
+    rows: list[Row] = []
+    for name, members in groups.items():
+        labels: dict[str, str | int] = {"phenomenon": name}
+        rows += _counted(members, labels)
+        for measure, of in measures.items():
+            values = [
+                _Measured(
+                    each.human.source,
+                    of(each.human.correct),
+                    of(each.pair.correct) if each.pair else math.nan,
+                )
+                for each in members
+            ]
+            rows += _shifts(measure, values, labels, seed, resamples)
+        if discrepancies is not None:
+            values = [
+                _Measured(
+                    each.human.source,
+                    discrepancies.get(each.human.id, math.nan),
+                    discrepancies.get(each.pair.id, math.nan) if each.pair else math.nan,
+                )
+                for each in members
+            ]
+            rows += _shifts("discrepancy", values, labels, seed, resamples)
+    return rows
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text as they are counted: without marks and numbers, capitals small."""
+    spans = tokenize(text)
+    return [word.lower() for start, end in spans if (word := text[start:end])[0].isalpha()]
+
+
+def _counted(outcomes: Sequence[Outcome], labels: dict[str, str | int]) -> list[Row]:
+    verdicts = Counter(each.verdict for each in outcomes)
+    reasons = Counter((each.verdict, each.reason) for each in outcomes)
+    rows = [
+        Row(name, proportion(verdicts[name], len(outcomes)), labels) for name in ("kept", "queued", "dropped")
+    ]
+    return rows + [
+        Row(verdict, proportion(count, len(outcomes)), {**labels, "reason": reason})
+        for (verdict, reason), count in sorted(reasons.items())
+    ]
+
+
+def _shifts(
+    measure: str, values: Sequence[_Measured], labels: dict[str, str | int], seed: int, resamples: int
+) -> list[Row]:
+    """Means of human and machine references, and what selection and translation changed."""
+    known = [each for each in values if not math.isnan(each.human)]
+    kept = [each for each in known if not math.isnan(each.machine)]
+    if not kept:
+        return []
+    name = f"machine-references/{measure}"
+    sources = [each.source for each in known]
+    own = [each.source for each in kept]
+
+    def mean(some: Sequence[float], clusters: Sequence[str]) -> Row:
+        return Row(measure, clustered_mean(some, clusters, stream(seed, name), resamples=resamples))
+
+    inside = [float(not math.isnan(each.machine)) for each in known]
+    human = [each.human for each in known]
+    columns = [inside, [a * b for a, b in zip(inside, human, strict=True)], [1.0] * len(known), human]
+    (selection,) = resampled_totals(
+        [cluster_sums(columns, sources)],
+        _selected,
+        stream(seed, name),
+        sizes=[len(kept)],
+        resamples=resamples,
+    )
+    made = [
+        (mean(human, sources), {"of": "human"}),
+        (mean([each.machine for each in kept], own), {"of": "machine"}),
+        (Row(measure, selection), {"by": "selection"}),
+        (mean([each.machine - each.human for each in kept], own), {"by": "translation"}),
+    ]
+    return [Row(measure, row.estimate, {**labels, **more}) for row, more in made]
+
+
+def _selected(totals: Array) -> Array:
+    """Mean over the kept minus mean over all, from totals of (kept, values of kept, all, values of all)."""
+    kept, of_kept, every, of_all = (totals[..., column] for column in range(4))
+    # A resample without any kept pair has no mean; it counts as no shift.
+    return np.where(kept > 0, of_kept / np.maximum(kept, 1.0), of_all / every)[None] - (of_all / every)[None]

@@ -1,0 +1,284 @@
+"""Minimal pairs whose references machines wrote: retranslated, derived again, validated (minimal-pairs, 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from babelscope.errors import BabelscopeError
+from babelscope.language.german import Analysed, Analyzer, default_analyzer
+from babelscope.making.overlap import difference, is_missing, marks, wrong_places
+from babelscope.making.pairs.base import Variant, swapped
+from babelscope.making.pairs.detecting import exposed
+from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.seeds import stream
+from babelscope.systems.asking import ask_translate, places
+from babelscope.testsets.items import MinimalPair
+from babelscope.testsets.sets import read_json_lines
+from babelscope.text import shorten
+
+ANSWERS = ("right", "wrong", "unclear")
+"""What a person may say of a queued translation."""
+
+# Pairs asked for at once.
+_CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a human pair."""
+
+    human: MinimalPair
+    system: str
+    translation: str
+    verdict: Literal["kept", "queued", "dropped"]
+    reason: str
+    pair: MinimalPair | None = None
+    """With a machine reference, if it was kept."""
+    correction: str | None = None
+    """A right version to suggest to the person who is asked, if it was queued."""
+
+    def question(self) -> dict[str, Any]:
+        """A queued translation as a line of the annotation file."""
+        definition = error_type(self.human.phenomenon).definition
+        return {
+            "id": _id(self.human),
+            "task": "machine-reference",
+            "phenomenon": self.human.phenomenon,
+            "source": self.human.source,
+            "translation": self.translation,
+            "correct": self.human.correct,
+            "contrastive": self.human.contrastive[0],
+            "system": self.system,
+            "question": f"Does the translation have this error? {definition}",
+            "choices": list(ANSWERS),
+            "answer": None,
+            "correction": self.correction,
+        }
+
+
+def machine_references(
+    pairs: Sequence[MinimalPair],
+    systems: Sequence[Any],
+    *,
+    shares: Sequence[float] = (),
+    seed: int = 0,
+    beam: int = 5,
+    mode: str | None = None,
+    answers: Sequence[Mapping[str, Any]] = (),
+    analyzer: Analyzer | None = None,
+) -> Iterator[Outcome]:
+    """What becomes of each human pair when its source is translated again, in the order of the pairs.
+
+    Each system translates a share of the sources, chosen by the seed; equal shares if not said. A translation
+    is right if it has the phenomenon by the same words as the human reference; then one of its own variants
+    makes a pair. If it seems to have the error of the human variant, a person is to be asked; `answers` are
+    the lines that came back. With neither, nothing is known about it, and it is dropped.
+    """
+    human = _human_pairs(pairs, mode)
+    chosen = assign([pair.source for pair in human], len(systems), shares, seed)
+    answered = {str(answer["id"]): answer for answer in answers}
+    if strange := answered.keys() - {_id(pair) for pair in human}:
+        raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
+    maker = _Maker(seed, mode, answered, analyzer or default_analyzer())
+    asked = [pair for pair in human if chosen[pair.source] is not None]
+    for start in range(0, len(asked), _CHUNK):
+        some = asked[start : start + _CHUNK]
+        translations = _translations(some, systems, chosen, beam)
+        for pair in some:
+            system = systems[chosen[pair.source] or 0]
+            yield maker.outcome(pair, system.name, translations[pair.source])
+
+
+def read_answers(path: str | Path) -> list[Mapping[str, Any]]:
+    """The lines of an annotation file that have been answered."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for place, row in read_json_lines(path):
+        answer, name = row.get("answer"), row.get("id")
+        if answer is None:
+            continue
+        if answer not in ANSWERS or not isinstance(name, str):
+            raise BabelscopeError(
+                f"{place}: 'answer' must be {', '.join(ANSWERS)} or null, and 'id' a text; "
+                f"they are {shorten(str(answer))} and {shorten(str(name))}"
+            )
+        if name in found:
+            raise BabelscopeError(f"{place}: {name!r} is answered twice")
+        found[name] = row
+    return list(found.values())
+
+
+def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[MinimalPair]:
+    """The pairs to start from, if variants of all of them can be made again."""
+    human = [pair for pair in pairs if pair.reference == "human"]
+    if not human:
+        raise BabelscopeError("there are no pairs with human references to start from")
+    for pair in human:
+        if pair.phenomenon not in ERROR_TYPES:
+            raise BabelscopeError(
+                f"item {pair.id}: {pair.phenomenon!r} is no error type whose variants can be made again; "
+                f"there are {', '.join(ERROR_TYPES)}"
+            )
+    if mode is not None and not any(mode in error_type(pair.phenomenon).modes for pair in human):
+        raise BabelscopeError(f"none of the error types has a mode {mode!r}")
+    return human
+
+
+def assign(sources: Sequence[str], systems: int, shares: Sequence[float], seed: int) -> dict[str, int | None]:
+    """Which system translates each source, by number; None where the shares leave a rest."""
+    if not systems:
+        raise BabelscopeError("there is no system to translate with")
+    shares = shares or [1 / systems] * systems
+    if len(shares) != systems:
+        raise BabelscopeError(f"{systems} systems need as many shares, not {len(shares)}")
+    if min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+        raise BabelscopeError("shares must be above 0, and together at most 1")
+    distinct = list(dict.fromkeys(sources))
+    order = stream(seed, "machine-references/shares").permutation(len(distinct))
+    found: dict[str, int | None] = dict.fromkeys(distinct)
+    for number in range(systems):
+        first, last = (round(sum(shares[:upto]) * len(distinct)) for upto in (number, number + 1))
+        found |= {distinct[place]: number for place in order[first:last]}
+    return found
+
+
+def _translations(
+    pairs: Sequence[MinimalPair], systems: Sequence[Any], chosen: Mapping[str, int | None], beam: int
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    first = {pair.source: pair.id for pair in reversed(pairs)}
+    for number, system in enumerate(systems):
+        sources = [source for source in dict.fromkeys(p.source for p in pairs) if chosen[source] == number]
+
+        def told(what: str, at: int, sources: list[str] = sources) -> str:
+            return f"item {first[sources[at - 1]]}: {what}"
+
+        if sources:
+            with places(told):
+                answers = ask_translate(system, sources, beam=beam)
+            found |= {source: answer[0].text for source, answer in zip(sources, answers, strict=True)}
+    return found
+
+
+def _id(human: MinimalPair) -> str:
+    return f"{human.id}/machine"
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Makes a machine pair of a human one and a translation, or says why there is none."""
+
+    seed: int
+    mode: str | None
+    answers: Mapping[str, Mapping[str, Any]]
+    analyzer: Analyzer
+    made: set[tuple[str, ...]] = field(default_factory=set)
+    """Phenomenon and texts of the pairs made so far."""
+
+    def outcome(self, human: MinimalPair, system: str, translation: str) -> Outcome:
+        """The outcome for one human pair."""
+
+        def dropped(reason: str) -> Outcome:
+            return Outcome(human, system, translation, "dropped", reason)
+
+        if not translation.strip():
+            return dropped("empty translation")
+        read = self.analyzer.analyse(translation)
+        own = self._variants(human.phenomenon, read)
+        right = self._right(human, read, own)
+        if right:
+            return self._kept(human, system, translation, right, "as in the human reference")
+        places = self._doubtful(human, read)
+        if places is None:
+            return dropped("no overlap" if own else "no variant")
+        answer = self.answers.get(_id(human), {})
+        # An answer about another translation of the same source is none.
+        said = answer.get("answer") if answer.get("translation") == translation else None
+        if said == "wrong":
+            return self._corrected(human, system, translation, answer)
+        if said == "right" and own:
+            return self._kept(human, system, translation, own, "a person says right")
+        if said is not None:
+            return dropped("a person says right, but it has no variant" if said == "right" else "unclear")
+        changed = difference(human.correct, human.contrastive[0])
+        single = len(places) == 1 and changed.word and " " not in changed.word + changed.changed
+        correction = swapped(read, read.tokens[places[0]], changed.word).text if single else None
+        return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
+
+    def _variants(self, phenomenon: str, read: Analysed) -> list[Variant]:
+        made = error_type(phenomenon)
+        return made.variants(read, **({"mode": self.mode} if self.mode in made.modes else {}))
+
+    def _right(self, human: MinimalPair, read: Analysed, own: list[Variant]) -> list[Variant]:
+        """The translation's variants, if the human reference shows that it is right, and in the same words."""
+        phenomenon = human.phenomenon
+        if phenomenon == "placeholder_ding":
+            return own if all(token.text != "Ding" for token in read.tokens) else []
+        reference = self.analyzer.analyse(human.correct)
+        if phenomenon == "clause_omission":  # all clauses are there
+            return own if len(own) >= len(self._variants(phenomenon, reference)) else []
+        changed = difference(human.correct, human.contrastive[0])
+        known = marks(phenomenon, reference, changed)
+        fitting = [each for each in own if known & marks(phenomenon, read, each)]
+        return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
+
+    def _doubtful(self, human: MinimalPair, read: Analysed) -> list[int] | None:
+        """Where the translation seems to have the human variant's error; None if it does not."""
+        phenomenon = human.phenomenon
+        if phenomenon == "clause_omission":
+            detect = error_type(phenomenon).detect
+            return [] if detect is not None and detect(human.source, read) else None
+        if phenomenon == "placeholder_ding":
+            return [n for n, token in enumerate(read.tokens) if token.text == "Ding"] or None
+        changed = difference(human.correct, human.contrastive[0])
+        if not changed.changed:
+            lost = is_missing(read, self.analyzer.analyse(human.correct), changed)
+            return [] if lost and exposed(phenomenon, human.source) else None
+        wrong = self.analyzer.analyse(human.contrastive[0])
+        return wrong_places(phenomenon, read, wrong, changed) or None
+
+    def _kept(
+        self, human: MinimalPair, system: str, translation: str, variants: Sequence[Variant], reason: str
+    ) -> Outcome:
+        number = stream(self.seed, f"machine-references/{human.id}").integers(len(variants))
+        return self._pair(human, system, translation, translation, variants[int(number)], reason)
+
+    def _corrected(
+        self, human: MinimalPair, system: str, translation: str, answer: Mapping[str, Any]
+    ) -> Outcome:
+        """The translation as the contrastive variant of what a person has made of it."""
+        correction = answer.get("correction")
+        if not isinstance(correction, str) or not correction.strip() or correction == translation:
+            raise BabelscopeError(
+                f"answer {_id(human)}: a wrong translation needs a right version of it in the field 'correction'"
+            )
+        variant = difference(correction, translation)
+        return self._pair(human, system, translation, correction, variant, "a person says wrong")
+
+    def _pair(
+        self,
+        human: MinimalPair,
+        system: str,
+        translation: str,
+        correct: str,
+        variant: Variant,
+        reason: str,
+    ) -> Outcome:
+        key = (human.phenomenon, human.source, correct, variant.text)
+        if key in self.made:
+            return Outcome(human, system, translation, "dropped", "duplicate")
+        self.made.add(key)
+        extra = {
+            "word": variant.word,
+            "changed": variant.changed,
+            "position": variant.start,
+            "system": system,
+            "human": human.id,
+            "validated": reason,
+        }
+        pair = MinimalPair(
+            _id(human), human.source, correct, (variant.text,), human.phenomenon, "machine", extra=extra
+        )
+        return Outcome(human, system, translation, "kept", reason, pair)

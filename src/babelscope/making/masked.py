@@ -1,0 +1,84 @@
+"""A masked language model of transformers: which words it expects before a word of a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.checkpoints import fetch, load_model
+
+Array = np.ndarray[Any, Any]
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_BATCH = 32
+_CERTAIN = -50.0
+
+
+class MaskedModel:
+    """Asked for the words it expects at a gap."""
+
+    def __init__(self, name: str, *, revision: str = "", device: str = "auto") -> None:
+        """Open a local folder, or a model of the hub such as roberta-large."""
+        from transformers import AutoTokenizer
+
+        folder = fetch(name, revision=revision)
+        self.name = name
+        self._network = load_model(
+            "AutoModelForMaskedLM", folder, device=device, dtype="float32", remote_code=False
+        )
+        self._tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        if self._tokenizer.mask_token is None:
+            raise BabelscopeError(f"{name} is no masked language model: its tokenizer has no mask token")
+        self._longest = min(self._tokenizer.model_max_length, self._network.config.max_position_embeddings)
+
+    def with_gap(self, before: str, after: str) -> str:
+        """A sentence with a gap between two of its words."""
+        return f"{before}{self._tokenizer.mask_token} {after}"
+
+    def fits(self, sentence: str) -> bool:
+        """Whether a sentence has a gap and is not too long for the model."""
+        ids = self._tokenizer(sentence, verbose=False)["input_ids"]
+        return self._tokenizer.mask_token_id in ids and len(ids) <= self._longest
+
+    def absent(self, sentences: Sequence[str]) -> Array:
+        """Log-probability of each token to be in none of the gaps, each filled by itself [vocabulary]."""
+        total: Any = 0.0
+        for start in range(0, len(sentences), _BATCH):
+            some = sentences[start : start + _BATCH]
+            filled = self._logits(some, see_padding=False).double().softmax(-1)
+            # What is certain would be minus infinity, of which no differences can be taken.
+            total = total + (-filled).log1p().clamp(min=_CERTAIN).sum(0)
+        return np.asarray(total.cpu())
+
+    def together(self, sentences: Sequence[str]) -> Array:
+        """The released code's probabilities: softmax of summed logits, in one batch, padding seen [vocabulary]."""
+        return np.asarray(self._logits(sentences, see_padding=True).sum(0).double().softmax(-1).cpu())
+
+    def _logits(self, sentences: Sequence[str], *, see_padding: bool) -> Any:
+        """Logits at the first gap of each sentence [sentences, vocabulary]."""
+        import torch
+
+        rows = self._tokenizer(list(sentences), padding=True, return_tensors="pt").to(self._network.device)
+        if see_padding:
+            rows["attention_mask"] = torch.ones_like(rows["attention_mask"])
+        gaps = (rows["input_ids"] == self._tokenizer.mask_token_id).int().argmax(-1)
+        with torch.inference_mode():
+            return self._network(**rows).logits[torch.arange(len(gaps)), gaps]
+
+    def tokens(self, scores: Array, *, whole_words: bool) -> Iterator[str]:
+        """The texts of tokens with a score above 0, the best first; all, or only those that are whole words."""
+        for number in np.argsort(-scores, kind="stable"):
+            if scores[number] <= 0:
+                return
+            text = self._tokenizer.decode([int(number)]).strip()
+            # A piece from within words reads like a word, but no word is written with it alone.
+            if not whole_words or (_WORD.fullmatch(text) and self._ids(f" {text}") == [number]):
+                yield text
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids

@@ -1,0 +1,117 @@
+"""Does it really happen? Errors seen in free translations, beside those that forced choice reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from babelscope.language.german import Analysed, default_analyzer
+from babelscope.making.pairs.detecting import detectors, exposed, looks_at_source
+from babelscope.measures.statistics import clustered_proportion, rogan_gladen
+from babelscope.methods.contrast_figures import Ties, by_phenomenon, sources, worths
+from babelscope.results import Record, Row
+from babelscope.seeds import stream
+from babelscope.testsets.items import MinimalPair
+
+NOT_MEASURABLE = "not measurable in free output"
+
+
+def detections(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Record]:
+    """What detectors say of each item, given the 1-best of each source: `{}`, or one field, `detected`.
+
+    Its own type's detector says whether the 1-best (`best`) and the variants (`contrastive`) have the error;
+    both are missing if it cannot tell for this source. `reference` is what each of the detectors that can
+    tell says of the correct translation: an alarm there is false.
+    """
+    read: dict[str, Analysed] = {}
+
+    def says(name: str, source: str, text: str) -> bool:
+        if text not in read:
+            read[text] = default_analyzer().analyse(text)
+        return detectors()[name](source, read[text])
+
+    found: list[Record] = []
+    for item in items:
+        if item.phenomenon not in detectors():
+            found.append({})
+            continue
+        told = [name for name in detectors() if exposed(name, item.source)]
+        record: Record = {"reference": {name: says(name, item.source, item.correct) for name in told}}
+        if item.phenomenon in told:
+            record["best"] = says(item.phenomenon, item.source, best[item.source])
+            record["contrastive"] = [says(item.phenomenon, item.source, text) for text in item.contrastive]
+        found.append({"detected": record})
+    return found
+
+
+def free_errors(
+    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
+) -> list[Row]:
+    """For each phenomenon and reference kind `forced_errors`, and `generated_errors` in free translations.
+
+    The latter is the share of sources whose 1-best has the error: the detector's share of alarms, corrected
+    by what it finds of the variants, and by its false alarms on references. These are the pairs' own where it
+    looks at the translation alone, and else those of the other phenomena (see `looks_at_source`). A source
+    counts once, however many pairs it has.
+    """
+    known = [record for record in records if "detected" in record]
+    rows = []
+    for (phenomenon, reference), members in by_phenomenon(known).items():
+        control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
+        labels = {"phenomenon": phenomenon, "reference": reference, **control}
+        wrong = [1.0 - worth for worth in worths(members, ties)]
+        rng = stream(seed, "contrast/accuracy")
+        forced = clustered_proportion(wrong, sources(members), rng, resamples=resamples)
+        rows.append(Row("forced_errors", forced, labels))
+        others = [each for each in known if each["phenomenon"] != phenomenon]
+        right = others if looks_at_source(phenomenon) else members
+        rows.append(_generated(phenomenon, members, right, labels))
+    return rows
+
+
+def _generated(
+    phenomenon: str, members: Sequence[Record], right: Sequence[Record], labels: dict[str, str | int]
+) -> Row:
+    """The row of one phenomenon's members, false alarms counted on the references of `right`."""
+    told = [record for record in members if "best" in record["detected"]]
+    alarms = _by_source((record["source"], record["detected"]["best"]) for record in told)
+    found = _by_source(
+        (record["source"], each) for record in told for each in record["detected"]["contrastive"]
+    )
+    false = _by_source(
+        (record["source"], record["detected"]["reference"][phenomenon])
+        for record in right
+        if phenomenon in record["detected"]["reference"]
+    )
+    estimate = rogan_gladen(
+        _total(alarms), len(alarms), found=_total(found), wrong=len(found),
+        false_alarms=_total(false), right=len(false),
+    )  # fmt: skip
+    note = ""
+    if not alarms:
+        note = "no source that its detector can tell for"
+    elif not false:
+        note = "no references to count false alarms on: give other error types in the same test set"
+    elif estimate.low <= 0:
+        note = NOT_MEASURABLE
+    counts = {
+        "alarms": sum(map(any, alarms.values())),
+        "found": sum(map(sum, found.values())),
+        "variants": sum(map(len, found.values())),
+        "false_alarms": sum(map(any, false.values())),
+        "references": len(false),
+        "untold": len(set(sources(members))) - len(alarms),
+    }
+    return Row("generated_errors", estimate, {**labels, "note": note} if note else labels, counts)
+
+
+def _by_source(said: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
+    found: dict[str, list[bool]] = {}
+    for source, alarm in said:
+        found.setdefault(source, []).append(alarm)
+    return found
+
+
+def _total(said: Mapping[str, Sequence[bool]]) -> float:
+    """How many sources there are alarms for, each counted by its share of them."""
+    return math.fsum(sum(each) / len(each) for each in said.values())

@@ -1,0 +1,125 @@
+"""Contrastive evaluation of stored scores, with no system to ask."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError
+from babelscope.methods.base import Setup, config_of, set_up
+from babelscope.methods.contrast import METHOD, ContrastSettings, with_comparisons
+from babelscope.methods.contrast_figures import WORTH, Scores, judged
+from babelscope.results import Record, Result, Row
+from babelscope.systems.base import Fingerprint
+from babelscope.testsets.score_files import Direction, Layout, Stored, Tests, read_scores, read_tests
+
+# Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
+_FAR_BELOW = 0.8
+_UNLIKELY = 0.001
+
+
+@dataclass(slots=True)
+class ScoreFile:
+    """A file of scores in a system's place."""
+
+    name: str
+    fingerprint: Fingerprint
+
+
+def contrast_scores(
+    tests: str,
+    scores: str | Path | Sequence[str | Path],
+    *,
+    direction: Direction = "higher",
+    layout: Layout = "auto",
+    seed: int = 0,
+    seed_groups: Sequence[str] = (),
+    data_dir: str | Path | None = None,
+    **settings: Any,
+) -> Result:
+    """Contrastive evaluation of stored scores, one file a system; `direction` says which scores are better."""
+    paths = [scores] if isinstance(scores, str | Path) else scores
+    if settings.setdefault("free", "no") == "yes":
+        raise BabelscopeError("score files have no translations to look for errors in; free must be no")
+    setup = set_up(METHOD, {**settings, "free": "no"})
+    wanted = read_tests(tests, data_dir)
+    rows: list[Row] = []
+    records: list[Record] = []
+    files: dict[str, ScoreFile] = {}
+    for path in paths:
+        if str(path) in files:
+            raise BabelscopeError(f"the score file {path} is given twice")
+        matched, found = read_scores(path, wanted, direction=direction, layout=layout)
+        judged_here = _records(matched, found, setup, str(path))
+        _question_direction(judged_here, path, direction)
+        rows += _rows(judged_here, matched, setup, str(path), seed)
+        records += judged_here
+        digest = digest_json([record["scores"] for record in judged_here])
+        files[str(path)] = ScoreFile(str(path), Fingerprint("scores", model=digest))
+    config = config_of([setup], files.values(), [], seed=seed, chunk=1)
+    config["tests"] = [{"kind": "scored", "digest": digest_json([dict(item) for item in wanted.items])}]
+    own = cast(ContrastSettings, setup.settings)
+    return with_comparisons(Result(config, rows, records), own, seed=seed, seed_groups=seed_groups)
+
+
+def _records(tests: Tests, found: Sequence[Stored], setup: Setup, system: str) -> list[Record]:
+    """Records as a system's would be, without texts and tokens."""
+    settings = cast(ContrastSettings, setup.settings)
+    return [
+        {
+            "method": setup.label,
+            "system": system,
+            "tests": tests.name,
+            "item": number,
+            **{name: item[name] for name in ("id", "source", "phenomenon", "reference")},
+            **judged(_known(scores, settings, system), clipped=settings.discrepancy == "clipped"),
+            "extra": {name: value for name, value in item.items() if name not in _OWN},
+        }
+        for number, (item, scores) in enumerate(zip(tests.items, found, strict=True))
+    ]
+
+
+_OWN = frozenset({"id", "source", "correct", "contrastive", "phenomenon", "reference"})
+
+
+def _known(scores: Stored, settings: ContrastSettings, path: str) -> Scores:
+    if settings.discrepancy == "none":
+        return Scores(scores.correct, scores.contrastive)
+    if settings.discrepancy != "auto" and scores.best is None:
+        raise BabelscopeError(f"{path} has no column for the 1-best, which the discrepancy needs")
+    return Scores(*scores)
+
+
+def _rows(records: list[Record], tests: Tests, setup: Setup, system: str, seed: int) -> list[Row]:
+    labels = {"method": setup.label, "system": system, "tests": tests.name}
+    return [
+        Row(row.name, row.estimate, {**labels, **row.labels}, {**row.counts, "skipped": tests.skipped})
+        for row in METHOD.summarise(records, setup.settings, seed)
+    ]
+
+
+def _question_direction(records: Sequence[Record], path: str | Path, direction: Direction) -> None:
+    """Warn of a file whose accuracy is far, and not by accident, below what guessing would give."""
+    from scipy.stats import binomtest
+
+    if not records:
+        return
+    # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
+    chance = math.fsum(1 / (1 + len(record["scores"]["contrastive"])) for record in records) / len(records)
+    worth = {"correct": 1.0, "tie": WORTH["half"], "wrong": 0.0}
+    good = math.fsum(worth[record["verdict"]] for record in records)
+    accuracy = good / len(records)
+    if accuracy >= _FAR_BELOW * chance:
+        return
+    if binomtest(math.ceil(good), len(records), chance, alternative="less").pvalue < _UNLIKELY:
+        other = "lower" if direction == "higher" else "higher"
+        warnings.warn(
+            f"{path}: accuracy {accuracy:.3f} is far below chance ({chance:.3f}); the direction looks wrong: "
+            f"are {other} scores better in this file (--direction {other})?",
+            stacklevel=3,
+        )

@@ -1,0 +1,78 @@
+"""The layout of the paper's table 1: a line a phenomenon and reference kind, with the generated errors beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+from babelscope.measures.statistics import mean_and_sd
+from babelscope.methods.contrast_compare import measure_of
+from babelscope.results import Row
+
+_MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
+_EXPLAINED = (
+    "* a control: nobody makes this error in free translation",
+    "° not measurable in free output: the interval, or that of each seed, covers 0",
+)
+
+
+def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
+    """Markdown, a column a measure and system: value [95 % interval], or mean ± sd over a group's seeds.
+
+    Systems that are in no group stand for themselves.
+    """
+    systems = list(dict.fromkeys(str(row.labels["system"]) for row in rows if measure_of(row)))
+    alone = [name for name in systems if not any(fnmatchcase(name, group) for group in seed_groups)]
+    lines = sorted(
+        {
+            (str(row.labels["phenomenon"]), str(row.labels["reference"]), "control" in row.labels)
+            for row in rows
+            if measure_of(row) and "phenomenon" in row.labels
+        }
+    )
+    sizes = {
+        (row.labels["phenomenon"], row.labels["reference"]): str(row.estimate.n)
+        for row in rows
+        if measure_of(row) == "accuracy" and "phenomenon" in row.labels
+    }
+    columns: list[tuple[str, Callable[[str, str], str]]] = []
+    for measure, heading in _MEASURES.items():
+        of_measure = [row for row in rows if measure_of(row) == measure]
+        for name in (*seed_groups, *alone) if of_measure else ():
+            columns.append((f"{heading}, {name}", _column(of_measure, measure, name)))
+    cells = [["phenomenon", "reference", "n", *(heading for heading, _ in columns)]]
+    for phenomenon, reference, control in lines:
+        shown = [cell(phenomenon, reference) for _, cell in columns]
+        name = f"{'*' if control else ''}{phenomenon}"
+        cells.append([name, reference, sizes[phenomenon, reference], *shown])
+    text = "\n".join(_line(row) for row in (cells[0], ["---"] * len(cells[0]), *cells[1:]))
+    return "\n".join([text, *(each for each in _EXPLAINED if each[0] in text)])
+
+
+def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], str]:
+    """What stands in a line of the column of one system, or of a group of seeds."""
+    factor, digits = (1, 3) if measure == "discrepancy" else (100, 1)
+
+    def cell(phenomenon: str, reference: str) -> str:
+        found = [
+            row
+            for row in rows
+            if (row.labels.get("phenomenon"), row.labels.get("reference")) == (phenomenon, reference)
+            and fnmatchcase(str(row.labels["system"]), name)
+        ]
+        values = [factor * row.estimate.value for row in found if row.estimate.n]
+        if not values:
+            return "–"
+        seen = any(row.estimate.low > 0 for row in found)
+        mark = "°" if measure == "generated_errors" and not seen else ""
+        if len(values) > 1:
+            mean, sd = mean_and_sd(values)
+            return f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}{mark}"
+        low, high = (factor * edge for edge in (found[0].estimate.low, found[0].estimate.high))
+        return f"{values[0]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{mark}"
+
+    return cell
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

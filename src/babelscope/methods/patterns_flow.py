@@ -1,0 +1,138 @@
+"""From data to distilled data to student: how senses or genders shift on the way (conditioning paper, figure 4)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.measures.statistics import clustered_mean, mean_and_sd, proportion
+from babelscope.methods.patterns_counts import Flow, Forms, Occurrence, flows_of, occurrences
+from babelscope.results import Row
+from babelscope.seeds import stream
+from babelscope.testsets.sets import parse_json
+from babelscope.text import read_bytes, read_lines, require_equal_counts
+
+STAGES = ("data", "distilled", "student")
+LAB = ("lab:occupations", "lab:senses")
+_WORD = re.compile(r"\w+")
+
+
+def read_queries(spec: str) -> dict[str, Forms]:
+    """Words to look for: a file of queries (`{word: {src_forms, tgt_forms_CLASS...}}`), or the lab's own."""
+    if spec in LAB:
+        return _lab_queries(spec)
+    found = parse_json(read_bytes(spec), spec)
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise BabelscopeError(f"{spec} must be an object of queries, one a word")
+    queries = {}
+    for word, record in found.items():
+        try:
+            queries[word] = Forms.from_json(record)
+        except BabelscopeError as error:
+            raise BabelscopeError(f"{spec}: {word}: {error}") from None
+    return queries
+
+
+def _lab_queries(spec: str) -> dict[str, Forms]:
+    from babelscope.lab.lexicon import AMBIGUOUS, NOUNS, OCCUPATIONS
+
+    def forms(nouns: Iterable[tuple[Any, float]]) -> frozenset[str]:
+        return frozenset(form for noun, _ in nouns for form in noun.forms)
+
+    queries = {}
+    for name in OCCUPATIONS if spec == "lab:occupations" else ():
+        noun = NOUNS[name]
+        classes = {"male": forms(noun.german), "female": forms(noun.feminine)}
+        queries[name] = Forms(_english(noun), classes, "other")
+    for word in AMBIGUOUS if spec == "lab:senses" else ():
+        senses = {kind: NOUNS[f"{word}/{kind}"] for kind in ("frequent", "rare")}
+        source = frozenset().union(*map(_english, senses.values()))
+        queries[word] = Forms(source, {kind: forms(noun.german) for kind, noun in senses.items()}, "other")
+    return queries
+
+
+def _english(noun: Any) -> frozenset[str]:
+    """Singular and plural, also at the beginning of a sentence."""
+    return frozenset({noun.english, noun.plural, noun.english.capitalize(), noun.plural.capitalize()})
+
+
+def count_flows(
+    source: str | Path, stages: Mapping[str, str | Path], queries: Mapping[str, Forms]
+) -> list[Occurrence]:
+    """Every occurrence of the queried words in line-parallel files: a source, and a translation at each stage."""
+    files = {"source": source, **stages}
+    lines = {name: read_lines(path, keep_separators=True) for name, path in files.items()}
+    require_equal_counts({str(files[name]): len(own) for name, own in lines.items()})
+    split = ([_WORD.findall(text) for text in texts] for texts in zip(*lines.values(), strict=True))
+    found = list(occurrences(((first, rest) for first, *rest in split), queries))
+    if not found:
+        raise BabelscopeError(
+            f"{source} has none of the words looked for ({', '.join(list(queries)[:5])}, ...)"
+        )
+    return found
+
+
+def mean_flows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES) -> list[Flow]:
+    """Flows averaged over models, as in the released counts."""
+    total: Counter[tuple[str, str]] = Counter()
+    for found in models:
+        for start, end, count in flows_of(found, stages):
+            total[start, end] += count  # type: ignore[assignment]
+    return [(start, end, count / len(models)) for (start, end), count in total.items()]
+
+
+def merged(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
+    """The same over all words: `data_male` for `doctor_data_male`; the word itself is left out."""
+    total: Counter[tuple[str, str]] = Counter()
+    for start, end, count in flows:
+        ends = [_stage_and_class(node, stages) for node in (start, end)]
+        if None not in ends:
+            total[str(ends[0]), str(ends[1])] += count  # type: ignore[assignment]
+    return [(start, end, count) for (start, end), count in sorted(total.items())]
+
+
+def _stage_and_class(node: str, stages: Sequence[str]) -> str | None:
+    parts = node.rsplit("_", 2)
+    return f"{parts[1]}_{parts[2]}" if len(parts) == 3 and parts[1] in stages else None
+
+
+def shift_rows(
+    models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES, *, seed: int = 0
+) -> list[Row]:
+    """The share of each class at every stage, and by how much it changes from one stage to the next.
+
+    Over several models (each with the stages of its own) shares are means, and intervals of changes are over
+    models (Student's t); of one model they are bootstrapped over its sentences.
+    """
+    first = models[0]
+    classes = list(dict.fromkeys(name for found in models for each in found for name in each.classes))
+    rows = []
+    for place, stage in enumerate(stages):
+        for name in sorted(classes):
+            counts = [sum(each.classes[place] == name for each in found) for found in models]
+            labels: dict[str, str | int] = {"stage": stage, "class": name}
+            if len(set(counts)) == 1:
+                rows.append(Row("share", proportion(counts[0], len(first)), labels, {"count": counts[0]}))
+            else:
+                mean, _ = mean_and_sd([count / len(first) for count in counts])
+                rows.append(Row("share", mean, labels, {"count": round(sum(counts) / len(counts))}))
+    for place, (before, after) in enumerate(itertools.pairwise(stages)):
+        for name in sorted(classes):
+            moved = [
+                [(each.classes[place + 1] == name) - (each.classes[place] == name) for each in found]
+                for found in models
+            ]
+            labels = {"from": before, "to": after, "class": name}
+            if len(models) == 1:
+                places = [str(number) for number in range(len(first))]
+                values = [float(each) for each in moved[0]]
+                rows.append(Row("change", clustered_mean(values, places, stream(seed, "flow")), labels))
+            else:
+                mean, sd = mean_and_sd([sum(own) / len(own) for own in moved])
+                rows += [Row("change", mean, labels), Row("change sd", sd, labels)]
+    return rows

@@ -1,0 +1,333 @@
+"""Run folders made into one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from markupsafe import Markup
+
+from babelscope.comparing import Group, group_runs, paired
+from babelscope.errors import BabelscopeError
+from babelscope.files import replacing
+from babelscope.progress import progress
+from babelscope.report.flows import flow_pictures
+from babelscope.report.generic import generic
+from babelscope.report.html import table_html
+from babelscope.report.items import CAP, items_of
+from babelscope.report.paired import differences_picture, paired_findings
+from babelscope.report.parts import Finding, Picture, Series, View, counted
+from babelscope.report.pictures import Scale, line, mark
+from babelscope.results import Estimate, Row
+from babelscope.runs import Run, read_run
+from babelscope.tables import Table, of_rows
+from babelscope.version import __version__
+
+_VIEWS = ("contrast", "conditioning", "hypothesis_space", "challenge", "likelihood")
+"""Methods with a module of their own here, in the order in which they are shown."""
+
+
+def view_of(kind: str) -> View:
+    """How a method is shown; one that we do not know by its figures and records."""
+    if kind in _VIEWS:
+        return cast(View, import_module(f"babelscope.report.{kind}").VIEW)
+    from babelscope.methods.base import find_method
+
+    return generic(kind, find_method(kind).summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table in the page, with the signatures of what it is of."""
+
+    table: Table
+    html: Markup
+    signatures: Sequence[str]
+    folded: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a method says about one test set."""
+
+    title: str
+    pictures: Sequence[Picture]
+    tables: Sequence[Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A method in the page."""
+
+    key: str
+    view: View
+    title: str
+    parts: Sequence[Part]
+    items: Mapping[str, Any]
+    findings: Sequence[Finding]
+    compared: Sequence[Finding]
+    """Significant differences."""
+    is_compared: bool
+    caveats: Sequence[str]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is in a page."""
+
+    runs: Sequence[Run]
+    series: Series
+    sections: Sequence[Section]
+    flows: Sequence[Picture] = ()
+    apart: str = ""
+    """Why runs are not compared with each other, if they are not."""
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    """By system, worst first."""
+
+    @property
+    def studies(self) -> str:
+        return ", ".join(dict.fromkeys(str(run.manifest.get("study", run.name)) for run in self.runs))
+
+    @property
+    def title(self) -> str:
+        *names, last = self.series
+        if len(names) > 2:
+            return f"What {len(self.series)} systems get wrong"
+        return f"What {', '.join(names)} and {last} get wrong" if names else f"What {last} gets wrong"
+
+    @property
+    def lede(self) -> str:
+        """What was evaluated, in a sentence."""
+        tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
+        asked = sum(cell["items"] for run in self.runs for cell in run.manifest["cells"])
+        return (
+            f"{counted(len(self.series), 'systems')}, {counted(len(tests), 'test sets')} ({', '.join(tests)}), "
+            f"{counted(len(self.sections), 'methods')}: {counted(asked, 'items')} judged."
+        )
+
+    def tally(self, system: str) -> str:
+        """How many findings there are of each kind."""
+        kinds: Counter[str] = Counter(finding.tone for finding in self.findings[system])
+        parts = [
+            f"{kinds[tone]} {words}"
+            for tone, words in (
+                ("errors", "with errors"),
+                ("some", "with weaknesses"),
+                ("none", "with none seen"),
+            )
+            if kinds[tone]
+        ]
+        return (
+            f"Of {counted(sum(kinds.values()) - kinds['note'], 'checks')}, {', '.join(parts)}."
+            if parts
+            else ""
+        )
+
+    @property
+    def compared(self) -> bool:
+        """Whether there are systems to compare."""
+        return any(section.is_compared for section in self.sections)
+
+    @property
+    def differences(self) -> list[Finding]:
+        return [finding for section in self.sections for finding in section.compared]
+
+    @staticmethod
+    def skipped(run: Run) -> int:
+        return sum(sum(cell["skipped"].values()) for cell in run.manifest["cells"])
+
+
+def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
+    """One page about finished run folders; where several have the same test sets, systems are compared."""
+    page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
+    with replacing(Path(out)) as file:
+        file.write(page.encode("utf-8", "replace"))
+    return Path(out)
+
+
+def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
+    """What the page will say."""
+    apart = ""
+    try:
+        groups = group_runs(runs)
+    except BabelscopeError as error:
+        # Each run for itself; the page says why.
+        apart = re.sub(r"; with --summary.*", "", str(error))
+        groups = [group for run in runs for group in group_runs([run])]
+    series = {
+        name: place
+        for place, name in enumerate(
+            dict.fromkeys(column.name for group in groups for column in group.columns)
+        )
+    }
+    together: dict[tuple[int, str], list[Group]] = {}
+    for group in groups:
+        kind = group.columns[0].cell.kind
+        order = _VIEWS.index(kind) if kind in _VIEWS else len(_VIEWS)
+        together.setdefault((order, group.method), []).append(group)
+    sections = []
+    with progress("report", len(together)) as advance:
+        for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
+            sections.append(_section(method, own, series, len(runs) > 1, cap=cap, seed=seed))
+            advance(1)
+    found: dict[str, list[Finding]] = {name: [] for name in series}
+    for section in sections:
+        for finding in section.findings:
+            found[finding.system].append(finding)
+    ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
+    return Report(runs, series, sections, flow_pictures(runs), apart, ordered)
+
+
+def _section(
+    method: str, groups: Sequence[Group], series: Series, several: bool, *, cap: int, seed: int
+) -> Section:
+    kind = groups[0].columns[0].cell.kind
+    view = view_of(kind)
+    key = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-") or "method"
+    found = [finding for group in groups for finding in view.findings(group)]
+    parts, compared = [], []
+    is_compared = False
+    for group in groups:
+        differences = paired(group, seed=seed) if len(group.columns) > 1 else []
+        is_compared |= bool(differences)
+        compared += paired_findings(differences)
+        parts.append(_part(group, view, series, differences, several))
+    items = items_of(groups, view, series, cap=cap, seed=seed)
+    return Section(
+        key,
+        view,
+        view.title if method == kind else f"{view.title} ({method})",
+        parts,
+        items,
+        [dataclasses.replace(each, section=key) for each in found],
+        [dataclasses.replace(each, section=key) for each in compared],
+        is_compared,
+        _caveats(groups, view),
+        {name: words for group in groups for name, words in view.names(group).items()},
+    )
+
+
+def _caveats(groups: Sequence[Group], view: View) -> list[str]:
+    """What is to be kept in mind, each once, with the systems and test sets it is true of."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for group in groups:
+        for system, text in view.caveats(group):
+            found.setdefault(text, {}).setdefault(system, []).append(group.tests)
+    told = []
+    for text, systems in found.items():
+        names = [
+            f"{name} ({', '.join(tests)})" if len(groups) > 1 else name for name, tests in systems.items()
+        ]
+        told.append(f"{', '.join(names)}: {text}")
+    return told
+
+
+def _part(group: Group, view: View, series: Series, differences: Sequence[Row], several: bool) -> Part:
+    runs = {column.cell.run.name: column.cell.run for column in group.columns}
+    signatures = [str(run.manifest["signature"]) for run in runs.values()]
+    title = f"{group.tests} ({', '.join(runs)})" if several else group.tests
+    pictures = view.pictures(group, series)
+    tables = [_shown(table, signatures, note="") for table in view.tables(group)]
+    if differences:
+        pictures += differences_picture(group, differences, series)
+        table = of_rows(
+            "Item by item, first system minus second", differences, shown=("wins", "losses", "ties")
+        )
+        tables.append(
+            _shown(
+                table,
+                signatures,
+                note="Each item counts as one comparison: a win is an item on which the first system is better. "
+                "p is the probability of such a difference if there were none (sign-flip test over source "
+                "sentences); p_holm is corrected for all tests of this table.",
+            )
+        )
+    everything = [
+        Row(row.name, row.estimate, {"system": column.name, **row.labels}, row.counts)
+        for column in group.columns
+        for row in column.cell.rows
+    ]
+    table = of_rows(f"All figures: {group.method} on {group.tests}", everything)
+    tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
+    return Part(title, pictures, tables)
+
+
+def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> Shown:
+    return Shown(table, table_html(table), signatures, folded, note)
+
+
+def render(report: Report) -> str:
+    """The page: one style sheet and one script, both known by their hashes to its content security policy."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    folder = files("babelscope.report")
+    style, script = ((folder / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    environment = Environment(
+        loader=PackageLoader("babelscope", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["embedded"] = embedded
+    environment.filters["figure"] = _figure
+    environment.filters["mark"] = lambda series: mark(0, 0, series)
+    return environment.get_template("page.html").render(
+        report=report,
+        version=__version__,
+        style=Markup(style),
+        script=Markup(script),
+        policy="; ".join(
+            (
+                "default-src 'none'",
+                f"script-src {_hash(script)}",
+                f"style-src {_hash(style)}",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        ),
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode()}'"
+
+
+def embedded(value: Any) -> Markup:
+    """JSON that can stand inside a `<script>`: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def _figure(finding: Finding) -> Mapping[str, str]:
+    """A finding's value and interval as text, and as places on a line from 0 to 100."""
+    estimate = finding.estimate
+    if finding.share:
+        value, low, high = (f"{100 * each:.1f}" for each in (estimate.value, estimate.low, estimate.high))
+        return {"value": f"{value} %", "interval": f"[{low} %, {high} %]", "bar": _gauge(estimate)}
+    value, low, high = (
+        f"{each:.3g}".replace("-", "−") for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return {"value": value, "interval": f"[{low}, {high}]", "bar": ""}
+
+
+def _gauge(estimate: Estimate) -> Markup:
+    """Value and interval of a proportion on a line from 0 to 100 %."""
+    scale = Scale(0.0, 1.0, 1.0, 89.0)
+    low, value, high = (scale(each) for each in (estimate.low, estimate.value, estimate.high))
+    return Markup(
+        '<svg class="gauge" viewBox="0 0 90 18" aria-hidden="true"><path class="base" d="M1 9H89M1 5V13M89 5V13"/>{}{}</svg>'
+    ).format(line(low, 9, high, 9, "range"), line(value, 3, value, 15, "value"))

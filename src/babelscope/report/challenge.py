@@ -1,0 +1,304 @@
+"""How challenge sets are shown: quality by phenomenon and distance, beside equally long sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.comparing import Group
+from babelscope.methods.challenge_sets import instances
+from babelscope.report.charts import Bar, Curve, forest, lines
+from babelscope.report.parts import (
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Line,
+    Picture,
+    Series,
+    View,
+    keys,
+    noted,
+    one,
+    point,
+    systems,
+    told,
+)
+from babelscope.report.pictures import plain
+from babelscope.report.tabling import Figure, pivot
+from babelscope.report.words import plain_words
+from babelscope.results import Estimate, Record, Row
+from babelscope.tables import Table
+
+_NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
+_EXPLAINED = {
+    "chrf": "chrF (letters shared with the reference, 0 to 100)",
+    "bleu": "BLEU (words shared with the reference, 0 to 100)",
+    "ribes": "RIBES (order of words as in the reference, 0 to 1)",
+}
+_FEWEST = 10
+"""A set of fewer sentences is not called the worst: its score says little."""
+_MOST_CURVES = 6
+
+Labels = dict[str, str | int]
+Kind = tuple[str, str]
+"""A phenomenon, and the side it is on."""
+
+
+def _metric(group: Group) -> str:
+    known = group.columns[0].cell.settings["metrics"]
+    return next(metric for metric in ("chrf", "bleu", "ribes") if metric in known)
+
+
+def _kinds(group: Group) -> list[Kind]:
+    return list(
+        dict.fromkeys(
+            (str(row.labels["phenomenon"]), str(row.labels["side"]))
+            for column in group.columns
+            for row in column.cell.rows
+            if "side" in row.labels
+        )
+    )
+
+
+def _parts(rows: Sequence[Row], metric: str, kind: Kind) -> dict[int, Row]:
+    """Scores of a phenomenon by minimum distance."""
+    return {
+        int(row.labels["min_distance"]): row
+        for row in rows
+        if row.name == metric
+        and "min_distance" in row.labels
+        and (row.labels["phenomenon"], row.labels["side"]) == kind
+    }
+
+
+def _labels(kind: Kind, distance: int) -> Labels:
+    return {"phenomenon": kind[0], "side": kind[1], "min_distance": distance}
+
+
+def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int) -> Estimate | None:
+    """Score minus the mean of equally long random corpora, with the interval of the score."""
+    labels = _labels(kind, distance)
+    score, mean = one(rows, metric, **labels), one(rows, "control_mean", **labels, metric=metric)
+    if score is None or mean is None:
+        return None
+    own, base = score.estimate, mean.estimate.value
+    return Estimate(own.value - base, own.low - base, own.high - base, own.n)
+
+
+def findings(group: Group) -> list[Finding]:
+    metric = _metric(group)
+    found = []
+    for column in group.columns:
+        rows = column.cell.rows
+        parts = [
+            (kind, distance, away)
+            for kind in _kinds(group)
+            for distance in _distinct(_parts(rows, metric, kind))
+            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST
+        ]
+        if not parts:
+            continue
+        kind, distance, away = min(parts, key=lambda part: part[2].high)
+        found.append(
+            Finding(
+                column.name,
+                f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
+                f"{f' with {distance} or more words between' if distance else ''}: points above or below equally "
+                f"long sentences in {_EXPLAINED[metric]}",
+                away,
+                "sentences",
+                "some" if away.high < 0 else "none",
+                query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
+                behind=away.n,
+                share=False,
+            )
+        )
+    return found
+
+
+def _distinct(parts: Mapping[int, Row]) -> list[int]:
+    """Minimum distances, those that give the same sentences once: the least of them."""
+    seen: dict[tuple[int, float], int] = {}
+    for distance in sorted(parts):
+        estimate = parts[distance].estimate
+        seen.setdefault((estimate.n, estimate.value), distance)
+    return list(seen.values())
+
+
+def _part_name(kind: Kind, distance: int) -> str:
+    """As items are grouped."""
+    where = "" if kind[1] == "source" else f" ({kind[1]})"
+    return f"{kind[0]}{where}" + (f", {distance} or more between" if distance else "")
+
+
+def caveats(group: Group) -> list[Caveat]:
+    found: list[Caveat] = []
+    metric = _metric(group)
+    for column in group.columns:
+        small = [
+            _part_name(kind, distance)
+            for kind in _kinds(group)
+            for distance, row in _parts(column.cell.rows, metric, kind).items()
+            if row.estimate.n < _FEWEST
+        ]
+        if small:
+            found.append(
+                (
+                    column.name,
+                    f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); their scores say little.",
+                )
+            )
+        found += noted(
+            column.name,
+            column.cell.rows,
+            {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
+        )
+    return found
+
+
+def pictures(group: Group, series: Series) -> list[Picture]:
+    metric = _metric(group)
+    by_name: dict[str, list[Bar]] = {}
+    for system, number, rows in systems(group, series):
+        if whole := one(rows, metric, phenomenon="all"):
+            by_name.setdefault("all sentences", []).append(
+                Bar(number, point(whole.estimate), told(f"{system}, all", whole.estimate, share=False))
+            )
+        for kind in _kinds(group):
+            parts = _parts(rows, metric, kind)
+            if parts:
+                row = parts[min(parts)]
+                by_name.setdefault(_part_name(kind, 0), []).append(
+                    Bar(number, point(row.estimate), told(f"{system}, {kind[0]}", row.estimate, share=False))
+                )
+    if not by_name:
+        return []
+    title = "Quality by phenomenon"
+    found = [
+        Picture(
+            title,
+            forest(
+                list(by_name.items()),
+                title=title,
+                label=f"{_NAMES[metric]} of the sentences that have it",
+                keys=keys(group, series),
+                form=plain,
+            ),
+            "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
+        )
+    ]
+    curved = [
+        kind
+        for kind in _kinds(group)
+        if any(len(_distinct(_parts(column.cell.rows, metric, kind))) > 1 for column in group.columns)
+    ]
+    return found + [_by_distance(group, series, kind) for kind in curved[:_MOST_CURVES]]
+
+
+def _by_distance(group: Group, series: Series, kind: Kind) -> Picture:
+    """Curves, each with the band of its own controls."""
+    metric = _metric(group)
+    curves, bands, sizes = [], [], ""
+    for system, number, rows in systems(group, series):
+        parts = _parts(rows, metric, kind)
+        curves.append(Curve(system, number, [(float(d), point(parts[d].estimate)) for d in sorted(parts)]))
+        sizes = ", ".join(f"{d}: {parts[d].estimate.n}" for d in sorted(parts))
+        band = []
+        for distance in sorted(parts):
+            labels: Labels = {**_labels(kind, distance), "metric": metric}
+            mean, sd = one(rows, "control_mean", **labels), one(rows, "control_sd", **labels)
+            if mean and sd:
+                spread = 1.96 * sd.estimate.value
+                band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
+        bands.append(("equally long sentences", number, band))
+    title = f"Quality by distance: {_part_name(kind, 0)}"
+    picture = lines(
+        curves,
+        title=title,
+        x_label="at least so many words between",
+        y_label=_NAMES[metric],
+        bands=[band for band in bands if band[2]],
+    )
+    return Picture(
+        title,
+        picture,
+        f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
+        f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
+    )
+
+
+def tables(group: Group) -> list[Table]:
+    scores = tuple(
+        Figure(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
+        for name, heading in _NAMES.items()
+    )
+    metric = _metric(group)
+    away = Figure(
+        f"{_NAMES[metric]}, control z",
+        lambda row: (
+            row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
+        ),
+    )
+    return pivot(
+        group, "By phenomenon and minimum distance", ("phenomenon", "side", "min_distance"), (*scores, away)
+    )
+
+
+def names(group: Group) -> dict[str, str]:
+    return {kind: plain_words(kind) for kind, _ in _kinds(group)}
+
+
+def about(record: Record) -> About:
+    groups = []
+    for each in instances(record.get("extra", {}), f"item {record['id']}"):
+        kind = (each.phenomenon, each.side)
+        groups += [_part_name(kind, distance) for distance in range(min(int(each.distance), 6) + 1)]
+    return About(
+        record["source"],
+        tuple(dict.fromkeys(groups)),
+        [*_dependencies(record), *(("reference", text) for text in record["references"])],
+    )
+
+
+def _dependencies(record: Record) -> list[Line]:
+    found = []
+    for each in record.get("extra", {}).get("dependencies", ()):
+        if each.get("head_form") and each.get("dependent_form"):
+            found.append(
+                (
+                    str(each["phenomenon"]),
+                    f"{each['head_form']} … {each['dependent_form']} ({each['distance']:g})",
+                )
+            )
+    return list(dict.fromkeys(found))
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    scores = record["scores"]
+    measure = next(scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
+    facts = ", ".join(f"{_NAMES[metric]} {score:.3g}" for metric, score in scores.items())
+    return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
+
+
+VIEW = View(
+    title="Challenge sets: phenomena and distance",
+    question="Are sentences with a difficult construction translated worse than others?",
+    reading=(
+        "Sentences are sorted by what occurs in them (a verb far from its particle, say) and by how many words stand "
+        "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to 100; "
+        "RIBES compares their order, 0 to 1.",
+        "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set is "
+        "compared with random sets of equally long sentences: “control z” is by how many of their standard deviations "
+        "the score lies above their mean; below −2 the construction itself is hard.",
+    ),
+    measure="score of the sentence",
+    about=about,
+    answer=answer,
+    group="phenomenon",
+    findings=findings,
+    caveats=caveats,
+    pictures=pictures,
+    tables=tables,
+    names=names,
+)

@@ -1,0 +1,240 @@
+"""How contrastive conditioning is shown: which sense was translated, and how sure the evaluator is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.comparing import Column, Group
+from babelscope.report.charts import Bar, forest, histogram
+from babelscope.report.parts import (
+    NOT_RIGHT,
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Line,
+    Picture,
+    Series,
+    Tone,
+    View,
+    complement,
+    error_finding,
+    keys,
+    marked,
+    noted,
+    one,
+    point,
+    systems,
+    told,
+)
+from babelscope.report.tabling import Figure, pivot
+from babelscope.results import Record, Row
+from babelscope.tables import Table
+
+_VERDICTS: Mapping[str, tuple[str, Tone]] = {
+    "correct": ("right", "none"),
+    "wrong": ("wrong", "errors"),
+    "tie": ("tie", "some"),
+}
+
+
+_MANY = 0.2
+"""A share of unsure verdicts that is worth a warning."""
+
+
+def _categories(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if "category" in row.labels and row.labels.get("weighting") == "category"]
+
+
+def findings(group: Group) -> list[Finding]:
+    found = []
+    for column in group.columns:
+        rows, records = column.cell.rows, column.cell.records
+        wrong = [record for record in records if record["verdict"] in ("wrong", "tie")]
+        query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
+        if overall := one(rows, "all"):
+            found.append(
+                error_finding(
+                    column.name,
+                    f"Sentences translated with another meaning than was meant ({group.tests})",
+                    complement(overall.estimate),
+                    "sentences",
+                    query=query,
+                    behind=len(wrong),
+                )
+            )
+        lowest = one(rows, "minimum")
+        if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
+            category = str(lowest.labels["lowest"])
+            own = one(rows, f"{category} unweighted", category=category)
+            behind = sum(record["category"] == category for record in wrong)
+            if own and behind:
+                found.append(
+                    error_finding(
+                        column.name,
+                        f"Worst of {len(_categories(rows))} categories ({group.tests}), {category}",
+                        complement(own.estimate),
+                        "sentences",
+                        query={**query, "group": category},
+                        behind=behind,
+                    )
+                )
+    return found
+
+
+def caveats(group: Group) -> list[Caveat]:
+    found: list[Caveat] = []
+    for column in group.columns:
+        name, rows = column.name, column.cell.rows
+        if _is_own_judge(column):
+            found.append(
+                (
+                    name,
+                    "it is its own evaluator. What it misunderstands in the source it may misunderstand in the "
+                    "same way when it judges.",
+                )
+            )
+        bins = [row for row in rows if row.name == "confidence"]
+        total = sum(row.counts["items"] for row in bins)
+        unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
+        if total and unsure / total > _MANY:
+            found.append(
+                (
+                    name,
+                    f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
+                    "0.01 of one half).",
+                )
+            )
+        found += noted(
+            name,
+            rows,
+            {
+                "no_cue": "have no cue and were skipped",
+                "impossible": "are impossible to the evaluator and were skipped",
+                "empty": "have an empty translation",
+                "truncated": "were too long and were cut",
+                "unfinished": "have a translation that was not finished",
+            },
+        )
+    return found
+
+
+def _is_own_judge(column: Column) -> bool:
+    return column.cell.roles.get("evaluator") == column.cell.fingerprint
+
+
+def _is_unsure(row: Row) -> bool:
+    return float(str(row.labels["bin"]).partition("-")[2]) <= 0.01
+
+
+def pictures(group: Group, series: Series) -> list[Picture]:
+    by_name: dict[str, list[Bar]] = {}
+    for system, number, rows in systems(group, series):
+        for row in _categories(rows):
+            by_name.setdefault(str(row.labels["category"]), []).append(
+                Bar(number, point(row.estimate), told(f"{system}, {row.labels['category']}", row.estimate))
+            )
+    found = []
+    if by_name:
+        title = f"Accuracy by category: {group.tests}"
+        picture = forest(
+            list(by_name.items()),
+            title=title,
+            label="weighted accuracy",
+            keys=keys(group, series),
+            domain=(0.0, 1.0),
+            bars=True,
+        )
+        found.append(
+            Picture(
+                title,
+                picture,
+                "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
+                "verdicts counting most. Lines are 95 % intervals.",
+            )
+        )
+    for system, number, rows in systems(group, series):
+        bins = [
+            (str(row.labels["bin"]), row.counts["items"], row.counts["correct"])
+            for row in rows
+            if row.name == "confidence"
+        ]
+        if bins:
+            title = f"How sure the evaluator is: {system}, {group.tests}"
+            picture = histogram(bins, title=title, label="confidence, from … on", name=system, series=number)
+            found.append(
+                Picture(
+                    title,
+                    picture,
+                    "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "
+                    "sentences from the number below it to the next. Verdicts far left are little more than guesses.",
+                )
+            )
+    return found
+
+
+def tables(group: Group) -> list[Table]:
+    figures = (
+        Figure("weighted accuracy", lambda row: _is_accuracy(row, "category"), "percent"),
+        Figure("unweighted accuracy", lambda row: _is_accuracy(row, "none"), "percent"),
+    )
+    least = (
+        Figure("weighted", lambda row: row.name == "minimum", "percent"),
+        Figure("unweighted", lambda row: row.name == "minimum unweighted", "percent"),
+    )
+    return [
+        *pivot(group, "Accuracy by category", ("category",), figures),
+        *pivot(group, "Accuracy of the worst category", ("evaluator",), least),
+    ]
+
+
+def _is_accuracy(row: Row, weighting: str) -> bool:
+    return row.labels.get("weighting") == weighting and not row.name.startswith("minimum")
+
+
+def about(record: Record) -> About:
+    reference = record.get("extra", {}).get("reference")
+    lines: list[Line] = [("meant", record["gold"])] if record["gold"] else []
+    if isinstance(reference, str):
+        lines.append(("reference", reference))
+    return About(record["source"], (record["category"],), lines)
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    if record["skipped"]:
+        return Answer("skipped", "note", None, record["skipped"], lambda: _lines(record))
+    verdict, tone = _VERDICTS[record["verdict"]]
+    margin = None
+    if record["correct_logprob"] is not None and record["incorrect_logprob"] is not None:
+        margin = record["correct_logprob"] - record["incorrect_logprob"]
+    return Answer(verdict, tone, margin, f"score {record['score']:.3f}", lambda: _lines(record))
+
+
+def _lines(record: Record) -> list[Line]:
+    lines: list[Line] = [("translation", record["translation"] or "(empty)")]
+    right, wrong = record.get("correct_source"), record.get("incorrect_source")
+    if right and wrong:
+        lines += [("right cue", marked(right, wrong)), ("wrong cue", marked(wrong, right))]
+    return lines
+
+
+VIEW = View(
+    title="Disambiguation: the meaning that was meant",
+    question="Does the system translate the sense or the gender that the source means?",
+    reading=(
+        "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how likely "
+        "that translation is if the source said the right meaning outright (a right cue), and how likely if it said "
+        "another (a wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.",
+        "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of the "
+        "worst category: a system that always takes the most frequent meaning has a high accuracy and a low minimum.",
+    ),
+    measure="margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong",
+    about=about,
+    answer=answer,
+    group="category",
+    findings=findings,
+    caveats=caveats,
+    pictures=pictures,
+    tables=tables,
+)

@@ -1,0 +1,64 @@
+"""How senses or genders shift from data to distilled data to student, where a run folder has the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from babelscope.errors import BabelscopeError
+from babelscope.methods.patterns_flow import STAGES, merged
+from babelscope.report.parts import Picture
+from babelscope.report.sankey import sankey
+from babelscope.runs import Run
+from babelscope.testsets.sets import parse_json
+from babelscope.text import read_bytes
+
+FILE = "flows.json"
+"""In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""
+
+_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+_HEADINGS = {"data": "training data", "distilled": "distilled by the teacher", "student": "student’s output"}
+
+
+def flow_pictures(runs: Sequence[Run]) -> list[Picture]:
+    """A Sankey diagram for each run folder with a file of flows."""
+    return [_picture(run) for run in runs if (run.path / FILE).is_file()]
+
+
+def _picture(run: Run) -> Picture:
+    path = run.path / FILE
+    found = parse_json(read_bytes(path), path)
+    try:
+        flows = merged([(str(start), str(end), float(count)) for start, end, count in found])
+    except (TypeError, ValueError):
+        raise BabelscopeError(f"{path} must be a list of [from, to, count]") from None
+    if not flows:
+        raise BabelscopeError(f"{path} has no flows between {', '.join(STAGES)}")
+    nodes = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
+    classes = sorted({name.partition("_")[2] for name in nodes}, key=lambda name: (name == "other", name))
+    colours = dict(zip((name for name in classes if name != "other"), _COLOURS, strict=False))
+    stages = [stage for stage in STAGES if any(name.startswith(f"{stage}_") for name in nodes)]
+    total = sum(count for start, _, count in flows if start.startswith(f"{stages[0]}_"))
+    ordered = sorted(flows, key=lambda flow: (_place(flow[0], classes), _place(flow[1], classes)))
+    shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in ordered)
+    title = f"{', '.join(name for name in classes if name != 'other')}: from {' to '.join(stages)}"
+    picture = sankey(
+        ordered,
+        title=title,
+        description=f"Of {total:,.0f} occurrences, {shares}",
+        labels={name: name.partition("_")[2] for name in nodes},
+        colours={name: colours.get(name.partition("_")[2], "currentColor") for name in nodes},
+        headings=[_HEADINGS.get(stage, stage) for stage in stages],
+    )
+    return Picture(
+        title[:1].upper() + title[1:],
+        Markup(picture),
+        f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows from "
+        "left to right is what distillation amplifies. “other” is a translation that was not recognised.",
+    )
+
+
+def _place(node: str, classes: Sequence[str]) -> tuple[int, int]:
+    stage, _, name = node.partition("_")
+    return STAGES.index(stage), classes.index(name)

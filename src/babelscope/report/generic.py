@@ -1,0 +1,51 @@
+"""How a method of a plug-in is shown: its figures, and whatever its records say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from babelscope.report.parts import About, Answer, Line, Tone, View
+from babelscope.report.tabling import every_figure
+from babelscope.results import Record
+
+_KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
+_TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
+
+
+def about(record: Record) -> About:
+    groups = [str(record[name]) for name in ("phenomenon", "category", "reference") if name in record]
+    return About(str(record.get("source", "")), tuple(each for each in groups if len(each) < 60))
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    verdict = record.get("verdict")
+    known = verdict if isinstance(verdict, str) else ""
+    score = next(
+        (record[name] for name in ("margin", "score") if isinstance(record.get(name), int | float)), None
+    )
+    return Answer(known, _TONES.get(known, "note"), score, lines=lambda: _lines(record))
+
+
+def _lines(record: Record) -> list[Line]:
+    """Every field that is text or a number, or a list of such, by its name."""
+    found: list[Line] = []
+    for name, value in record.items():
+        if name not in _KEYS:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, str | int | float):
+                    found.append((name, f"{each:.4g}" if isinstance(each, float) else str(each)))
+    return found
+
+
+def generic(name: str, summary: str) -> View:
+    """The view of a method that has none of its own."""
+    return View(
+        title=name.replace("_", " ").capitalize(),
+        question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",
+        reading=(),
+        measure="score",
+        about=about,
+        answer=answer,
+        tables=every_figure,
+    )

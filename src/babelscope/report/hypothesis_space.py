@@ -1,0 +1,331 @@
+"""How hypothesis spaces are shown: what is probable, how good it is, and what beam search hides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from babelscope.comparing import Group
+from babelscope.report.charts import Bar, Curve, cloud, forest, lines
+from babelscope.report.parts import (
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Line,
+    Picture,
+    Series,
+    View,
+    error_finding,
+    keys,
+    noted,
+    one,
+    point,
+    systems,
+    told,
+)
+from babelscope.report.pictures import Point, plain
+from babelscope.report.tabling import Figure, pivot
+from babelscope.results import Record, Row
+from babelscope.seeds import stream
+from babelscope.tables import Table
+
+_POINTS = 4000
+"""Of a cloud; of more, a sample is drawn."""
+_REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
+_DECODINGS = {
+    "beam": "beam search",
+    "mode": "most probable translation",
+    "mbr": "minimum-risk choice among samples",
+    "samples": "a sample",
+}
+
+
+def findings(group: Group) -> list[Finding]:
+    found = []
+    for column in group.columns:
+        rows, records = column.cell.rows, column.cell.records
+        query = {"system": column.name, "tests": group.tests}
+        empty = one(rows, "empty_mode", view="tokens")
+        if empty and empty.estimate.n:
+            found.append(
+                error_finding(
+                    column.name,
+                    "Sentences whose most probable translation is empty",
+                    empty.estimate,
+                    "sentences",
+                    query={**query, "verdict": "empty"},
+                    behind=sum(_is_empty(record) for record in records),
+                )
+            )
+        ranked = _largest(rows, "krg_above_random", "top")
+        if ranked and ranked.estimate.n and ranked.estimate.low <= 0:
+            found.append(
+                Finding(
+                    column.name,
+                    "What its ranking of its own best translations gains over a random order, not shown to be "
+                    "above 0 (at most 0.4)",
+                    ranked.estimate,
+                    "sentences",
+                    "some",
+                    query=query,
+                    behind=len(records),
+                    share=False,
+                )
+            )
+        missed = one(rows, "search_error", decoding="beam")
+        if missed and missed.estimate.n:
+            found.append(
+                Finding(
+                    column.name,
+                    "Sentences in which beam search misses the model’s most probable translation",
+                    missed.estimate,
+                    "sentences",
+                    "note",
+                    query={**query, "verdict": "missed by beam search"},
+                    behind=sum(answer(record, {}).verdict == "missed by beam search" for record in records),
+                )
+            )
+    return found
+
+
+def caveats(group: Group) -> list[Caveat]:
+    return [
+        caveat
+        for column in group.columns
+        for caveat in noted(
+            column.name,
+            [row for row in column.cell.rows if row.name in ("krg", "empty_mode", "quality")],
+            {
+                "unresolved": "could not be searched within the budget; figures are of the others",
+                "short": "have fewer hypotheses than were asked for",
+            },
+        )
+    ]
+
+
+def pictures(group: Group, series: Series) -> list[Picture]:
+    return [
+        *_decodings(group, series),
+        *(_curve(group, series, region) for region in _REGIONS if _has_curve(group, region)),
+        *_clouds(group, series),
+    ]
+
+
+def _decodings(group: Group, series: Series) -> list[Picture]:
+    by_name: dict[str, list[Bar]] = {}
+    for system, number, rows in systems(group, series):
+        for row in rows:
+            if row.name == "quality" and row.estimate.n:
+                name = _DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))
+                by_name.setdefault(name, []).append(
+                    Bar(
+                        number,
+                        point(row.estimate),
+                        told(f"{system}, {name}", row.estimate, share=False),
+                    )
+                )
+    if not by_name:
+        return []
+    title = "Quality of what can be drawn from the model"
+    picture = forest(
+        list(by_name.items()),
+        title=title,
+        label=f"mean quality of a sentence ({_quality(group)})",
+        keys=keys(group, series),
+        form=plain,
+    )
+    return [
+        Picture(
+            title,
+            picture,
+            "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the sample "
+            "that is most like the others, and of any sample.",
+        )
+    ]
+
+
+def _quality(group: Group) -> str:
+    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(
+        str(group.columns[0].cell.settings["quality"]), "as chosen"
+    )
+
+
+def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
+    found = [
+        row
+        for row in rows
+        if row.name == name and row.labels["region"] == region and row.labels["view"] == "tokens"
+    ]
+    return max(found, key=lambda row: int(row.labels["k"]), default=None)
+
+
+def _krg(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
+    return {
+        int(row.labels["k"]): row
+        for row in rows
+        if row.name == name and row.labels["region"] == region and row.labels["view"] == "tokens"
+    }
+
+
+def _has_curve(group: Group, region: str) -> bool:
+    return any(len(_krg(column.cell.rows, "krg", region)) > 1 for column in group.columns)
+
+
+def _curve(group: Group, series: Series, region: str) -> Picture:
+    curves = []
+    for system, number, rows in systems(group, series):
+        gains, above = (_krg(rows, name, region) for name in ("krg", "krg_above_random"))
+        curves.append(Curve(system, number, [(k, point(gains[k].estimate)) for k in sorted(gains)]))
+        chance = [
+            (k, Point(gains[k].estimate.value - above[k].estimate.value)) for k in sorted(gains) if k in above
+        ]
+        curves.append(Curve(f"{system}, random order", number, chance, dashed=True))
+    what = "the k most probable translations" if region == "top" else "k samples"
+    title = f"How well probability ranks {what} (kRG)"
+    picture = lines(curves, title=title, x_label="k", y_label="ranking gain, kRG")
+    return Picture(
+        title,
+        picture,
+        "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
+        "translations in random order; it is never 0. Lines are 95 % intervals.",
+    )
+
+
+def _clouds(group: Group, series: Series) -> list[Picture]:
+    """Log-probability against quality, a picture a region."""
+    found = []
+    for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
+        clouds = {}
+        for column in group.columns:
+            points = [
+                place
+                for record in column.cell.records
+                if record["top"]["found"]
+                for place in _below(record, region)
+            ]
+            if points:
+                rng = stream(0, f"report/cloud/{column.name}")
+                clouds[column.name] = series[column.name], _some(points, _POINTS // len(group.columns), rng)
+        if not clouds:
+            continue
+        ordered = sorted(x for _, own in clouds.values() for x, _ in own)
+        title = f"Log-probability against quality: {what}"
+        picture = cloud(
+            clouds,
+            title=title,
+            x_label="nats below the sentence’s most probable translation",
+            y_label=f"quality ({_quality(group)})",
+            least=min(ordered[len(ordered) // 50], -1e-3),
+        )
+        found.append(
+            Picture(
+                title,
+                picture,
+                "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
+                "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
+            )
+        )
+    return found
+
+
+def _below(record: Record, region: str) -> list[tuple[float, float]]:
+    """How far below the best of its sentence each translation is, and its quality."""
+    top = record["top"]["found"]
+    answers = top if region == "top" else record["samples"]["hypotheses"]
+    return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in answers]
+
+
+def _some(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
+    if len(points) <= most:
+        return list(points)
+    return [points[number] for number in rng.permutation(len(points))[:most]]
+
+
+def tables(group: Group) -> list[Table]:
+    decoded = (
+        Figure("mean quality", lambda row: row.name == "quality"),
+        Figure("BLEU", lambda row: row.name == "bleu"),
+        Figure("chrF", lambda row: row.name == "chrf"),
+    )
+    ranked = tuple(
+        Figure(heading, lambda row, name=name: row.name == name and row.labels["view"] == "tokens")  # type: ignore[misc]
+        for heading, name in (("kRG", "krg"), ("above random", "krg_above_random"), ("kQRG", "kqrg"))
+    )
+    hidden = (Figure("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
+    wrong = (
+        Figure("most probable one empty", lambda row: row.name == "empty_mode", "percent"),
+        Figure("missed by beam search", lambda row: row.name == "search_error", "percent"),
+    )
+    return [
+        *pivot(group, "Errors of model and search", ("view", "decoding"), wrong),
+        *pivot(group, "Quality of translations", ("decoding",), decoded),
+        *pivot(group, "Ranking", ("region", "k"), ranked),
+        *pivot(group, "What beam search hides", ("measure", "k"), hidden),
+    ]
+
+
+def _is_empty(record: Record) -> bool:
+    found = record["top"]["found"]
+    return _proven(record) and not found[0]["text"].strip()
+
+
+def _proven(record: Record) -> bool:
+    top = record["top"]
+    bound = -math.inf if top["bound"] is None else top["bound"]
+    return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
+
+
+def about(record: Record) -> About:
+    return About(record["source"], (), [("reference", text) for text in record["references"]])
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    missed = record["missed_by"]["beam"]
+    facts = [
+        f"{name} {record[field]:.2f}"
+        for name, field in (("kRG", "top_krg"), ("kQRG", "top_kqrg"))
+        if record[field] is not None
+    ]
+    told_facts = ", ".join(facts)
+    measure = record["top_krg"]
+    if not _proven(record):
+        return Answer("not resolved", "note", measure, told_facts, lambda: _lines(record))
+    if _is_empty(record):
+        return Answer("empty", "errors", measure, told_facts, lambda: _lines(record))
+    if missed:
+        facts.append(f"missed by {missed:.2f} nats")
+        return Answer("missed by beam search", "some", measure, ", ".join(facts), lambda: _lines(record))
+    return Answer("found by beam search", "none", measure, told_facts, lambda: _lines(record))
+
+
+def _lines(record: Record) -> list[Line]:
+    shown = [(f"{rank}", each) for rank, each in enumerate(record["top"]["found"], 1)]
+    shown += [(name, record[key]) for name, key in (("beam", "best"), ("minimum risk", "mbr")) if record[key]]
+    return [
+        (f"{name} · {each['logprob']:.2f} · {each['quality']:.2f}", each["text"] or "(empty)")
+        for name, each in shown
+    ]
+
+
+VIEW = View(
+    title="Hypothesis space: what the model believes",
+    question="Are better translations more probable, and what does beam search hide?",
+    reading=(
+        "A model gives a probability to every possible translation; beam search shows one of them. Here the k most "
+        "probable of all are found by exact search, and others are drawn at random as the model’s own probabilities "
+        "say (samples). Each gets a quality by comparison with the references.",
+        "kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality too. "
+        "kQRG also counts how good they are. “Beam minus exact” is what beam search’s list has over the most probable "
+        "translations: where it is above 0, the search hides errors of the model.",
+        "Numbers before a translation are its rank, log-probability (nats) and quality.",
+    ),
+    measure="kRG of the most probable translations",
+    about=about,
+    answer=answer,
+    findings=findings,
+    caveats=caveats,
+    pictures=pictures,
+    tables=tables,
+)

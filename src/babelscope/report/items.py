@@ -1,0 +1,132 @@
+"""The items that a page carries: all of them, or of very many those that tell most and a sample of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.comparing import Group
+from babelscope.report.parts import Answer, Line, Series, View, counted
+from babelscope.results import Record
+from babelscope.seeds import stream
+
+CAP = 5000
+"""So many items of a method are in the page at most."""
+
+_Key = tuple[int, str]
+
+
+@dataclass(slots=True)
+class Item:
+    """An item with what each system makes of it."""
+
+    record: Record
+    tests: int
+    place: int
+    answers: list[tuple[int, Answer]]
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(answer.tone in ("errors", "some") for _, answer in self.answers)
+
+    @property
+    def certainty(self) -> float:
+        """How far from undecided the closest answer is."""
+        return min(
+            (abs(answer.measure) for _, answer in self.answers if answer.measure is not None),
+            default=float("inf"),
+        )
+
+
+def items_of(
+    groups: Sequence[Group], view: View, series: Series, *, cap: int = CAP, seed: int = 0
+) -> dict[str, Any]:
+    """All that the page's explorer needs, as JSON; `note` says what is left out."""
+    found = _joined(groups, view, series)
+    chosen, note = choose(found, cap=cap, seed=seed)
+    names = list(dict.fromkeys(column.name for group in groups for column in group.columns))
+    return {
+        "systems": [{"name": name, "series": series[name]} for name in names],
+        "tests": [group.tests for group in groups],
+        "measure": view.measure,
+        "group": view.group,
+        "colours": view.colours,
+        "note": note,
+        "items": [_as_json(item, view) for item in chosen],
+    }
+
+
+def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
+    """Items in the order of their test sets, the answers of all systems together."""
+    found: dict[_Key, Item] = {}
+    for number, group in enumerate(groups):
+        for column in group.columns:
+            for record in column.cell.records:
+                key = (number, record["id"])
+                if key not in found:
+                    found[key] = Item(record, number, len(found), [])
+                answer = view.answer(record, column.cell.settings)
+                found[key].answers.append((series[column.name], answer))
+    return list(found.values())
+
+
+def choose(found: Sequence[Item], *, cap: int, seed: int) -> tuple[list[Item], str]:
+    """At most `cap` items: errors, then those closest to one, then a sample; and what was left out, if any.
+
+    Errors have three fifths of the room and the closest one fifth, unless others need less than theirs.
+    """
+    if len(found) <= cap:
+        return list(found), ""
+    rng = stream(seed, "report/items")
+
+    def some(members: Sequence[Item], most: int) -> list[Item]:
+        drawn = rng.permutation(len(members))[:most] if len(members) > most else range(len(members))
+        return [members[number] for number in drawn]
+
+    wrong = [item for item in found if item.is_wrong]
+    right = sorted((item for item in found if not item.is_wrong), key=lambda item: item.certainty)
+    errors = some(wrong, max(cap * 3 // 5, cap - len(right)))
+    close = right[: (cap - len(errors)) // 2]
+    rest = some(right[len(close) :], cap - len(errors) - len(close))
+    of_errors = f"all {len(wrong):,}" if len(errors) == len(wrong) else f"{len(errors):,} of {len(wrong):,}"
+    note = (
+        f"This page has {cap:,} of {counted(len(found), 'items')}: {of_errors} with an error, "
+        f"the {len(close):,} others closest to one, and {len(rest):,} at random (seed {seed}). "
+        "All of them are in the run folder’s records.jsonl."
+    )
+    return sorted([*errors, *close, *rest], key=lambda item: item.place), note
+
+
+def _as_json(item: Item, view: View) -> dict[str, Any]:
+    about = view.about(item.record)
+    return {
+        "id": str(item.record["id"]),
+        "t": item.tests,
+        "g": list(about.groups),
+        "s": about.source,
+        "x": _lines(about.lines),
+        "a": [
+            {
+                "s": system,
+                "v": answer.verdict,
+                "c": answer.tone,
+                "m": None if answer.measure is None else round(answer.measure, 4),
+                "x": _lines(answer.lines()),
+                "f": answer.facts,
+            }
+            for system, answer in item.answers
+        ],
+    }
+
+
+def _lines(lines: Iterable[Line]) -> list[list[Any]]:
+    return [
+        [
+            label,
+            shown
+            if isinstance(shown, str)
+            else [[each[0], None if each[1] is None else round(each[1], 3), *each[2:]] for each in shown],
+        ]
+        for label, shown in lines
+    ]

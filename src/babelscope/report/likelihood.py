@@ -1,0 +1,116 @@
+"""How likelihoods are shown: how surprised a system is by the references."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from babelscope.comparing import Group
+from babelscope.report.charts import Bar, forest
+from babelscope.report.parts import (
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Line,
+    Picture,
+    Series,
+    Token,
+    View,
+    noted,
+    one,
+    point,
+    systems,
+    told,
+)
+from babelscope.report.pictures import plain
+from babelscope.report.tabling import every_figure
+from babelscope.results import Record
+
+
+def findings(group: Group) -> list[Finding]:
+    return [
+        Finding(
+            column.name,
+            "Perplexity of the references: it wavers at each step as if among so many equally good words",
+            row.estimate,
+            "sentences",
+            "note",
+            query={"system": column.name, "tests": group.tests, "sort": "least"},
+            behind=len(column.cell.records),
+            share=False,
+        )
+        for column in group.columns
+        if (row := one(column.cell.rows, "perplexity")) and row.estimate.n
+    ]
+
+
+def caveats(group: Group) -> list[Caveat]:
+    return [
+        caveat
+        for column in group.columns
+        for caveat in noted(
+            column.name,
+            column.cell.rows,
+            {
+                "infinite": "have a reference that the system holds to be impossible; they are left out",
+                "truncated": "were too long and were cut",
+                "changed": "have a reference that does not survive tokenisation",
+            },
+        )
+    ]
+
+
+def pictures(group: Group, series: Series) -> list[Picture]:
+    bars = [
+        (system, [Bar(number, point(row.estimate), told(system, row.estimate, share=False))])
+        for system, number, rows in systems(group, series)
+        if (row := one(rows, "perplexity")) and row.estimate.n
+    ]
+    if not bars:
+        return []
+    title = f"Perplexity of the references: {group.tests}"
+    picture = forest(bars, title=title, label="perplexity, 1 is the least", form=plain, zero=1.0)
+    return [Picture(title, picture, "The lower, the less surprised. Lines are 95 % intervals.")]
+
+
+def about(record: Record) -> About:
+    return About(record["source"])
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    logs = [each for reference in record["references"] for each in reference["logprobs"]]
+    mean = None if None in logs or not logs else math.fsum(logs) / len(logs)
+    return Answer("", "note", mean, "" if mean is not None else "impossible", lambda: _lines(record))
+
+
+def _lines(record: Record) -> list[Line]:
+    lines: list[Line] = []
+    for reference in record["references"]:
+        tokens: list[Token] = [
+            (token, -100.0 if log is None else log)
+            for token, log in zip(reference["tokens"], reference["logprobs"], strict=True)
+        ]
+        lines.append(("reference", tokens))
+    return lines
+
+
+VIEW = View(
+    title="Likelihood: how surprising references are",
+    question="How likely does the system find translations that a person wrote?",
+    reading=(
+        "The system is given the reference word by word and says how likely each next token (a word or a piece of one) "
+        "is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
+        "Perplexity is the same told as a number of equally good choices.",
+        "Figures of systems with different vocabularies cannot be compared: their tokens differ.",
+    ),
+    measure="log-probability a token of the references",
+    about=about,
+    answer=answer,
+    colours="surprise",
+    findings=findings,
+    caveats=caveats,
+    pictures=pictures,
+    tables=every_figure,
+)

@@ -1,0 +1,109 @@
+"""Systems compared item by item: who wins, in plain words and as a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from babelscope.comparing import Group
+from babelscope.report.charts import Bar, forest
+from babelscope.report.parts import Finding, Picture, Series, point, told
+from babelscope.report.pictures import extent, percent, plain
+from babelscope.report.words import plain_words
+from babelscope.results import Row
+
+_OWN = ("method", "tests", "system", "against", "p", "p_holm")
+SIGNIFICANT = 0.05
+
+
+def _varying(rows: Sequence[Row]) -> list[str]:
+    """The labels that tell rows apart, beyond the systems."""
+    labels = dict.fromkeys(name for row in rows for name in row.labels if name not in _OWN)
+    return [name for name in labels if len({row.labels.get(name) for row in rows}) > 1]
+
+
+def _what(row: Row, labels: Sequence[str]) -> str:
+    """What is compared: a phenomenon, a category, a measure; everything if nothing is said."""
+    return ", ".join(str(row.labels[name]) for name in labels if name in row.labels) or "all"
+
+
+def _is_share(row: Row) -> bool:
+    return "measure" not in row.labels
+
+
+def paired_findings(rows: Sequence[Row]) -> list[Finding]:
+    """The differences that are significant after correction."""
+    found = []
+    labels = _varying(rows)
+    for row in rows:
+        if float(row.labels["p_holm"]) < SIGNIFICANT and row.estimate.n:
+            first, second = str(row.labels["system"]), str(row.labels["against"])
+            ahead = first if row.estimate.value > 0 else second
+            told = [plain_words(str(row.labels[name])) for name in (*labels, "measure") if name in row.labels]
+            where = ", ".join(dict.fromkeys([str(row.labels["tests"]), *told]))
+            wins, losses, ties = (row.counts[name] for name in ("wins", "losses", "ties"))
+            found.append(
+                Finding(
+                    ahead,
+                    f"{first} minus {second}, {where}",
+                    row.estimate,
+                    "items",
+                    "note",
+                    query={"tests": str(row.labels["tests"]), "sort": "differ"},
+                    behind=row.estimate.n,
+                    share=_is_share(row),
+                    tag=f"{ahead} ahead",
+                    more=f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,}; "
+                    f"p = {row.labels['p_holm']}",
+                )
+            )
+    return found
+
+
+def differences_picture(group: Group, rows: Sequence[Row], series: Series) -> list[Picture]:
+    """Differences with their intervals, shares and other measures apart."""
+    found = []
+    for share in (True, False):
+        own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
+        if all(row.estimate.value == row.estimate.low == row.estimate.high == 0 for row in own):
+            continue  # a picture of nothing; the table says so
+        units = [own] if share else [[row] for row in own]
+        for some in units:
+            if some:
+                found.append(_picture(group, some, series, share))
+    return found
+
+
+def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool) -> Picture:
+    several = len(group.columns) > 2
+    labels = _varying(rows) if share else ["measure"]
+    lines = []
+    for row in rows:
+        pair = f"{row.labels['system']} − {row.labels['against']}"
+        name = f"{_what(row, labels)}, {pair}" if several else _what(row, labels)
+        p = f", p = {row.labels['p_holm']}"
+        ahead = row.labels["system"] if row.estimate.value >= 0 else row.labels["against"]
+        bar = Bar(
+            series[str(ahead)],
+            point(row.estimate),
+            told(name, row.estimate, share=share) + p,
+            hollow=float(row.labels["p_holm"]) >= SIGNIFICANT,
+        )
+        lines.append((name, [bar]))
+    first = rows[0]
+    pair = "first − second" if several else f"{first.labels['system']} − {first.labels['against']}"
+    title = f"Difference, item by item: {pair}"
+    picture = forest(
+        lines,
+        title=title,
+        label=f"{pair}{', share of items' if share else ''}",
+        form=percent if share else plain,
+        domain=extent([point(row.estimate) for row in rows], least=-0.02, most=0.02) if share else None,
+        zero=0.0,
+    )
+    return Picture(
+        title,
+        picture,
+        "Right of the line the first system is better, left of it the second. Filled marks are significant at 5 % after "
+        "correction for the number of tests (Holm), hollow ones are not.",
+    )
