@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pairs = lab.write(folder, 1000 if options.quick else 5000, seed=7, split="test", name="lab")
-        speed, ratios = speed_rows(folder, repeats=3 if options.quick else 7)
+        speed, ratios = speed_rows(folder, repeats=2 if options.quick else 7)
         parsed, aligned = parser_rows(pairs), aligner_rows(pairs)
     if options.json:
         show([*speed, *parsed, *aligned], ratios, as_json=True)

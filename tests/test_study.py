@@ -225,3 +225,29 @@ def test_a_system_that_answers_too_little_stops_the_study(study: Path) -> None:
     rewrite(study, 'spec = "toy:2"', 'spec = "mute:1"')
     with pytest.raises(BabelscopeError, match="mute gave 1 answers to 2 questions"):
         run_study(study)
+
+
+@pytest.mark.usefixtures("toy_schemes")
+def test_a_method_may_be_for_some_test_sets_only(tmp_path: Path) -> None:
+    """And that changes the signature, since it changes what was asked."""
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.jsonl").write_text('{"id": "1", "source": "a", "reference": "ab"}\n')
+    head = "[[systems]]\nspec = 'toy:a'\n"
+    tests = "".join(f"[[tests]]\nname = '{name}'\nspec = '{name}.jsonl'\n" for name in ("one", "two"))
+    texts = {
+        "all": "[[methods]]\nname = 'likelihood'\n",
+        "some": "[[methods]]\nname = 'likelihood'\n[[methods]]\nname = 'likelihood'\nlabel = 'x'\ntests = ['two']\n",
+        "none": "[[methods]]\nname = 'likelihood'\ntests = ['three']\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.toml").write_text(head + tests + text)
+    every = run_study(tmp_path / "all.toml")
+    some = run_study(tmp_path / "some.toml")
+    assert {(row.labels["method"], row.labels["tests"]) for row in some.rows} == {
+        ("likelihood", "one"),
+        ("likelihood", "two"),
+        ("x", "two"),
+    }
+    assert every.signature != some.signature
+    with pytest.raises(BabelscopeError, match="'three', but there are one, two"):
+        run_study(tmp_path / "none.toml")

@@ -108,13 +108,18 @@ def cells_of_run(run: Run) -> list[Cell]:
             own = labels.setdefault(cell["tests"], [])
             if cell["method"] not in own:
                 own.append(cell["method"])
-        # The methods of a test set are those that judge its kind of items, in the order of the study.
+        # The methods of a test set are those that judge its kind of items and are for it, in the study's order.
         methods = {
             (name, label): method
             for name, own in labels.items()
             for label, method in zip(
                 own,
-                (m for m in config["methods"] if find_method(m["name"]).kind.__name__ == tests[name]["kind"]),
+                (
+                    method
+                    for method in config["methods"]
+                    if find_method(method["name"]).kind.__name__ == tests[name]["kind"]
+                    and list(tests).index(name) in method.get("tests", range(len(tests)))
+                ),
                 strict=True,
             )
         }

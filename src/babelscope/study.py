@@ -55,6 +55,8 @@ class MethodEntry(_Table):
 
     name: _Text
     label: str = ""
+    tests: list[str] = []
+    """Names of the test sets that it is for; all that fit if none is given."""
 
 
 class RunTable(_Table):
@@ -142,8 +144,9 @@ def run_study(
         setups = []
         for number, method in enumerate(study.methods):
             with _told_at(f"{where}: methods[{number}]"):
+                given = method.model_extra or {}
                 setups.append(
-                    set_up(method.name, method.model_extra or {}, label=method.label, opener=opened)
+                    set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
         systems: dict[str, System] = {}
         for number, entry in enumerate(study.systems):
@@ -151,7 +154,7 @@ def run_study(
                 systems[entry.label] = opened(entry.spec)
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
-        config = config_of(setups, systems.values(), tests.values(), seed=seed, chunk=study.run.chunk)
+        config = config_of(setups, systems.values(), tests, seed=seed, chunk=study.run.chunk)
         return _run(cells, folder, _manifest(study, config, cells))
 
 

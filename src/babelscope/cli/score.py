@@ -85,7 +85,7 @@ def _summarise(
     from babelscope.systems.asking import scored_as_json
 
     setup = set_up(METHOD, {})
-    config = config_of([setup], opened.values(), [], seed=seed, chunk=LINES_AT_ONCE)
+    config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
     rows = []
     for name, scored in answers.items():

@@ -231,7 +231,7 @@ def draw(
 def _sums(rows: Tensor, width: int) -> Tensor:
     """Sums of runs of `width` columns; the last run may be shorter."""
     whole = rows.shape[1] // width * width
-    sums = rows[:, :whole].unflatten(1, (-1, width)).sum(2)
+    sums = rows[:, :whole].view(len(rows), -1, width).sum(2)
     return sums if whole == rows.shape[1] else torch.cat([sums, rows[:, whole:].sum(1, keepdim=True)], 1)
 
 

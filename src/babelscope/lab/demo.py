@@ -20,20 +20,25 @@ def demo_study(n: int = 200, seed: int = 0) -> Study:
             Entry(name="minimal pairs", spec=f"lab:pairs?n={max(1, n // 8)}&seed=2026"),
             Entry(name="he and she", spec=f"lab:gender?n={n}&seed=2026"),
             Entry(name="word senses", spec=f"lab:senses?n={n}&seed=2026"),
+            Entry(name="far apart", spec=f"lab:challenge?n={n}&seed=2026"),
+            Entry(name="some sentences", spec=f"lab:parallel?n={max(10, n // 4)}&seed=2026"),
         ],
         methods=[
-            MethodEntry(name="likelihood"),
+            MethodEntry(name="likelihood", tests=["sentences"]),
             MethodEntry(name="contrast"),
             MethodEntry.model_validate({"name": "conditioning", "evaluator": "lab:teacher"}),
+            MethodEntry.model_validate({"name": "challenge", "tests": ["far apart"]}),
+            MethodEntry.model_validate(
+                {"name": "hypothesis_space", "tests": ["some sentences"], "samples": 100}
+            ),
         ],
     )
 
 
 def tell(result: Result) -> str:
     """What came out, in plain words, a paragraph a method."""
-    return "\n\n".join(
-        filter(None, [_likelihood(result.rows), _contrast(result.rows), _conditioning(result.rows)])
-    )
+    parts = (_likelihood, _contrast, _conditioning, _challenge, _space)
+    return "\n\n".join(filter(None, [part(result.rows) for part in parts]))
 
 
 def _likelihood(rows: Sequence[Row]) -> str:
@@ -81,6 +86,46 @@ def _conditioning(rows: Sequence[Row]) -> str:
     return _paragraph(
         "Does each model translate the gender and the sense that was meant? Judged without references, by which\n"
         "cue in the source ('he' or 'she', 'rich bank' or 'steep bank') makes its translation likelier.",
+        lines,
+    )
+
+
+def _challenge(rows: Sequence[Row]) -> str:
+    lines = []
+    for row in rows:
+        if row.labels.get("method") == "challenge" and row.name == "minus_all":
+            about = (row.labels["phenomenon"], row.labels["side"], row.labels["metric"])
+            if about == ("particle", "target", "chrf") and row.labels.get("min_distance") in (1, 3):
+                lines.append(
+                    f"{row.labels['system']}, at least {row.labels['min_distance']} words in between: "
+                    f"{_shown(row.estimate)} points of chrF against all sentences"
+                )
+    return _paragraph(
+        "Are sentences harder whose verb particle stands far from its verb ('er gibt ... auf')?", lines
+    )
+
+
+def _space(rows: Sequence[Row]) -> str:
+    mine = [row for row in rows if row.labels.get("method") == "hypothesis_space"]
+    lines = []
+    for system in dict.fromkeys(row.labels["system"] for row in mine):
+        found = {
+            (row.name, row.labels.get("region", "")): row.estimate
+            for row in mine
+            if row.labels["system"] == system and row.labels.get("view") == "tokens"
+        }
+        lines.append(
+            f"{system}: the most probable translation of all is empty for "
+            f"{_shown(found['empty_mode', ''], percent=True)}"
+        )
+        for region, told in (("top", "its ten most probable"), ("samples", "its samples")):
+            better = found["krg_above_random", region]
+            lines.append(
+                f"{'':{len(str(system))}}  it ranks {told} better than chance by {_shown(better, percent=True)}"
+            )
+    return _paragraph(
+        "Does each model find better translations more probable? The ten best over the whole space, by exact\n"
+        "search, and samples; the order by probability held against the order by quality (chrF).",
         lines,
     )
 

@@ -19,6 +19,7 @@ from babelscope.testsets.sets import TestSet
 MODELS = Path(str(files("babelscope.lab"))) / "models"
 _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]] = {
     "parallel": (ParallelSentence, suites.parallel_items, 500),
+    "challenge": (ParallelSentence, suites.challenge_items, 500),
     "pairs": (MinimalPair, suites.minimal_pairs, 100),
     "gender": (AmbiguousSource, suites.gender_items, 500),
     "senses": (AmbiguousSource, suites.sense_items, 500),

@@ -182,6 +182,9 @@ def parallel_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]
     return list(generate(n, seed, "test" if split == "test" else "dev"))
 
 
+_LONG_DISTANCE = ("particle", "reflexive", "preposition_stranding")
+
+
 def parallel_items(n: int, seed: int, several: int = 5, split: str = "test") -> list[Item]:
     """ParallelSentence items, each with several references."""
     return [
@@ -196,9 +199,31 @@ def parallel_items(n: int, seed: int, several: int = 5, split: str = "test") -> 
     ]
 
 
+def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
+    """ParallelSentence items of `parallel_items`, each with the long-distance dependencies of both its trees."""
+    return [
+        {
+            "id": f"parallel-{number}",
+            "source": pair.source,
+            "reference": pair.target,
+            "dependencies": [
+                {
+                    "phenomenon": one.name,
+                    "side": "source" if one.side == "en" else "target",
+                    "head": one.head,
+                    "dependent": one.dependent,
+                    "distance": one.distance,
+                }
+                for one in pair.labels.phenomena
+                if one.name in _LONG_DISTANCE
+            ],
+        }
+        for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
+    ]
+
+
 def dependency_items(n: int, seed: int, split: str = "test") -> list[Item]:
     """Dependency items: the long-distance phenomena of the same sentences as `parallel_items`."""
-    names = ("particle", "reflexive", "preposition_stranding")
     return [
         {
             "id": f"parallel-{number}",
@@ -209,7 +234,7 @@ def dependency_items(n: int, seed: int, split: str = "test") -> list[Item]:
         }
         for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
         for one in pair.labels.phenomena
-        if one.name in names
+        if one.name in _LONG_DISTANCE
     ]
 
 

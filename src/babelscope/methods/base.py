@@ -95,6 +95,12 @@ class Setup:
     label: str
     settings: Settings
     roles: Mapping[str, System]
+    tests: tuple[str, ...] = ()
+    """Names of the test sets that it is for; none for all that fit."""
+
+    def judges(self, name: str, tests: TestSet) -> bool:
+        """True if the test set has its kind of items and it is meant for it."""
+        return tests.kind is self.method.kind and (not self.tests or name in self.tests)
 
     @property
     def config(self) -> Config:
@@ -111,6 +117,7 @@ def set_up(
     given: Mapping[str, Any],
     *,
     label: str = "",
+    tests: Sequence[str] = (),
     opener: Callable[[str], System] = open_system,
 ) -> Setup:
     """Check the settings given to a method, then open the systems named among them."""
@@ -129,7 +136,7 @@ def set_up(
             raise BabelscopeError(
                 f"{method.name}: {role} must be a system or the name of one, not {system!r}"
             )
-    return Setup(method, label or method.name, settings, roles)
+    return Setup(method, label or method.name, settings, roles, tuple(tests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +192,17 @@ def cells_of(
 ) -> list[Cell]:
     """All cells in which item kinds fit, after checking that every one of them can be run."""
     for setup in setups:
-        if not any(each.kind is setup.method.kind for each in tests.values()):
+        if unknown := [name for name in setup.tests if name not in tests]:
+            raise BabelscopeError(
+                f"{setup.label} is for a test set {unknown[0]!r}, but there are {', '.join(tests)}"
+            )
+        if not any(setup.judges(name, each) for name, each in tests.items()):
             have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
             raise BabelscopeError(
                 f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
             )
     for name, each in tests.items():
-        if not any(each.kind is setup.method.kind for setup in setups):
+        if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
     for setup in setups:
         more = setup.method.needs_more(setup.settings)
@@ -204,18 +215,22 @@ def cells_of(
         for system_name, system in systems.items()
         for tests_name, each in tests.items()
         for setup in setups
-        if each.kind is setup.method.kind
+        if setup.judges(tests_name, each)
     ]
 
 
 def config_of(
-    setups: Iterable[Setup], systems: Iterable[System], tests: Iterable[TestSet], *, seed: int, chunk: int
+    setups: Iterable[Setup], systems: Iterable[System], tests: Mapping[str, TestSet], *, seed: int, chunk: int
 ) -> dict[str, Any]:
-    """Everything a result depends on."""
+    """Everything a result depends on; a method that is not for all test sets has their numbers."""
+    numbers = {name: number for number, name in enumerate(tests)}
     return {
-        "methods": [setup.config for setup in setups],
+        "methods": [
+            {**setup.config, **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {})}
+            for setup in setups
+        ],
         "systems": [system.fingerprint.as_json() for system in systems],
-        "tests": [{"kind": each.kind.__name__, "digest": each.digest} for each in tests],
+        "tests": [{"kind": each.kind.__name__, "digest": each.digest} for each in tests.values()],
         "seed": seed,
         # Batches are made within a chunk, and floats may differ in their last bits from batch to batch.
         "chunk": chunk,
@@ -248,7 +263,9 @@ def run_method(
                 advance(stop - start)
             rows += cell.summarise(judged)
             records += judged
-    return Result(config_of([setup], named.values(), [tests], seed=seed, chunk=chunk), rows, records)
+    return Result(
+        config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk), rows, records
+    )
 
 
 def by_name(systems: Iterable[System]) -> dict[str, System]:

@@ -61,7 +61,7 @@ def contrast_scores(
         records += judged_here
         digest = digest_json([record["scores"] for record in judged_here])
         files[str(path)] = ScoreFile(str(path), Fingerprint("scores", model=digest))
-    config = config_of([setup], files.values(), [], seed=seed, chunk=1)
+    config = config_of([setup], files.values(), {}, seed=seed, chunk=1)
     config["tests"] = [{"kind": "scored", "digest": digest_json([dict(item) for item in wanted.items])}]
     own = cast(ContrastSettings, setup.settings)
     return with_comparisons(Result(config, rows, records), own, seed=seed, seed_groups=seed_groups)

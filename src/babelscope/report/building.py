@@ -120,19 +120,10 @@ class Report:
     def tally(self, system: str) -> str:
         """How many findings there are of each kind."""
         kinds: Counter[str] = Counter(finding.tone for finding in self.findings[system])
-        parts = [
-            f"{kinds[tone]} {words}"
-            for tone, words in (
-                ("errors", "with errors"),
-                ("some", "with weaknesses"),
-                ("none", "with none seen"),
-            )
-            if kinds[tone]
-        ]
+        said = {"errors": "found errors", "some": "showed a weakness", "none": "saw no error"}
+        parts = [f"{kinds[tone]} {words}" for tone, words in said.items() if kinds[tone]]
         return (
-            f"Of {counted(sum(kinds.values()) - kinds['note'], 'checks')}, {', '.join(parts)}."
-            if parts
-            else ""
+            f"Of {counted(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}." if parts else ""
         )
 
     @property
@@ -329,5 +320,6 @@ def _gauge(estimate: Estimate) -> Markup:
     scale = Scale(0.0, 1.0, 1.0, 89.0)
     low, value, high = (scale(each) for each in (estimate.low, estimate.value, estimate.high))
     return Markup(
-        '<svg class="gauge" viewBox="0 0 90 18" aria-hidden="true"><path class="base" d="M1 9H89M1 5V13M89 5V13"/>{}{}</svg>'
+        '<svg class="gauge" viewBox="0 0 90 18" aria-hidden="true">'
+        '<path class="base" d="M1 9H89M1 5V13M89 5V13"/>{}{}</svg>'
     ).format(line(low, 9, high, 9, "range"), line(value, 3, value, 15, "value"))

@@ -254,11 +254,8 @@ def about(record: Record) -> About:
     for each in instances(record.get("extra", {}), f"item {record['id']}"):
         kind = (each.phenomenon, each.side)
         groups += [_part_name(kind, distance) for distance in range(min(int(each.distance), 6) + 1)]
-    return About(
-        record["source"],
-        tuple(dict.fromkeys(groups)),
-        [*_dependencies(record), *(("reference", text) for text in record["references"])],
-    )
+    references: list[Line] = [("reference", text) for text in record["references"]]
+    return About(record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependencies(record), *references])
 
 
 def _dependencies(record: Record) -> list[Line]:
@@ -286,11 +283,11 @@ VIEW = View(
     question="Are sentences with a difficult construction translated worse than others?",
     reading=(
         "Sentences are sorted by what occurs in them (a verb far from its particle, say) and by how many words stand "
-        "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to 100; "
-        "RIBES compares their order, 0 to 1.",
-        "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set is "
-        "compared with random sets of equally long sentences: “control z” is by how many of their standard deviations "
-        "the score lies above their mean; below −2 the construction itself is hard.",
+        "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to "
+        "100; RIBES compares their order, 0 to 1.",
+        "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set "
+        "is compared with random sets of equally long sentences: “control z” is by how many of their standard "
+        "deviations the score lies above their mean; below −2 the construction itself is hard.",
     ),
     measure="score of the sentence",
     about=about,

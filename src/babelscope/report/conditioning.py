@@ -198,7 +198,7 @@ def about(record: Record) -> About:
     lines: list[Line] = [("meant", record["gold"])] if record["gold"] else []
     if isinstance(reference, str):
         lines.append(("reference", reference))
-    return About(record["source"], (record["category"],), lines)
+    return About(record["source"], (record["category"],), record["category"], lines)
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -223,11 +223,11 @@ VIEW = View(
     title="Disambiguation: the meaning that was meant",
     question="Does the system translate the sense or the gender that the source means?",
     reading=(
-        "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how likely "
-        "that translation is if the source said the right meaning outright (a right cue), and how likely if it said "
-        "another (a wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.",
-        "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of the "
-        "worst category: a system that always takes the most frequent meaning has a high accuracy and a low minimum.",
+        "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how "
+        "likely that translation is if the source said the right meaning outright (a right cue), and how likely if "
+        "it said another (a wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.",
+        "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of "
+        "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low minimum.",
     ),
     measure="margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong",
     about=about,

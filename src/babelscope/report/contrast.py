@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.comparing import Group
 from babelscope.methods.contrast_tokens import token_view
-from babelscope.report.charts import Bar, Dot, forest, scatter
+from babelscope.report.contrast_pictures import accuracies, figure, kinds_of, pictures
 from babelscope.report.parts import (
     NOT_RIGHT,
     About,
@@ -16,24 +16,17 @@ from babelscope.report.parts import (
     Caveat,
     Finding,
     Line,
-    Picture,
-    Series,
     Token,
     Tone,
     View,
     complement,
     error_finding,
-    keys,
     noted,
     one,
-    point,
-    systems,
-    told,
 )
-from babelscope.report.pictures import Key
 from babelscope.report.tabling import Figure, pivot
 from babelscope.report.words import plain_words
-from babelscope.results import Estimate, Record, Row
+from babelscope.results import Record, Row
 from babelscope.tables import Table
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
@@ -41,31 +34,15 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
 }
+_BEFORE = 5
+"""Tokens shown before the first that differs."""
 _FAR = 0.5
 """Nats a token from the model's own translation: beyond this, a pair is called far from it."""
 
 
-def _types(rows: Sequence[Row]) -> list[Row]:
-    """Accuracies by error type and reference kind."""
-    return [row for row in rows if row.name == row.labels.get("phenomenon")]
-
-
-def _name(row: Row, *, kinds: bool) -> str:
-    """The error type, with the kind of reference where there are several."""
-    return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
-
-
-def _kinds(group: Group) -> list[str]:
-    return list(
-        dict.fromkeys(
-            str(row.labels["reference"]) for column in group.columns for row in _types(column.cell.rows)
-        )
-    )
-
-
 def findings(group: Group) -> list[Finding]:
     found = []
-    several = len(_kinds(group)) > 1
+    several = len(kinds_of(group)) > 1
     for column in group.columns:
         rows, records = column.cell.rows, column.cell.records
         wrong = [record for record in records if record["verdict"] != "correct"]
@@ -81,7 +58,7 @@ def findings(group: Group) -> list[Finding]:
                     behind=len(wrong),
                 )
             )
-        real = [row for row in _types(rows) if "control" not in row.labels and row.estimate.n]
+        real = [row for row in accuracies(rows) if "control" not in row.labels and row.estimate.n]
         if len(real) > 1:
             worst = min(real, key=lambda row: (row.estimate.value, row.estimate.high))
             name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
@@ -158,17 +135,17 @@ def caveats(group: Group) -> list[Caveat]:
             found.append(
                 (
                     name,
-                    f"the pairs are {_figure(far.estimate)} nats a token less likely than what it would write "
+                    f"the pairs are {figure(far.estimate)} nats a token less likely than what it would write "
                     "itself. So far from its own output, errors in forced choice say little about errors in "
                     "free translation.",
                 )
             )
-        for row in _types(rows):
+        for row in accuracies(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
                     (
                         name,
-                        f"forced choice reports {_figure(complement(row.estimate), 100)} % errors of a kind that "
+                        f"forced choice reports {figure(complement(row.estimate), 100)} % errors of a kind that "
                         f"no system is known to make ({plain_words(row.name)}). They are false, and so may "
                         "others be.",
                     )
@@ -186,130 +163,6 @@ def caveats(group: Group) -> list[Caveat]:
     return found
 
 
-def _figure(estimate: Estimate, factor: float = 1) -> str:
-    value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
-
-
-def pictures(group: Group, series: Series) -> list[Picture]:
-    return [*_accuracy(group, series), *_against_discrepancy(group, series), *_forced_and_free(group, series)]
-
-
-def _accuracy(group: Group, series: Series) -> list[Picture]:
-    several = len(_kinds(group)) > 1
-    by_name: dict[str, list[Bar]] = {}
-    for system, number, rows in systems(group, series):
-        for row in _types(rows):
-            shown = told(f"{system}, {row.name}, {row.labels['reference']} reference", row.estimate)
-            by_name.setdefault(_name(row, kinds=several), []).append(Bar(number, point(row.estimate), shown))
-    if not by_name:
-        return []
-    title = "How often the right translation is preferred, by error type"
-    picture = forest(
-        list(by_name.items()),
-        title=title,
-        label="accuracy in forced choice",
-        keys=keys(group, series),
-    )
-    return [
-        Picture(
-            title,
-            picture,
-            "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
-        )
-    ]
-
-
-def _against_discrepancy(group: Group, series: Series) -> list[Picture]:
-    kinds = _kinds(group)
-    points = []
-    for system, number, rows in systems(group, series):
-        own = [
-            (row, far)
-            for row in _types(rows)
-            if (
-                far := one(
-                    rows,
-                    "discrepancy",
-                    phenomenon=row.labels["phenomenon"],
-                    reference=row.labels["reference"],
-                )
-            )
-            and row.estimate.n
-        ]
-        lowest = sorted(own, key=lambda pair: pair[0].estimate.value)[:2]
-        for row, far in own:
-            points.append(
-                Dot(
-                    point(far.estimate),
-                    point(row.estimate),
-                    number,
-                    shape=kinds.index(str(row.labels["reference"])),
-                    name=row.name
-                    if any(row is each for each, _ in lowest) and row.estimate.value < 1
-                    else "",
-                    told=f"{told(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
-                    f"discrepancy {_figure(far.estimate)}",
-                )
-            )
-    if not points:
-        return []
-    legend = [
-        Key(f"{column.name}, {kind}", series[column.name], shape=number)
-        for column in group.columns
-        for number, kind in enumerate(kinds)
-    ]
-    title = "Accuracy against discrepancy"
-    picture = scatter(
-        points,
-        title=title,
-        x_label="discrepancy, nats a token",
-        y_label="accuracy in forced choice",
-        keys=legend,
-        y_most=1.0,
-    )
-    return [
-        Picture(
-            title,
-            picture,
-            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
-            "system would write itself, and the less its accuracy says about free translation. "
-            f"Shapes tell whose references the pairs were made from: {', '.join(kinds)}.",
-        )
-    ]
-
-
-def _forced_and_free(group: Group, series: Series) -> list[Picture]:
-    several = len(_kinds(group)) > 1
-    by_name: dict[str, list[Bar]] = {}
-    for system, number, rows in systems(group, series):
-        for row in rows:
-            if row.name in ("forced_errors", "generated_errors") and row.estimate.n:
-                free = row.name == "generated_errors"
-                shown = told(f"{system}, {'own translations' if free else 'forced choice'}", row.estimate)
-                by_name.setdefault(_name(row, kinds=several), []).append(
-                    Bar(number, point(row.estimate), shown, hollow=not free)
-                )
-    if not by_name:
-        return []
-    title = "Errors in forced choice, and in its own translations"
-    legend = [
-        Key(f"{column.name}, {what}", series[column.name], hollow=hollow)
-        for column in group.columns
-        for what, hollow in (("forced choice", True), ("own translations", False))
-    ]
-    picture = forest(list(by_name.items()), title=title, label="error rate", keys=legend, zero=0.0)
-    return [
-        Picture(
-            title,
-            picture,
-            "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
-            "translations, corrected for what the detector misses and for its false alarms. Where the filled "
-            "interval reaches 0, the error was not shown to happen at all.",
-        )
-    ]
-
-
 def tables(group: Group) -> list[Table]:
     figures = (
         Figure("accuracy", lambda row: row.name in ("all", row.labels.get("phenomenon")), "percent"),
@@ -320,7 +173,7 @@ def tables(group: Group) -> list[Table]:
 
 
 def names(group: Group) -> dict[str, str]:
-    types = dict.fromkeys(str(row.labels["phenomenon"]) for row in _types(group.columns[0].cell.rows))
+    types = dict.fromkeys(str(row.labels["phenomenon"]) for row in accuracies(group.columns[0].cell.rows))
     return {name: plain_words(name) for name in types}
 
 
@@ -339,7 +192,8 @@ def about(record: Record) -> About:
         lines.append(("right", record["correct"]["text"]))
         lines += [("with the error", each["text"]) for each in record["contrastive"]]
     phenomenon, reference = record["phenomenon"], record["reference"]
-    return About(record["source"], (phenomenon, _group_of(phenomenon, reference)), lines)
+    specific = _group_of(phenomenon, reference)
+    return About(record["source"], (phenomenon, specific), specific, lines)
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -360,7 +214,7 @@ def _lines(record: Record) -> list[Line]:
         ours, theirs = coloured(record, scores.index(max(scores)))
         lines += [("right", ours), ("with the error", theirs)]
     if "best" in record:
-        lines.append(("would write", record["best"]["text"]))
+        lines.append(("its own translation", record["best"]["text"]))
     return lines
 
 
@@ -368,13 +222,16 @@ def coloured(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
     """Both translations' tokens with what they add to the difference of their log-probabilities.
 
     The stretch in which they differ counts as one: its tokens have no partner, so each has the sum of all.
+    Of a long beginning that both share only the end is kept.
     """
     steps = token_view(record, variant)
     parted = [step for step in steps if (step.correct is None) != (step.contrastive is None)]
     net = _finite(sum(step.difference for step in parted)) if parted else 0.0
-    ours: list[Token] = []
-    theirs: list[Token] = []
-    for step in steps:
+    shared = next((place for place, step in enumerate(steps) if step.contrastive != step.correct), 0)
+    left_out = shared - _BEFORE if shared > 2 * _BEFORE else 0
+    ours: list[Token] = [("…", None)] if left_out else []
+    theirs: list[Token] = list(ours)
+    for step in steps[left_out:]:
         if step.correct is not None and step.contrastive is not None:
             token: Token = (step.correct, _finite(step.difference) if step.difference else None)
             ours.append(token)

@@ -54,8 +54,8 @@ def _picture(run: Run) -> Picture:
     return Picture(
         title[:1].upper() + title[1:],
         Markup(picture),
-        f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows from "
-        "left to right is what distillation amplifies. “other” is a translation that was not recognised.",
+        f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows "
+        "from left to right is what distillation amplifies. “other” is a translation that was not recognised.",
     )
 
 

@@ -15,7 +15,7 @@ _TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "erro
 
 def about(record: Record) -> About:
     groups = [str(record[name]) for name in ("phenomenon", "category", "reference") if name in record]
-    return About(str(record.get("source", "")), tuple(each for each in groups if len(each) < 60))
+    return About(str(record.get("source", "")), tuple(groups), ", ".join(groups))
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:

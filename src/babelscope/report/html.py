@@ -9,28 +9,28 @@ from markupsafe import Markup, escape
 from babelscope.tables import Table
 
 
-def table_html(table: Table, *, attributes: str = "") -> Markup:
+def table_html(table: Table) -> Markup:
     """A `<table>`; words on the left, numbers on the right."""
-    head = _cells(table.headings, table.labels, heading=True)
-    body = Markup("\n").join(
-        Markup("<tr>{}</tr>").format(_cells(row, table.labels, heading=False)) for row in table.rows
+    head = "".join(
+        f'<th scope="col"{_side(place, table)}>{escape(cell)}</th>'
+        for place, cell in enumerate(table.headings)
     )
+    body = "\n".join(f"<tr>{_cells(row, table)}</tr>" for row in table.rows)
     return Markup(
-        "<table{}><caption>{}</caption><thead><tr>{}</tr></thead><tbody>\n{}\n</tbody></table>"
-    ).format(Markup(attributes), table.title, head, body)
+        f"<table><caption>{escape(table.title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>\n{body}\n</tbody></table>"
+    )
 
 
-def _cells(row: Sequence[str], labels: int, *, heading: bool) -> Markup:
-    made = []
-    for place, cell in enumerate(row):
-        if heading:
-            made.append(Markup('<th scope="col"{}>{}</th>').format(_side(place >= labels), cell))
-        elif place == 0 and labels:
-            made.append(Markup('<th scope="row">{}</th>').format(cell))
-        else:
-            made.append(Markup("<td{}>{}</td>").format(_side(place >= labels), escape(cell)))
-    return Markup("").join(made)
+def _cells(row: Sequence[str], table: Table) -> str:
+    """The first cell of a line is its heading."""
+    return "".join(
+        f"<td{_side(place, table)}>{escape(cell)}</td>"
+        if place or not table.labels
+        else f'<th scope="row">{escape(cell)}</th>'
+        for place, cell in enumerate(row)
+    )
 
 
-def _side(number: bool) -> Markup:
-    return Markup(' class="num"') if number else Markup("")
+def _side(place: int, table: Table) -> str:
+    return "" if place < table.labels else ' class="num"'

@@ -140,8 +140,8 @@ def _decodings(group: Group, series: Series) -> list[Picture]:
         Picture(
             title,
             picture,
-            "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the sample "
-            "that is most like the others, and of any sample.",
+            "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
+            "sample that is most like the others, and of any sample.",
         )
     ]
 
@@ -249,8 +249,17 @@ def tables(group: Group) -> list[Table]:
         Figure("BLEU", lambda row: row.name == "bleu"),
         Figure("chrF", lambda row: row.name == "chrf"),
     )
+    # Smaller k are in the curves.
+    sizes: dict[str, int] = {}
+    for row in (row for column in group.columns for row in column.cell.rows if row.name == "krg"):
+        region, k = str(row.labels["region"]), int(row.labels["k"])
+        sizes[region] = max(k, sizes.get(region, 0))
+
+    def is_whole(row: Row) -> bool:
+        return row.labels["view"] == "tokens" and row.labels["k"] == sizes[str(row.labels["region"])]
+
     ranked = tuple(
-        Figure(heading, lambda row, name=name: row.name == name and row.labels["view"] == "tokens")  # type: ignore[misc]
+        Figure(heading, lambda row, name=name: row.name == name and is_whole(row))  # type: ignore[misc]
         for heading, name in (("kRG", "krg"), ("above random", "krg_above_random"), ("kQRG", "kqrg"))
     )
     hidden = (Figure("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
@@ -278,7 +287,7 @@ def _proven(record: Record) -> bool:
 
 
 def about(record: Record) -> About:
-    return About(record["source"], (), [("reference", text) for text in record["references"]])
+    return About(record["source"], lines=[("reference", text) for text in record["references"]])
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -316,9 +325,9 @@ VIEW = View(
         "A model gives a probability to every possible translation; beam search shows one of them. Here the k most "
         "probable of all are found by exact search, and others are drawn at random as the model’s own probabilities "
         "say (samples). Each gets a quality by comparison with the references.",
-        "kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality too. "
-        "kQRG also counts how good they are. “Beam minus exact” is what beam search’s list has over the most probable "
-        "translations: where it is above 0, the search hides errors of the model.",
+        "kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality "
+        "too. kQRG also counts how good they are. “Beam minus exact” is what beam search’s list has over the most "
+        "probable translations: where it is above 0, the search hides errors of the model.",
         "Numbers before a translation are its rank, log-probability (nats) and quality.",
     ),
     measure="kRG of the most probable translations",

@@ -104,6 +104,7 @@ def _as_json(item: Item, view: View) -> dict[str, Any]:
         "id": str(item.record["id"]),
         "t": item.tests,
         "g": list(about.groups),
+        "k": about.kind,
         "s": about.source,
         "x": _lines(about.lines),
         "a": [

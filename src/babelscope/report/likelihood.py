@@ -100,8 +100,8 @@ VIEW = View(
     title="Likelihood: how surprising references are",
     question="How likely does the system find translations that a person wrote?",
     reading=(
-        "The system is given the reference word by word and says how likely each next token (a word or a piece of one) "
-        "is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
+        "The system is given the reference word by word and says how likely each next token (a word or a piece of "
+        "one) is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
         "Perplexity is the same told as a number of equally good choices.",
         "Figures of systems with different vocabularies cannot be compared: their tokens differ.",
     ),

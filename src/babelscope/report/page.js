@@ -109,7 +109,7 @@ function card(item, data, answers) {
   const head = make("div", "item-head");
   head.append(make("code", "", item.id));
   if (data.tests.length > 1) head.append(make("span", "", data.tests[item.t]));
-  for (const name of item.g) head.append(make("span", "", name));
+  if (item.k) head.append(make("span", "", item.k));
   const texts = make("div", "texts");
   texts.append(lines([["source", item.s]], ""));
   if (item.x.length) texts.append(lines(item.x, ""));

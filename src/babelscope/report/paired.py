@@ -67,14 +67,22 @@ def differences_picture(group: Group, rows: Sequence[Row], series: Series) -> li
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
         if all(row.estimate.value == row.estimate.low == row.estimate.high == 0 for row in own):
             continue  # a picture of nothing; the table says so
-        units = [own] if share else [[row] for row in own]
-        for some in units:
-            if some:
-                found.append(_picture(group, some, series, share))
+        for unit in dict.fromkeys(map(_unit, own)):
+            found.append(_picture(group, [row for row in own if _unit(row) == unit], series, share, unit))
     return found
 
 
-def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool) -> Picture:
+def _unit(row: Row) -> str:
+    """What a difference is counted in; measures of one unit share a picture."""
+    measure = str(row.labels.get("measure", ""))
+    if not measure:
+        return "share of items"
+    if measure.endswith(("krg", "kqrg")):
+        return "ranking gain"
+    return {"bleu": "points", "chrf": "points", "logprob": "nats a token"}.get(measure, measure)
+
+
+def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool, unit: str) -> Picture:
     several = len(group.columns) > 2
     labels = _varying(rows) if share else ["measure"]
     lines = []
@@ -92,11 +100,11 @@ def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool) -> 
         lines.append((name, [bar]))
     first = rows[0]
     pair = "first − second" if several else f"{first.labels['system']} − {first.labels['against']}"
-    title = f"Difference, item by item: {pair}"
+    title = f"Difference, item by item, {unit}: {pair}"
     picture = forest(
         lines,
         title=title,
-        label=f"{pair}{', share of items' if share else ''}",
+        label=f"{pair}, {unit}",
         form=percent if share else plain,
         domain=extent([point(row.estimate) for row in rows], least=-0.02, most=0.02) if share else None,
         zero=0.0,
@@ -104,6 +112,6 @@ def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool) -> 
     return Picture(
         title,
         picture,
-        "Right of the line the first system is better, left of it the second. Filled marks are significant at 5 % after "
-        "correction for the number of tests (Holm), hollow ones are not.",
+        "Right of the line the first system is better, left of it the second. Filled marks are significant at 5 % "
+        "after correction for the number of tests (Holm), hollow ones are not.",
     )

@@ -99,6 +99,8 @@ class About:
     source: str
     groups: Sequence[str] = ()
     """What it can be found by: a phenomenon, a category."""
+    kind: str = ""
+    """What stands in its heading."""
     lines: Sequence[Line] = ()
 
 
