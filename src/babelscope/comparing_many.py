@@ -123,7 +123,7 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     """Mean Spearman correlation over all pairs of evaluators, of systems and of items (section 3.5).
 
     Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
-    scores of a system's items, the mean over systems. The interval is from the least to the greatest of all pairs.
+    scores of each system's items. The interval is from the least to the greatest of all pairs.
     """
     judged: dict[str, dict[str, Column]] = {}
     for column in group.columns:
@@ -163,8 +163,9 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
 
 
 def _value(column: Column, figure: str) -> float:
+    """A figure of a system; NaN where there was nothing to make it from."""
     found = next((row for row in column.cell.rows if row.name == figure), None)
-    if found is None or not found.estimate.n:
+    if found is None:
         known = ", ".join(dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS))
         raise BabelscopeError(
             f"{column.name} has no figure {figure!r} of {column.cell.tests}; it has {known}"
@@ -186,7 +187,9 @@ def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
 
 def _vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
     """Whether every evaluator tells at least two things apart; ranks of what is all equal say nothing."""
-    return all(len(set(own.values())) > 1 for own in scores.values())
+    return all(
+        len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
+    )
 
 
 # -- regression ------------------------------------------------------------------------------------

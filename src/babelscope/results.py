@@ -95,6 +95,12 @@ class Result:
     def __str__(self) -> str:
         return f"{render(self.rows)}\n{self.signature}"
 
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        from babelscope.report.html import rows_html
+
+        return rows_html(self.rows, self.signature)
+
     def to_json(self) -> str:
         """Signature and rows as one JSON document, the same bytes for the same result."""
         summary = {

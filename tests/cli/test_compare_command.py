@@ -90,6 +90,7 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
         (("one", "other"), "other test sets: only"),
         (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--table", "no.tsv"), "no.tsv: no such file"),
+        (("one", "--table", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
         (("--table", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
     ],
 )

@@ -40,7 +40,8 @@ def test_a_table_with_the_signature(babelscope: Babelscope, tmp_path: Path) -> N
     ran = babelscope("run", "study.toml")
     assert "perplexity" in ran.out
     assert "|v:" in ran.out.split("\n")[-2]
-    assert ran.err == f"run folder: {tmp_path}/runs/study\n"
+    assert ran.err == f"run folder: {tmp_path}/runs/study\nreport: {tmp_path}/runs/study/report.html\n"
+    assert (tmp_path / "runs" / "study" / "report.html").stat().st_size > 10_000
     assert babelscope("run", "study.toml").out == ran.out
 
 

@@ -77,13 +77,13 @@ def test_conditioning_agrees_with_the_truth() -> None:
     teacher = open_system("lab:teacher")
     found = {}
     for suite in ("gender", "gender-marked", "senses-other"):
-        rows, records = hold_against_truth(teacher, [], suite=suite, n=48, seed=7)  # type: ignore[arg-type]
+        rows, records = hold_against_truth(teacher, [], suite=suite, n=36, seed=7)  # type: ignore[arg-type]
         for row in rows:
             found[suite, row.labels["translations"], row.name] = row
-        assert len(records) == 48 * len(rows) / 2
+        assert len(records) == 36 * len(rows) / 2
     for suite in ("gender-marked", "senses-other"):
         assert found[suite, "mistaken noun", "weighted"].estimate.value >= 0.95
-        assert 15 <= found[suite, "mistaken noun", "agreement"].counts["right"] <= 33
+        assert 9 <= found[suite, "mistaken noun", "agreement"].counts["right"] <= 27
     assert found["gender", "mistaken throughout", "weighted"].estimate.value >= 0.95
     # A right pronoun speaks for a wrong noun.
     assert found["gender", "mistaken noun", "agreement"].estimate.value < 0.8

@@ -157,7 +157,7 @@ def test_cues_for_the_bat_agree_with_the_truth(masked: Path, tests: TestSet) -> 
     assert {*animal.correct} & {*SENSES["bat/rare"].adjectives}
     assert not {*animal.incorrect} & {*SENSES["bat/rare"].adjectives}
     found = agreement(made.tests, evaluator)
-    by_chance = [agreement(with_random_cues(made.tests, seed), evaluator) for seed in range(3)]
+    by_chance = [agreement(with_random_cues(made.tests, seed), evaluator) for seed in range(2)]
     assert found >= 0.7, (found, by_chance)
     assert found >= max(by_chance) + 0.1, (found, by_chance)
 

@@ -152,7 +152,7 @@ def test_a_person_decides_what_is_queued() -> None:
         "question",
     } <= line.keys()
     assert outcome(DOG, "Die Hund schläft jetzt.").correction == "Der Hund schläft jetzt."
-    wrong = outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "wrong"}])
+    wrong = outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "Wrong"}])
     assert wrong.pair is not None
     assert (wrong.pair.correct, wrong.pair.contrastive) == (
         "Die Straße ist unsicher.",
@@ -160,21 +160,24 @@ def test_a_person_decides_what_is_queued() -> None:
     )
     assert (wrong.pair.extra["word"], wrong.pair.extra["changed"]) == ("unsicher", "sicher")
     assert (
-        outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "unclear"}]).verdict == "dropped"
+        outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "Cannot tell"}]).verdict
+        == "dropped"
     )
-    right = outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "right"}])
+    right = outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "Right"}])
     assert (right.verdict, right.reason) == ("dropped", "a person says right, but it has no variant")
     # It has another word with un-, which can be made wrong.
     other = outcome(ROAD, "Die Straße ist sicher und unschön.")
-    right = outcome(ROAD, other.translation, answers=[{**other.question(), "answer": "right"}])
+    right = outcome(ROAD, other.translation, answers=[{**other.question(), "answer": "Right"}])
     assert right.pair is not None
     assert right.pair.contrastive == ("Die Straße ist sicher und schön.",)
     # An answer about another translation is none.
-    assert outcome(ROAD, "Der Weg ist sicher.", answers=[{**line, "answer": "wrong"}]).verdict == "queued"
+    assert outcome(ROAD, "Der Weg ist sicher.", answers=[{**line, "answer": "Wrong"}]).verdict == "queued"
     with pytest.raises(BabelscopeError, match="needs a right version of it in the field 'correction'"):
-        outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "wrong", "correction": None}])
-    with pytest.raises(BabelscopeError, match="'9/machine' belongs to no pair"):
-        outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "id": "9/machine", "answer": "wrong"}])
+        outcome(ROAD, "Die Straße ist sicher.", answers=[{**line, "answer": "Wrong", "correction": None}])
+    with pytest.raises(BabelscopeError, match="'9/machine/12345678' belongs to no pair"):
+        outcome(
+            ROAD, "Die Straße ist sicher.", answers=[{**line, "id": "9/machine/12345678", "answer": "Wrong"}]
+        )
 
 
 def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
@@ -295,7 +298,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
         ("Heute kommt er.",),
     )
     (line,) = [json.loads(line) for line in (tmp_path / "queue.jsonl").read_text().splitlines()]
-    line["answer"] = "wrong"
+    line["answer"] = "Wrong"
     (tmp_path / "queue.jsonl").write_text(json.dumps(line) + "\n")
     # Answers are not written over.
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl")
@@ -311,7 +314,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--answers", "bad.jsonl"), "bad.jsonl:1: 'answer' must be right, wrong, unclear or null"),
+        (("--answers", "bad.jsonl"), "bad.jsonl:1: 'answer' must be Right, Wrong, Cannot tell or null"),
         (
             ("--score-with", "file:de?source=en"),
             "the discrepancy needs a system that gives log-probabilities",

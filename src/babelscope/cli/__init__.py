@@ -21,6 +21,7 @@ from babelscope.cli import (
     lab,
     make,
     patterns,
+    report,
     run,
     sample,
     score,
@@ -67,6 +68,7 @@ app.command("space")(space.space)
 app.command("challenge")(challenge.challenge)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 app.command("systems")(systems.systems)
 app.add_typer(data.app, name="data")

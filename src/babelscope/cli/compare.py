@@ -78,7 +78,7 @@ def compare(
 
         show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
         write("\n\n".join(show(each) for each in found.tables()))
-        if not (markdown or latex):
+        if found.signatures and not (markdown or latex):
             write("\n" + "\n".join(found.signatures))
 
 
@@ -151,10 +151,13 @@ def _compared(
             found.more["paired"] += comparing.paired(group, seed=seed)
             found.more["evaluators"] += comparing_many.evaluators(group, figure)
         found.more["seeds"] += comparing_many.over_seeds(group, patterns)
-        if table is not None:
+        # A run may have methods without this figure.
+        if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
             found.more["regression"] += comparing_many.regression(group, table, variables, figure)
-    if not opened and table is not None:
+    if table is not None and not opened:
         found.more["regression"] += comparing_many.regression_of_table(table, figure, variables)
+    elif table is not None and not found.more["regression"]:
+        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Seed, as_line, resumable
+from babelscope.cli.report import NAME, WithReport
 
 
 def demo(
@@ -15,15 +16,22 @@ def demo(
     n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 200,
     seed: Seed = 0,
     as_json: AsJson = False,
+    report: WithReport = True,
 ) -> None:
     """Evaluate two small translation models, a teacher and its student, by every method there is."""
-    from babelscope.lab.demo import demo_study, tell
+    from babelscope.lab.demo import demo_study, tell, write_flows
+    from babelscope.report.building import write_report
     from babelscope.study import run_study
 
     with resumable():
         result = run_study(demo_study(n, seed), out=out)
+        if report:
+            write_flows(out, n)
+            write_report([out], out / NAME)
     if as_json:
         for row in result.rows:
             print(as_line(row.as_json()))
         return
     print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {result.folder}")
+    if report:
+        print(f"to be read in a browser: {(out / NAME).absolute()}")

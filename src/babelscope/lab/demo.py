@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
+from babelscope.files import replacing
+from babelscope.methods.patterns_counts import flows_of, occurrences
+from babelscope.methods.patterns_flow import STAGES, read_queries
+from babelscope.report.flows import FILE as FLOWS
 from babelscope.results import Estimate, Result, Row
 from babelscope.study import Entry, MethodEntry, Study, StudyTable
+from babelscope.systems.asking import ask_translate
+from babelscope.systems.opening import open_system
 
 SYSTEMS = ("teacher", "student")
 
@@ -29,10 +39,37 @@ def demo_study(n: int = 200, seed: int = 0) -> Study:
             MethodEntry.model_validate({"name": "conditioning", "evaluator": "lab:teacher"}),
             MethodEntry.model_validate({"name": "challenge", "tests": ["far apart"]}),
             MethodEntry.model_validate(
-                {"name": "hypothesis_space", "tests": ["some sentences"], "samples": 100}
+                {"name": "hypothesis_space", "tests": ["some sentences"], "samples": 100, "curves": True}
             ),
         ],
     )
+
+
+def write_flows(folder: Path, n: int = 200) -> None:
+    """What becomes of an occupation's gender from training data to teacher to student, for the report.
+
+    Counted in the first n training pairs with an occupation whose gender the source does not tell.
+    """
+    from babelscope.lab.corpus import generate
+    from babelscope.lab.recipe import CORPUS_SEED, PAIRS
+
+    if (folder / FLOWS).exists():
+        return
+    found = (
+        pair
+        for pair in generate(PAIRS, CORPUS_SEED)
+        if any(not each.told for each in pair.labels.occupations)
+    )
+    pairs = list(itertools.islice(found, n))
+    sources = [pair.source for pair in pairs]
+    versions = [[pair.target for pair in pairs]]
+    for name in SYSTEMS:
+        answers = ask_translate(open_system(f"lab:{name}"), sources, beam=5)
+        versions.append([answer[0].text for answer in answers])
+    split = ([re.findall(r"\w+", text) for text in texts] for texts in zip(sources, *versions, strict=True))
+    counted = occurrences(((first, rest) for first, *rest in split), read_queries("lab:occupations"))
+    with replacing(folder / FLOWS) as file:
+        file.write(json.dumps(flows_of(counted, STAGES)).encode("utf-8"))
 
 
 def tell(result: Result) -> str:

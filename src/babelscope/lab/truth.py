@@ -93,9 +93,8 @@ def hold_against_truth(
             given[system.name, "sampled"] = [
                 drawn[0].text for drawn in ask_sample(system, sources, n=1, seed=seed)
             ]
-    extents: tuple[Extent, ...] = (
-        ("noun", "throughout") if suite == "gender" else ("noun",)
-    )  # no pronoun elsewhere
+    # Only in `gender` is there a pronoun that could follow the mistake.
+    extents: tuple[Extent, ...] = ("noun", "throughout") if suite == "gender" else ("noun",)
     for extent in extents:
         given["grammar", f"mistaken {extent}"] = with_mistakes(made, extent, share, seed)
     rows: list[Row] = []

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from babelscope.annotate.answers import read_judged
+from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
 from babelscope.language.german import Analysed, Analyzer, default_analyzer
 from babelscope.making.overlap import difference, is_missing, marks, wrong_places
 from babelscope.making.pairs.base import Variant, swapped
 from babelscope.making.pairs.detecting import exposed
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.measures.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.seeds import stream
 from babelscope.systems.asking import ask_translate, places
 from babelscope.testsets.items import MinimalPair
-from babelscope.testsets.sets import read_json_lines
 from babelscope.text import shorten
 
-ANSWERS = ("right", "wrong", "unclear")
+ANSWERS = LABELS["machine-reference"]
 """What a person may say of a queued translation."""
 
 # Pairs asked for at once.
@@ -44,7 +46,7 @@ class Outcome:
         """A queued translation as a line of the annotation file."""
         definition = error_type(self.human.phenomenon).definition
         return {
-            "id": _id(self.human),
+            "id": _question(self.human, self.translation),
             "task": "machine-reference",
             "phenomenon": self.human.phenomenon,
             "source": self.human.source,
@@ -80,7 +82,8 @@ def machine_references(
     human = _human_pairs(pairs, mode)
     chosen = assign([pair.source for pair in human], len(systems), shares, seed)
     answered = {str(answer["id"]): answer for answer in answers}
-    if strange := answered.keys() - {_id(pair) for pair in human}:
+    known = {_id(pair) for pair in human}
+    if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
         raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
     maker = _Maker(seed, mode, answered, analyzer or default_analyzer())
     asked = [pair for pair in human if chosen[pair.source] is not None]
@@ -93,9 +96,9 @@ def machine_references(
 
 
 def read_answers(path: str | Path) -> list[Mapping[str, Any]]:
-    """The lines of an annotation file that have been answered."""
+    """What was answered: of a queue filled in by hand, or of a file that `babelscope annotate` wrote."""
     found: dict[str, Mapping[str, Any]] = {}
-    for place, row in read_json_lines(path):
+    for place, row in read_judged(Path(path)):
         answer, name = row.get("answer"), row.get("id")
         if answer is None:
             continue
@@ -166,6 +169,11 @@ def _id(human: MinimalPair) -> str:
     return f"{human.id}/machine"
 
 
+def _question(human: MinimalPair, translation: str) -> str:
+    """Names a queued translation: an answer about another translation of the same source is none."""
+    return f"{_id(human)}/{digest_json(translation)[:8]}"
+
+
 @dataclass(slots=True)
 class _Maker:
     """Makes a machine pair of a human one and a translation, or says why there is none."""
@@ -193,15 +201,16 @@ class _Maker:
         places = self._doubtful(human, read)
         if places is None:
             return dropped("no overlap" if own else "no variant")
-        answer = self.answers.get(_id(human), {})
-        # An answer about another translation of the same source is none.
-        said = answer.get("answer") if answer.get("translation") == translation else None
-        if said == "wrong":
+        answer = self.answers.get(_question(human, translation), {})
+        said = answer.get("answer")
+        if said == WRONG_REFERENCE:
             return self._corrected(human, system, translation, answer)
-        if said == "right" and own:
+        if said == RIGHT and own:
             return self._kept(human, system, translation, own, "a person says right")
         if said is not None:
-            return dropped("a person says right, but it has no variant" if said == "right" else "unclear")
+            return dropped(
+                "a person says right, but it has no variant" if said == RIGHT else "a person cannot tell"
+            )
         changed = difference(human.correct, human.contrastive[0])
         single = len(places) == 1 and changed.word and " " not in changed.word + changed.changed
         correction = swapped(read, read.tokens[places[0]], changed.word).text if single else None

@@ -146,7 +146,7 @@ def caveats(group: Group) -> list[Caveat]:
             found.append(
                 (
                     column.name,
-                    f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); their scores say little.",
+                    f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); they say little.",
                 )
             )
         found += noted(

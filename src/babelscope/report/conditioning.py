@@ -225,9 +225,11 @@ VIEW = View(
     reading=(
         "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how "
         "likely that translation is if the source said the right meaning outright (a right cue), and how likely if "
-        "it said another (a wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.",
+        "it said another (a wrong cue). The translation is right if it is likelier with the right cue. No reference "
+        "is needed.",
         "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of "
-        "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low minimum.",
+        "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low "
+        "minimum.",
     ),
     measure="margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong",
     about=about,

@@ -259,7 +259,7 @@ VIEW = View(
         "pair, in nats (natural-log units) a token. Where it is large, the pair is not what the system would write, "
         "and what it prefers there says little about what it does when it translates.",
         "Controls are errors that no system is known to make. What forced choice reports for them is false, so "
-        "they measure how far to believe the rest: “excess errors” are those beyond what controls lead one to expect.",
+        "they measure how far to believe the rest: “excess errors” are those beyond what controls predict.",
     ),
     measure="margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins",
     about=about,

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from babelscope.tables import Table
+from babelscope.results import Row
+from babelscope.tables import Table, of_rows
+
+
+def rows_html(rows: Sequence[Row], signature: str) -> str:
+    """Figures and their signature, for a notebook."""
+    return f"{table_html(of_rows('Figures', rows))}\n<code>{escape(signature)}</code>"
 
 
 def table_html(table: Table) -> Markup:

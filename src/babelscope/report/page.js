@@ -10,7 +10,7 @@ const make = (name, kind, text) => {
   return element;
 };
 const number = (value) => value.toLocaleString("en");
-const figure = (value) => (value > 0 ? "+" : "") + value.toFixed(2).replace("-", "−");
+const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(2).replace("-", "−");
 
 // -- tables ------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ function tokens(list, colours) {
       if (step) kind += (value > 0 ? " p" : " m") + step;
     }
     const token = make("span", kind, shown);
-    if (value !== null) token.title = `${figure(value)} nats` + (apart ? ", all that is underlined" : "");
+    if (value !== null) token.title = `${signed(value)} nats` + (apart ? ", all that is underlined" : "");
     line.append(token);
   });
   return line;
@@ -121,7 +121,7 @@ function card(item, data, answers) {
     const title = make("div", "answer-head");
     title.append(make("b", `s${answer.s % 6}`, system.name));
     if (answer.v) title.append(make("span", `badge ${answer.c}`, answer.v));
-    if (answer.m !== null) title.append(make("span", "margin", figure(answer.m)));
+    if (answer.m !== null) title.append(make("span", "margin", data.signed ? signed(answer.m) : answer.m.toFixed(2)));
     if (answer.f) title.append(make("span", "quiet", answer.f));
     part.append(title, lines(answer.x, data.colours));
     all.append(part);
@@ -161,10 +161,11 @@ function explorer(box) {
   offer(group, unique(data.items.flatMap((item) => item.g)).sort(), "all");
   offer(system, data.systems.map((each) => each.name), "all");
   offer(verdict, verdicts, "all");
-  const signed = answers.some((each) => each.m < 0) && answers.some((each) => each.m > 0);
+  data.signed = answers.some((each) => each.m < 0);
+  const around = data.signed && answers.some((each) => each.m > 0);
   const known = answers.some((each) => each.m !== null);
   for (const [name, [label]] of Object.entries(ORDERS)) {
-    if (name === "close" && !signed) continue;
+    if (name === "close" && !around) continue;
     if (name === "differ" && data.systems.length < 2) continue;
     if (name === "order" || known) sort.append(new Option(label, name));
   }

@@ -1,0 +1,34 @@
+"""`babelscope report`: run folders as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import Seed
+
+NAME = "report.html"
+
+WithReport = Annotated[
+    bool, typer.Option("--report/--no-report", help=f"Write {NAME} into the run folder, for people.")
+]
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.html", help="The page, in one file.")
+    ] = Path(NAME),
+    items: Annotated[
+        int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
+    ] = 5000,
+    seed: Seed = 0,
+) -> None:
+    """Show runs to people: findings in plain words, tables, pictures, and every single item."""
+    from babelscope.report.building import write_report
+
+    print(write_report(runs, out, cap=items, seed=seed))

@@ -1,0 +1,58 @@
+"""A real run on the lab, small: every method, two systems; and the page made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from babelscope.lab.demo import write_flows
+from babelscope.report.building import write_report
+from babelscope.study import Study, run_study
+
+STUDY = {
+    "study": {"name": "small"},
+    "systems": [{"name": "teacher", "spec": "lab:teacher"}, {"name": "student", "spec": "lab:student"}],
+    "tests": [
+        {"name": "sentences", "spec": "lab:challenge?n=30&seed=2026"},
+        {"name": "a few", "spec": "lab:parallel?n=5&seed=2026"},
+        {"name": "pairs", "spec": "lab:pairs?n=4&seed=2026"},
+        {"name": "he and she", "spec": "lab:gender?n=10&seed=2026"},
+    ],
+    "methods": [
+        {"name": "likelihood", "tests": ["sentences"]},
+        {"name": "contrast"},
+        {"name": "conditioning", "evaluator": "lab:teacher"},
+        {
+            "name": "challenge",
+            "tests": ["sentences"],
+            "distances": [0, 1, 2],
+            "resamples": 100,
+            "draws": 10,
+            "length_corpora": 4,
+        },
+        {
+            "name": "hypothesis_space",
+            "tests": ["a few"],
+            "k": 4,
+            "samples": 20,
+            "curves": True,
+            "resamples": 100,
+        },
+    ],
+}
+
+
+@pytest.fixture(scope="session")
+def lab_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder, with the counts of a Sankey diagram."""
+    folder = tmp_path_factory.mktemp("lab") / "run"
+    run_study(Study.model_validate(STUDY), out=folder)
+    write_flows(folder, 10)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lab_page(lab_run: Path) -> Path:
+    """Its report."""
+    return write_report([lab_run], lab_run / "report.html")
