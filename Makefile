@@ -29,7 +29,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.scoring
 
 lab-models: $(READY)
-	$(BIN)/babelscope lab make-models --out build/lab --models src/babelscope/lab/models
+	$(BIN)/babelscope lab make-models --seeds 3 --out build/lab --models src/babelscope/lab/models
 
 clean:
 	rm -rf $(VENV) runs
