@@ -23,7 +23,7 @@ from babelscope.files import replacing
 from babelscope.progress import progress
 from babelscope.report.flows import flow_pictures
 from babelscope.report.generic import generic
-from babelscope.report.html import table_html
+from babelscope.report.html import all_rows, table_html
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_picture, paired_findings
 from babelscope.report.parts import Finding, Picture, Series, View, counted
@@ -250,7 +250,7 @@ def _part(group: Group, view: View, series: Series, differences: Sequence[Row], 
         for column in group.columns
         for row in column.cell.rows
     ]
-    table = of_rows(f"All figures: {group.method} on {group.tests}", everything)
+    table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
     return Part(title, pictures, tables)
 

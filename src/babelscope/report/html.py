@@ -12,7 +12,13 @@ from babelscope.tables import Table, of_rows
 
 def rows_html(rows: Sequence[Row], signature: str) -> str:
     """Figures and their signature, for a notebook."""
-    return f"{table_html(of_rows('Figures', rows))}\n<code>{escape(signature)}</code>"
+    return f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>"
+
+
+def all_rows(title: str, rows: Sequence[Row]) -> Table:
+    """Every row; a name that is common to all of them stands in the title."""
+    names = {row.name for row in rows}
+    return of_rows(f"{title}: {names.pop()}" if len(names) == 1 else title, rows)
 
 
 def table_html(table: Table) -> Markup:
