@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,10 @@ STUDY = {
     "study": {"name": "small"},
     "systems": [{"name": "teacher", "spec": "lab:teacher"}, {"name": "student", "spec": "lab:student"}],
     "tests": [
-        {"name": "sentences", "spec": "lab:challenge?n=30&seed=2026"},
-        {"name": "a few", "spec": "lab:parallel?n=5&seed=2026"},
-        {"name": "pairs", "spec": "lab:pairs?n=4&seed=2026"},
-        {"name": "he and she", "spec": "lab:gender?n=10&seed=2026"},
+        {"name": "sentences", "spec": "lab:challenge?n=24&seed=2026"},
+        {"name": "a few", "spec": "lab:parallel?n=4&seed=2026"},
+        {"name": "pairs", "spec": "lab:pairs?n=3&seed=2026"},
+        {"name": "he and she", "spec": "lab:gender?n=8&seed=2026"},
     ],
     "methods": [
         {"name": "likelihood", "tests": ["sentences"]},
@@ -45,14 +47,20 @@ STUDY = {
 
 @pytest.fixture(scope="session")
 def lab_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run folder, with the counts of a Sankey diagram."""
-    folder = tmp_path_factory.mktemp("lab") / "run"
-    run_study(Study.model_validate(STUDY), out=folder)
-    write_flows(folder, 10)
+    """The run folder, with the counts of a Sankey diagram and the report; made once for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = base / "lab-run"
+    with open(base / "lab-run.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "report.html").exists():
+            run_study(Study.model_validate(STUDY), out=folder)
+            write_flows(folder, 10)
+            write_report([folder], folder / "report.html")
     return folder
 
 
 @pytest.fixture(scope="session")
 def lab_page(lab_run: Path) -> Path:
     """Its report."""
-    return write_report([lab_run], lab_run / "report.html")
+    return lab_run / "report.html"

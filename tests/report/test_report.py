@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic import HOSTILE, contrast_run
 
 from babelscope.errors import BabelscopeError
 from babelscope.methods import base
@@ -20,7 +21,6 @@ from babelscope.report.building import collect, embedded, render, write_report
 from babelscope.results import Estimate, Result, Row
 from babelscope.runs import read_run
 from babelscope.tables import number
-from synthetic import HOSTILE, contrast_run
 
 
 class Page(HTMLParser):
@@ -158,9 +158,8 @@ def test_of_very_many_items_a_sample_is_taken_and_that_is_said(tmp_path: Path) -
     folder = contrast_run(tmp_path / "run", 400, systems=["one"])
     page = page_of(folder, cap=100)
     items = json.loads(page.texts["application/json"][0])
-    wrong = sum(
-        json.loads(line)["verdict"] == "wrong" for line in open(folder / "records.jsonl", encoding="utf-8")
-    )
+    lines = (folder / "records.jsonl").read_text("utf-8").splitlines()
+    wrong = sum(json.loads(line)["verdict"] == "wrong" for line in lines)
     shown = sum(item["a"][0]["v"] == "wrong" for item in items["items"])
     assert len(items["items"]) == 100
     assert shown == min(wrong, 60)

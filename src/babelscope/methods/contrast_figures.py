@@ -15,9 +15,10 @@ from babelscope.measures.statistics import (
     cluster_sums,
     clustered_mean,
     clustered_proportion,
+    proportion,
     resampled_totals,
 )
-from babelscope.results import Record, Row, finite_or_none
+from babelscope.results import Estimate, Record, Row, finite_or_none
 from babelscope.seeds import stream
 
 Ties = Literal["half", "correct", "wrong"]
@@ -197,6 +198,11 @@ def false_positives(
         estimates = resampled_totals(samples, _expected, rng, sizes=sizes, resamples=resamples)
         for number, ((phenomenon, reference), some) in enumerate(exposed.items()):
             expected, excess = estimates[2 * number : 2 * number + 2]
+            if expected.high == 0.0:
+                # No control is wrong, nor in any resample; that is not certainty about others.
+                most = proportion(0, len(set(sources(controlled)))).high
+                expected = Estimate(0.0, 0.0, most, expected.n)
+                excess = Estimate(excess.value, excess.low - most, excess.high, excess.n)
             labels = {"phenomenon": phenomenon, "reference": reference}
             counts = {
                 "errors": sum(record["verdict"] == "wrong" for record in some),

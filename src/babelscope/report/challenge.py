@@ -112,6 +112,7 @@ def findings(group: Group) -> list[Finding]:
                 query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
                 behind=away.n,
                 share=False,
+                tag="" if away.high < 0 else "Not shown",
             )
         )
     return found
@@ -211,7 +212,7 @@ def _by_distance(group: Group, series: Series, kind: Kind) -> Picture:
             if mean and sd:
                 spread = 1.96 * sd.estimate.value
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
-        bands.append(("equally long sentences", number, band))
+        bands.append((f"{system}, equally long", number, band))
     title = f"Quality by distance: {_part_name(kind, 0)}"
     picture = lines(
         curves,

@@ -1,0 +1,121 @@
+"""Pictures: well-formed, escaped, in scale, and told in words for those who do not see them."""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+from synthetic import HOSTILE
+
+from babelscope.report.charts import Bar, Curve, Dot, cloud, forest, histogram, lines, scatter
+from babelscope.report.pictures import Key, Point, Scale, extent, ticks
+
+numbers = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+def parsed(svg: Markup) -> ElementTree.Element:
+    return ElementTree.fromstring(svg)
+
+
+def every_kind(name: str) -> dict[str, Markup]:
+    """A picture of each kind, with a name wherever one can stand."""
+    point = Point(0.5, 0.2, math.inf)
+    return {
+        "forest": forest(
+            [(name, [Bar(0, point, name), Bar(1, Point(math.nan), name)])],
+            title=name,
+            label=name,
+            keys=[Key(name, 0)],
+        ),
+        "bars": forest([(name, [Bar(0, Point(0.5, 0.2, 0.8))])], title=name, label=name, bars=True),
+        "scatter": scatter(
+            [Dot(point, point, 0, 0, name, name)], title=name, x_label=name, y_label=name, keys=[Key(name, 0)]
+        ),
+        "histogram": histogram([("0-1", 3, 1), ("1-2", 0, 0)], title=name, label=name, name=name, series=0),
+        "lines": lines(
+            [Curve(name, 0, [(1, point), (2, point)]), Curve(name, 1, [(1, Point(0.4))], dashed=True)],
+            title=name,
+            x_label=name,
+            y_label=name,
+            bands=[(name, 0, [(1, 0.1, 0.2), (2, 0.1, 0.3)])],
+        ),
+        "cloud": cloud(
+            {name: (0, [(-1.0, 0.5), (-0.5, 0.7)])}, title=name, x_label=name, y_label=name, least=-2
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_text_and_the_picture_is_told_in_words(name: str) -> None:
+    for svg in every_kind(name).values():
+        drawn = parsed(svg)
+        assert not {each.tag for each in drawn.iter()} & {"script", "img", "b"}
+        assert drawn.find("title").text == name  # type: ignore[union-attr]
+        assert drawn.find("desc").text  # type: ignore[union-attr]
+        ids = {each.get("id") for each in drawn.iter()}
+        assert set(str(drawn.get("aria-labelledby")).split()) <= ids
+
+
+def test_no_place_is_nan() -> None:
+    for svg in every_kind("name").values():
+        assert not re.search(r"nan|inf", re.sub(r"<(title|desc).*?</\1>", "", svg))
+
+
+@given(low=numbers, span=st.floats(1e-6, 1e6), count=st.integers(2, 8))
+def test_ticks_are_round_inside_and_about_as_many_as_wanted(low: float, span: float, count: int) -> None:
+    found = ticks(low, low + span, count)
+    assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-6) for tick in found)
+    assert found == sorted(set(found))
+    assert count / 3 <= len(found) <= 2 * count + 1
+
+
+@given(
+    values=st.lists(numbers, min_size=1, max_size=5),
+    least=st.one_of(st.just(math.inf), numbers),
+)
+def test_an_axis_holds_every_interval(values: list[float], least: float) -> None:
+    points = [Point(value, value - 1, math.inf) for value in values]
+    low, high = extent(points, least=least)
+    assert low < high
+    assert all(low <= end <= high for point in points for end in (point.value, point.low))
+    assert math.isinf(least) or low <= least
+
+
+def test_an_axis_of_nothing_is_still_an_axis() -> None:
+    assert extent([]) == (0.0, 1.0)
+    assert extent([Point(math.nan)]) == (0.0, 1.0)
+    low, high = extent([Point(0.0)])
+    assert low < 0 < high
+
+
+@given(ends=st.tuples(st.floats(-10, 10), st.floats(0.1, 10)), value=numbers)
+def test_what_is_outside_a_scale_is_drawn_at_its_edge(ends: tuple[float, float], value: float) -> None:
+    scale = Scale(ends[0], ends[0] + ends[1], 10, 110)
+    assert 10 <= scale(value) <= 110
+
+
+def test_marks_and_whiskers_stand_where_the_numbers_are() -> None:
+    bars = [Bar(0, Point(value, value - 0.1, value + 0.1)) for value in (0.2, 0.5, 0.8)]
+    drawn = parsed(forest([("name", bars)], title="t", label="l", domain=(0.0, 1.0)))
+    marks = [each for each in drawn.iter("path") if str(each.get("class")).startswith("mark")]
+    whiskers = [each for each in drawn.iter("path") if str(each.get("class")).startswith("whisker")]
+    across = [float(re.findall(r"[-\d.]+", str(each.get("transform")))[0]) for each in marks]
+    assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
+    for x, whisker in zip(across, whiskers, strict=True):
+        start, _, end, _ = (float(each) for each in re.findall(r"[-\d.]+", str(whisker.get("d"))))
+        assert (start + end) / 2 == pytest.approx(x, abs=0.2)
+        assert (end - start) / (across[2] - across[0]) == pytest.approx(0.2 / 0.6, abs=0.01)
+
+
+def test_bars_of_a_histogram_are_as_high_as_their_counts() -> None:
+    drawn = parsed(histogram([("0-1", 10, 8), ("1-2", 5, 0)], title="t", label="l", name="n", series=0))
+    bars = [each for each in drawn.iter("rect") if each.find("title") is not None]
+    heights = [float(str(each.get("height"))) for each in bars]
+    assert heights[0] / heights[2] == pytest.approx(2, rel=0.02)
+    assert heights[1] / heights[0] == pytest.approx(0.2, abs=0.01)
+    assert heights[3] == heights[2]  # all five are wrong
