@@ -45,6 +45,17 @@ def test_false_positives_are_expected_as_among_controls_with_the_same_discrepanc
         assert each.estimate.low <= each.estimate.value <= each.estimate.high
 
 
+def test_controls_that_are_all_right_do_not_make_certain() -> None:
+    found = meter(made("control", 100, 0, 1.0) + made("type", 100, 4, 1.0))
+    expected, excess = (
+        found[name, "human"].estimate for name in ("expected_false_positives", "excess_errors")
+    )
+    # Wilson's interval of none in 100.
+    assert (expected.value, expected.low, expected.high) == (0.0, 0.0, pytest.approx(0.0370, abs=1e-4))
+    assert excess.value == pytest.approx(0.04)
+    assert excess.low < 0 < excess.high
+
+
 def test_without_discrepancies_the_rate_of_the_same_reference_kind_is_expected() -> None:
     controls = made("control", 40, 10, None) + made("control", 40, 2, None, "machine")
     plausible = made("type", 30, 9, None) + made("type", 30, 9, None, "machine")
