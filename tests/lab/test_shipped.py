@@ -20,7 +20,9 @@ from toy_fixtures import Babelscope
 
 def test_the_four_kinds_are_there_and_small() -> None:
     assert {"teacher", "student", "control", "unsmoothed"} <= set(model_names())
-    assert sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) < 15_000_000
+    # The parsers of the lab's own trees, which are no translation models, come on top.
+    translating = [path for path in MODELS.rglob("*") if path.is_file() and "parsers" not in path.parts]
+    assert sum(path.stat().st_size for path in translating) < 15_000_000
 
 
 def test_every_model_has_a_card_and_opens() -> None:
@@ -49,7 +51,7 @@ def test_the_teacher_knows_its_grammar() -> None:
 def test_names_that_are_not_there() -> None:
     with pytest.raises(BabelscopeError, match="no lab model 'teecher'; did you mean lab:teacher"):
         open_system("lab:teecher")
-    with pytest.raises(BabelscopeError, match="there are parallel, pairs, gender, senses, "):
+    with pytest.raises(BabelscopeError, match="there are parallel, challenge, pairs, gender, "):
         load("lab:nothing")
 
 

@@ -107,11 +107,16 @@ def test_sentences_are_numbered_and_zipped_files_are_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (rows("2", "1"), ":1: sentence 1: a tree has 1 root, this one 0"),
-        (rows("0", "3", "2"), ":1: sentence 1: words are their own ancestors: 2 -> 3 -> 2"),
-        (rows("0", "2"), ":1: sentence 1: words are their own ancestors: 2 -> 2"),
-        (rows("0", "0", "1"), ":1: sentence 1: a tree has 1 root, this one 2 (words 1, 2)"),
+        (rows("2", "1"), ":1: sentence 1: heads go round in a cycle: words 1 -> 2 -> 1"),
+        (rows("0", "3", "2"), ":1: sentence 1: heads go round in a cycle: words 2 -> 3 -> 2"),
+        (rows("0", "2"), ":1: sentence 1: heads go round in a cycle: words 2 -> 2"),
+        (rows("0", "0", "1"), ":1: sentence 1: a tree has one root, this one 2: words 1, 2"),
         (rows("0") + rows("0", "9"), ":3: sentence 2: the head of word 2 is 9, but it has 2 words"),
+        (rows("0", "9" * 5000), ":2: sentence 1: the head of word 2 is '999"),
+        (
+            rows("0", "1").replace("2\tw2", "# c2\tw2"),
+            ":2: sentence 1: a comment and a word stand on one line",
+        ),
         (rows("0", "x"), ":2: sentence 1: the head of word 2 is 'x', no number"),
         (rows("0", "-1"), ":2: sentence 1: the head of word 2 is '-1', no number"),
         (rows("0", "_"), ":2: sentence 1: word 2 has no head: the sentence is not parsed"),

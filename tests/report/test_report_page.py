@@ -89,7 +89,7 @@ def test_items_can_be_searched_filtered_sorted_and_paged(new_page: NewPage, lab_
     box.get_by_role("button", name="Next").click()
     assert box.locator(".item").count() == 4
     assert box.locator(".page").inner_text() == "page 2 of 2"
-    box.get_by_label("System").select_option("student")
+    box.get_by_label("System", exact=True).select_option("student")
     box.get_by_label("Sort by").select_option("greatest first")
     falling = margins(page, "contrast")
     assert len(falling) == 20

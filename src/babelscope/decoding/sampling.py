@@ -64,7 +64,8 @@ def draw_samples(
     most = _LOGITS.get(model.device.type, 2**24) // model.vocabulary.size
     rows = rows or max(1, min(_ROWS.get(model.device.type, 1024), most))
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
-    size = max(1, (samples or _SAMPLES) // n)
+    cores = torch.get_num_threads() if model.device.type == "cpu" else 1
+    size = max(1, min((samples or _SAMPLES) // n, math.ceil(len(order) / cores)))
     batches = [order[start : start + size] for start in range(0, len(order), size)]
 
     def run(batch: list[int]) -> list[list[Sample]]:

@@ -15,8 +15,8 @@ from babelscope.errors import BabelscopeError, at
 from babelscope.text import shorten
 
 _COLUMNS = 10
-_NUMBER = re.compile(r"[1-9][0-9]*")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY_NODE = re.compile(r"[0-9]+\.[1-9][0-9]*")
 # `# sent_id = 24` and word 1 on one line, as Choshen and Abend released their parses.
 _GLUED = re.compile(r"(#.*?)1")
@@ -130,6 +130,12 @@ def read_trees(path: str | Path, *, skipped: MutableMapping[str, int] | None = N
     for number, (line, block) in enumerate(_blocks(path), 1):
         try:
             tree = parse_tree(_decoded(block, path, line, number), path, number=number, line=line)
+        except BadSentence as error:
+            if skipped is None:
+                raise
+            skipped[error.reason] = skipped.get(error.reason, 0) + 1
+            yield None
+        else:
             if tree.repaired and not told:
                 told = True
                 warnings.warn(
@@ -138,11 +144,6 @@ def read_trees(path: str | Path, *, skipped: MutableMapping[str, int] | None = N
                     stacklevel=2,
                 )
             yield tree
-        except BadSentence as error:
-            if skipped is None:
-                raise
-            skipped[error.reason] = skipped.get(error.reason, 0) + 1
-            yield None
 
 
 def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
@@ -163,10 +164,11 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
                 continue
             # A comment may have tabs. Word 1 hides in it only if the next line is word 2.
             following = lines[place - line + 1] if place - line + 1 < len(lines) else ""
-            if words or following.startswith(("#", "1\t", "1-")):
+            if not words and following.startswith(("#", "1\t", "1-")):
                 continue
             comment, _, rest = text.partition("\t")
-            if (glued := _GLUED.fullmatch(comment)) is None:
+            glued = None if words else _GLUED.fullmatch(comment)
+            if glued is None:
                 bad(place, "line break missing", f"a comment and a word stand on one line: {shorten(text)}")
             name, _, value = glued[1][1:].partition("=")
             comments[name.strip()] = value.strip()
@@ -215,10 +217,10 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
     for word in range(1, count + 1):
         if heads[word] > count:
             return "head missing", f"the head of word {word} is {heads[word]}, but it has {count} words"
-    if (roots := heads.count(0) - 1) != 1:
-        told = [str(word) for word in range(1, count + 1) if heads[word] == 0]
-        which = f" (words {', '.join(told)})" if told else ""
-        return ("several roots" if roots else "no root"), f"a tree has 1 root, this one {roots}{which}"
+    roots = [str(word) for word in range(1, count + 1) if heads[word] == 0]
+    if len(roots) > 1:
+        return "several roots", f"a tree has one root, this one {len(roots)}: words {', '.join(roots)}"
+    # Without a root there is a cycle.
     new, on_path, rooted = 0, 1, 2
     state = bytearray(count + 1)
     state[0] = rooted
@@ -230,7 +232,7 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             word = heads[word]
         if state[word] == on_path:
             circle = [*path[path.index(word) :], word]
-            return "cycle", f"words are their own ancestors: {' -> '.join(map(str, circle))}"
+            return "cycle", f"heads go round in a cycle: words {' -> '.join(map(str, circle))}"
         for passed in path:
             state[passed] = rooted
     return None
