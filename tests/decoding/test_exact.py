@@ -68,7 +68,7 @@ class Table(OpenModel):
         self.prefixes: dict[int, Target] = dict.fromkeys(range(len(sources)), ())
         return memory
 
-    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+    def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         rows = []
         self.largest = max(self.largest, len(nodes))
         for node, token in zip(nodes.tolist(), tokens.tolist(), strict=True):
@@ -182,7 +182,7 @@ def test_every_row_is_given_back(
 ) -> None:
     model = Table(seed, kind, words=words + 1, limit=limit, prefix=(START, 3) if seed % 2 else (START,))
     search = exact._Search(model, sources, k, Budget(expansions=20), rows)
-    ended = [sentence.number for sentence in (each for _, each in search.run())]
+    ended = [sentence.number for sentence in search.run()]
     assert sorted(ended) == list(range(len(sources)))
     memory = search.memory
     back = np.concatenate([np.zeros(0, dtype=int), *memory._given_back])

@@ -76,8 +76,8 @@ def exact_search(
 
     def run(group: list[int]) -> None:
         search = _Search(model, [sources[i] for i in group], k, budget, rows)
-        for number, sentence in search.run():
-            answers[group[number]] = _answer(model, sources[group[number]], sentence)
+        for number, found in _rescored(model, [sources[i] for i in group], list(search.run())):
+            answers[group[number]] = found
 
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
     size = min(_GROUP, math.ceil(len(order) / threads)) or 1
@@ -96,10 +96,21 @@ def exact_search(
     return [answer for answer in answers if answer is not None]
 
 
-def _answer(model: OpenModel, source: Sequence[int], sentence: _Sentence) -> Found:
-    """Rescore the candidates by teacher forcing, put them in order and cut at k."""
+def _rescored(
+    model: OpenModel, sources: Sequence[Sequence[int]], sentences: Sequence[_Sentence]
+) -> Iterator[tuple[int, Found]]:
+    """Score the candidates of each source by teacher forcing, put them in order and cut at k."""
+    some = [sentence for sentence in sentences if sentence.complete]
+    candidates = [[ids for _, ids in sentence.complete] for sentence in some]
+    scored = dict(score_targets(model, [sources[each.number] for each in some], candidates, budget=1024))
+    scores = {sentence.number: scored[place] for place, sentence in enumerate(some)}
+    for sentence in sentences:
+        yield sentence.number, _answer(sentence, scores.get(sentence.number, []))
+
+
+def _answer(sentence: _Sentence, scores: list[list[float]]) -> Found:
+    """What a search that has ended found, by the candidates' own token scores."""
     candidates = [ids for _, ids in sentence.complete]
-    scores = dict(score_targets(model, [source], [candidates], budget=1024))[0] if candidates else []
     totals = [math.fsum(row) for row in scores]
     drift = max((abs(a - b) for a, (b, _) in zip(totals, sentence.complete, strict=True)), default=0.0)
     best = sorted(range(len(totals)), key=lambda i: (-totals[i], len(candidates[i]), candidates[i]))
@@ -132,6 +143,9 @@ class _Sentence:
     level: int = 0
     """While probing, the open prefixes from here on are the children of the last step."""
     probing: bool = True
+    put_off: list[tuple[float, int, Array]] = field(default_factory=list)
+    """While there is no bound, all children of a probed prefix are worth continuing, thousands; they wait as its
+    score, its node and their log-probabilities, -inf for the one that the probe went on with."""
     scores: Array = field(default_factory=lambda: np.empty(64))
     parents: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
     tokens: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
@@ -174,11 +188,15 @@ class _Sentence:
         self.scores[here], self.parents[here], self.tokens[here] = scores, parents, tokens
         self.n = needed
 
-    def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes: while probing the best child of the last one, then any."""
+    def still_probing(self) -> bool:
+        """The probe goes on while it may find something better than it has passed."""
         if self.probing and self.complete:
             newest = self.scores[self.level : self.n]
             self.probing = bool(newest.max(initial=-math.inf) > self.complete[0][0])
+        return self.probing
+
+    def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
+        """Remove and return the best open prefixes: while probing the best child of the last one, then any."""
         start = self.level if self.probing else 0
         pool = self.scores[start : self.n]
         near = np.flatnonzero(pool >= pool.max() - window)
@@ -219,7 +237,8 @@ class _Sentence:
 
     @property
     def bytes(self) -> int:
-        return self.scores.nbytes + self.parents.nbytes + self.tokens.nbytes
+        waiting = sum(logprobs.nbytes for _, _, logprobs in self.put_off)
+        return self.scores.nbytes + self.parents.nbytes + self.tokens.nbytes + waiting
 
 
 class _Search:
@@ -242,10 +261,10 @@ class _Search:
         self.start = np.arange(len(sources))
         for token in self.prefix[:-1]:
             self.start = self._nodes(self.start, np.full(len(sources), token))
-            model.advance(self.memory, self.start, np.full(len(sources), token))
+            model.feed(self.memory, self.start, np.full(len(sources), token))
 
-    def run(self) -> Iterator[tuple[int, _Sentence]]:
-        """Yields (number, sentence) as searches end."""
+    def run(self) -> Iterator[_Sentence]:
+        """Yields the sentences as their searches end."""
         waiting = list(reversed(range(self.memory.n_sources)))
         active: list[_Sentence] = []
         while waiting or active:
@@ -254,12 +273,12 @@ class _Search:
             self._step(active)
             for sentence in active:
                 if sentence.n and self._spent(sentence):
-                    self._drop(sentence.stop())
+                    self._stop(sentence)
             self._save_memory(active)
             for sentence in [each for each in active if not each.n]:
                 active.remove(sentence)
                 self._adapt(sentence)
-                yield sentence.number, sentence
+                yield sentence
 
     def _adapt(self, sentence: _Sentence) -> None:
         """Widen or narrow the window by what the searches that are finished have expanded in vain."""
@@ -282,6 +301,8 @@ class _Search:
         turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
         room, taken, owners = self.rows, [], []
         for position, sentence in enumerate(turn):
+            if not sentence.still_probing():
+                self._catch_up(sentence)
             share = max(1, room // (len(turn) - position))
             if self.budget.expansions is not None:
                 share = min(share, self.budget.expansions - sentence.expansions)
@@ -293,11 +314,14 @@ class _Search:
         scores, parents, tokens = (np.concatenate(each) for each in zip(*taken, strict=True))
         sizes = [len(each[0]) for each in taken]
         nodes = self._nodes(parents, tokens)
-        logits = self.model.advance(self.memory, nodes, tokens)
+        hidden = self.model.feed(self.memory, nodes, tokens)
         least = np.repeat([owner.least for owner in owners], sizes)
         room = least - scores
-        room[self.memory.depth[nodes] >= self.deepest] = math.inf
-        ends, rows, children, logprobs = _reduce(logits, self.eos, room)
+        deepest = self.memory.depth[nodes] >= self.deepest
+        room[deepest] = math.inf
+        boundless = np.repeat([owner.probing and owner.bound == -math.inf for owner in owners], sizes)
+        boundless &= ~deepest
+        ends, rows, children, logprobs, whole = _reduce(self.model, hidden, room, boundless)
         # Complete hypotheses first, so that the children are held against the newest bounds.
         first = np.cumsum([0, *sizes])
         complete = scores + ends
@@ -315,6 +339,10 @@ class _Search:
         self.references[nodes] = np.bincount(rows, minlength=len(nodes))
         cuts = np.searchsorted(rows, first)
         for number, owner in enumerate(owners):
+            if owner.bound > -math.inf:
+                self._catch_up(owner)
+            if boundless[first[number]]:
+                self._put_off(owner, scores[first[number]], nodes[first[number]], whole[first[number]])
             owner.expanded.append(scores[first[number] : first[number + 1]])
             owner.expansions += sizes[number]
             owner.mass += float(mass[number])
@@ -324,6 +352,31 @@ class _Search:
         for owner, before in zip(owners, risen, strict=True):
             if owner.bound > before:
                 self._drop(owner.prune())
+            if not owner.n:
+                self._catch_up(owner)
+
+    def _put_off(self, sentence: _Sentence, score: float, node: int, logprobs: Array) -> None:
+        """Open the best child of a probed prefix; its others wait."""
+        best = int(logprobs.argmax())
+        if logprobs[best] == -math.inf:
+            return
+        sentence.push(score + logprobs[[best]].astype(np.float64), np.array([node]), np.array([best]))
+        logprobs[best] = -math.inf
+        sentence.put_off.append((score, node, logprobs))
+        self.references[node] += 2
+
+    def _catch_up(self, sentence: _Sentence) -> None:
+        """Open what was put off, as far as it is worth it now."""
+        for score, node, logprobs in sentence.put_off:
+            children = np.flatnonzero(logprobs > sentence.least - score)
+            sentence.push(
+                score + logprobs[children].astype(np.float64), np.full(len(children), node), children
+            )
+            self.references[node] += len(children)
+        if sentence.put_off:
+            sentence.level = sentence.n
+            self._drop(np.array([node for _, node, _ in sentence.put_off]))
+            sentence.put_off.clear()
 
     def _nodes(self, parents: Array, tokens: Array) -> Array:
         """New nodes in the tree; their parents keep the reference that the open prefix had."""
@@ -373,19 +426,31 @@ class _Search:
             held = self.memory.bytes_for(self.rows) + sum(each.bytes for each in active if each.n)
             if held <= self.budget.bytes:
                 return
-            self._drop(max(active, key=lambda each: each.n).stop())
+            self._stop(max(active, key=lambda each: each.n))
+
+    def _stop(self, sentence: _Sentence) -> None:
+        self._catch_up(sentence)
+        self._drop(sentence.stop())
 
 
 @torch.inference_mode()
-def _reduce(logits: Tensor, eos: int, room: Array) -> tuple[Array, Array, Array, Array]:
-    """Of logits [rows, vocabulary]: log-probabilities of EOS [rows]; row, token and log-probability of all other
-    tokens above `room` [rows], in the order of rows."""
+def _reduce(
+    model: OpenModel, hidden: Tensor, room: Array, boundless: Array
+) -> tuple[Array, Array, Array, Array, dict[int, Array]]:
+    """After each row that was fed: log-probability of EOS [rows]; then row, token and log-probability of all other
+    tokens above `room` [rows], in the order of rows; but of `boundless` rows, by their number, those of all tokens
+    [vocabulary], -inf for EOS."""
+    eos = model.vocabulary.eos
     ends, rows, tokens, logprobs = [], [], [], []
-    floor = torch.from_numpy(room.astype(np.float32)).to(logits.device)
-    for start in range(0, len(logits), _PIECE):
-        part = torch.log_softmax(logits[start : start + _PIECE].float(), dim=1)
+    whole: dict[int, Array] = {}
+    room = np.where(boundless, math.inf, room)
+    floor = torch.from_numpy(room.astype(np.float32)).to(hidden.device)
+    for start in range(0, len(hidden), _PIECE):
+        part = torch.log_softmax(model.read(hidden[start : start + _PIECE]).float(), dim=1)
         ends.append(part[:, eos].double().cpu().numpy())
         part[:, eos] = -math.inf
+        for place in np.flatnonzero(boundless[start : start + _PIECE]).tolist():
+            whole[start + place] = part[place].cpu().numpy().copy()
         cut = floor[start : start + _PIECE]
         # About half of all prefixes have no child worth keeping, and their maximum tells.
         alive = torch.nonzero(part.amax(1) > cut)[:, 0]
@@ -402,6 +467,7 @@ def _reduce(logits: Tensor, eos: int, room: Array) -> tuple[Array, Array, Array,
         np.concatenate(rows or empty),
         np.concatenate(tokens or empty),
         np.concatenate(logprobs or [np.zeros(0)]),
+        whole,
     )
 
 

@@ -39,19 +39,19 @@ class Generic(OpenModel):
         return Memory(len(sources), (ids, real, hidden, cross))
 
     @torch.inference_mode()
-    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+    def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         depths = memory.depth[nodes]
         answer = torch.empty((len(nodes), self.vocabulary.size), device=self.device)
         # transformers counts positions by the cache, so rows must be of one length
         for depth in np.unique(depths):
             rows = np.flatnonzero(depths == depth)
-            answer[torch.from_numpy(rows).to(self.device)] = self._advance(
+            answer[torch.from_numpy(rows).to(self.device)] = self._feed(
                 memory, nodes[rows], int(depth), tokens[rows]
             )
         answer[:, list(self.vocabulary.masked)] = float("-inf")
         return answer
 
-    def _advance(self, memory: Memory, nodes: Array, depth: int, tokens: Array) -> Tensor:
+    def _feed(self, memory: Memory, nodes: Array, depth: int, tokens: Array) -> Tensor:
         ids, real, hidden, cross = memory.encoded
         source = torch.from_numpy(memory.source[nodes]).to(self.device)
         path = torch.from_numpy(memory.paths[nodes, :depth]).to(self.device)
@@ -65,7 +65,7 @@ class Generic(OpenModel):
             ids[source], real[source], hidden[source], fed, past_key_values=cache, use_cache=True
         )
         for number, layer in enumerate(cache.self_attention_cache.layers):
-            memory.put(number, path[:, -1], layer.keys[:, :, -1], layer.values[:, :, -1])
+            memory.put(number, path[:, -1], torch.stack([layer.keys[:, :, -1], layer.values[:, :, -1]], 1))
         return logits[:, -1].float()
 
     @torch.inference_mode()

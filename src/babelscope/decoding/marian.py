@@ -8,7 +8,7 @@ reduced to what is asked (a gather and a logsumexp), in pieces that stay in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ from babelscope.decoding.trees import TargetTree
 _OUTPUT_ROWS = 256
 # Rows that share one copy of their source's keys: more would pad sources that have few.
 _RUN = 32
+# Rows whose self-attention is computed at once.
+_PART = 64
 # Numbers that two tensors may have and still stay in a processor's cache.
 _IN_CACHE = 2**21
 
@@ -114,6 +116,8 @@ class Marian(OpenModel):
         self._activation: Callable[[Tensor], Tensor] = ACT2FN[config.activation_function]
         self._output = model.lm_head.weight.t()
         bias = model.final_logits_bias[0].clone()
+        self._has_bias = bool(bias.any())
+        self._masked = list(vocabulary.masked)
         bias[list(vocabulary.masked)] = float("-inf")
         self._output_bias = bias.to(self._output.dtype)
 
@@ -122,27 +126,52 @@ class Marian(OpenModel):
         return Memory(len(sources), self._encode(sources))
 
     @torch.inference_mode()
-    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
-        depths, sources = memory.depth[nodes], memory.source[nodes]
-        longest = int(depths.max())
-        slot = torch.from_numpy(nodes - memory.n_sources).to(self.device)
-        path = torch.from_numpy(memory.paths[nodes, :longest]).to(self.device)
-        seen = torch.from_numpy(np.arange(longest) < depths[:, None]).to(self.device)
-        runs, source = self._runs(sources)
+    def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        depths = memory.depth[nodes]
+        slot = self._put(nodes - memory.n_sources)
+        parts = list(self._by_depth(memory, nodes, depths))
+        runs, source = self._runs(memory.source[nodes])
         cross, real = memory.encoded
         real = real[source]
-        position = torch.from_numpy(depths - 1).to(self.device)
-        x = self._embed(torch.from_numpy(tokens).to(self.device), position)
+        position = self._put(depths - 1)
+        x = self._embed(self._put(tokens), position)
         for number, layer in enumerate(self._decoder):
-            q, k, v = layer.qkv(x).view(len(nodes), 3, self._heads[1], -1).unbind(1)
-            memory.put(number, slot, k, v)
-            keys, values = memory.get(number, path)
-            mixed = _attend_once(q, keys, values, seen)
-            x = layer.self_norm(x + layer.self_out(mixed.reshape(len(nodes), -1)))
+            qkv = layer.qkv(x).view(len(nodes), 3, self._heads[1], -1)
+            memory.put(number, slot, qkv[:, 1:])
+            q = qkv[:, 0]
+            mixed = q.new_empty(q.shape)
+            for rows, path, seen in parts:
+                keys, values = memory.get(number, path)
+                mixed.index_copy_(0, rows, _attend_once(q.index_select(0, rows), keys, values, seen))
+            x = layer.self_norm(x + layer.self_out(mixed.view(len(nodes), -1)))
             keys, values = cross[number]
             x = self._rest(layer, x, _rows(keys, source), _rows(values, source), real, runs)
-        logits = memory.scratch(x, len(x), self.vocabulary.size)
-        return torch.addmm(self._output_bias, x, self._output, out=logits)
+        return x
+
+    def _by_depth(
+        self, memory: Memory, nodes: Array, depths: Array
+    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Rows of like depth, _PART at a time, with their paths [rows, longest] and what of these is real: little
+        padding, and keys and values that stay in a processor's cache from their gathering to their use."""
+        order = np.argsort(depths, kind="stable")
+        part = _PART if self.device.type == "cpu" else len(nodes)
+        for start in range(0, len(nodes), part):
+            rows = order[start : start + part]
+            longest = int(depths[rows[-1]])
+            seen = np.arange(longest) < depths[rows, None]
+            path = memory.paths[nodes[rows], :longest]
+            yield self._put(rows), self._put(path), self._put(seen)
+
+    def _put(self, array: Array) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    @torch.inference_mode()
+    def read(self, hidden: Tensor) -> Tensor:
+        if self._has_bias:
+            return torch.addmm(self._output_bias, hidden, self._output)
+        logits = torch.mm(hidden, self._output)
+        logits[:, self._masked] = float("-inf")
+        return logits
 
     def _runs(self, sources: Array) -> tuple[_Packing, Tensor]:
         """Rows of one source that stand together share its keys and values in cross-attention, _RUN at a time."""
@@ -152,14 +181,14 @@ class Marian(OpenModel):
             [np.arange(start, start + size, _RUN) for start, size in zip(new, sizes, strict=True)]
         )
         packing = _Packing(np.diff(np.concatenate([starts, [len(sources)]])), self.device)
-        return packing, torch.from_numpy(sources[starts]).to(self.device)
+        return packing, self._put(sources[starts])
 
     @torch.inference_mode()
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         cross, real = self._encode(sources)
         sizes = [len(tree.tokens) for tree in trees]
         packing = _Packing(sizes, self.device)
-        ancestors = torch.from_numpy(_ancestors(trees, packing.longest)).to(self.device)[:, None]
+        ancestors = self._put(_ancestors(trees, packing.longest))[:, None]
         tokens = torch.tensor([token for tree in trees for token in tree.tokens], device=self.device)
         depths = torch.tensor([depth for tree in trees for depth in tree.depths], device=self.device)
         x = self._embed(tokens, depths)  # [nodes of all trees, width], as everywhere but in attention
@@ -186,12 +215,12 @@ class Marian(OpenModel):
             part = nodes[start : start + _OUTPUT_ROWS]
             logits = torch.addmm(self._output_bias, part, self._output, out=buffer[: len(part)])
             here = order[bounds[chunk] : bounds[chunk + 1]]
-            row = torch.from_numpy(rows[here] - start).to(self.device)
-            chosen = logits[row, torch.from_numpy(wanted[here]).to(self.device)].float()
+            row = self._put(rows[here] - start)
+            chosen = logits[row, self._put(wanted[here])].float()
             top = logits.amax(-1, keepdim=True)
             # In place: the logits are not needed any more, and a second copy would not fit the cache.
             norm = logits.sub_(top).exp_().sum(-1, dtype=torch.float32).log_() + top[:, 0]
-            found[torch.from_numpy(here).to(self.device)] = chosen - norm[row]
+            found[self._put(here)] = chosen - norm[row]
         return found
 
     def _encode(self, sources: Sequence[Sequence[int]]) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:

@@ -47,9 +47,8 @@ class Memory:
         self.depth = np.zeros(n_sources, dtype=np.int64)
         self.paths = np.zeros((n_sources, 0), dtype=np.int64)
         self._given_back: list[Array] = []
-        self._keys: list[Tensor] = []
-        self._values: list[Tensor] = []
-        self._scratch: Tensor | None = None
+        self._stores: list[Tensor] = []
+        """A layer's keys and values [nodes, 2, heads, width]: together, since they are fetched together."""
 
     def add(self, parents: Sequence[int] | Array) -> Array:
         """Make a child of each parent; returns their numbers."""
@@ -96,47 +95,37 @@ class Memory:
                 [self.paths, np.zeros((len(self.paths), more), dtype=np.int64)], axis=1
             )
 
-    def put(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Store one layer's keys and values [rows, heads, width] at `slots`."""
-        if layer == len(self._keys):
-            self._keys.append(keys.new_empty((0, *keys.shape[1:])))
-            self._values.append(values.new_empty((0, *values.shape[1:])))
+    def put(self, layer: int, slots: Tensor, both: Tensor) -> None:
+        """Store one layer's keys and values [rows, 2, heads, width] at `slots`."""
+        if layer == len(self._stores):
+            self._stores.append(both.new_empty((0, *both.shape[1:])))
+        store = self._stores[layer]
         needed = self.size - self.n_sources
-        if needed > len(self._keys[layer]):
-            capacity = max(needed, 2 * len(self._keys[layer]), 64)
-            for store in (self._keys, self._values):
-                grown = store[layer].new_empty((capacity, *store[layer].shape[1:]))
-                grown[: len(store[layer])] = store[layer]
-                store[layer] = grown
+        if needed > len(store):
+            grown = store.new_empty((max(needed, 2 * len(store), 64), *store.shape[1:]))
+            grown[: len(store)] = store
+            self._stores[layer] = store = grown
         # As below: on two dimensions, torch's quickest way on a processor.
-        self._keys[layer].flatten(1).index_copy_(0, slots, keys.flatten(1))
-        self._values[layer].flatten(1).index_copy_(0, slots, values.flatten(1))
+        store.flatten(1).index_copy_(0, slots, both.flatten(1))
 
     def get(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """One layer's keys and values at `slots` [rows, length], each [rows, length, heads, width]."""
+        store = self._stores[layer]
         flat = slots.reshape(-1)  # index_select on two dimensions is several times faster than fancy indexing
-        keys, values = (
-            store[layer].flatten(1).index_select(0, flat).view(*slots.shape, *store[layer].shape[1:])
-            for store in (self._keys, self._values)
-        )
+        both = store.flatten(1).index_select(0, flat).view(*slots.shape, *store.shape[1:])
+        keys, values = both.unbind(2)
         return keys, values
 
     @property
     def layers(self) -> int:
-        return len(self._keys)
-
-    def scratch(self, like: Tensor, rows: int, width: int) -> Tensor:
-        """[rows, width] to write results into; the same memory every time, since new pages are slow to come by."""
-        if self._scratch is None or len(self._scratch) < rows:
-            self._scratch = like.new_empty((rows, width))
-        return self._scratch[:rows]
+        return len(self._stores)
 
     def bytes_for(self, more: int) -> int:
         """What the tree would hold after `more` further nodes: keys, values and paths."""
         free = sum(map(len, self._given_back))
         needed = self.size - self.n_sources + max(0, more - free)
         total = self.paths.nbytes + self.source.nbytes + self.depth.nbytes
-        for store in (*self._keys, *self._values):
+        for store in self._stores:
             capacity = len(store) if needed <= len(store) else max(needed, 2 * len(store))
             total += capacity * store[:1].nbytes
         return total
@@ -151,12 +140,20 @@ class OpenModel(Protocol):
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
-    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
-        """Feed each of the new `nodes` its token: logits [nodes, vocabulary], -inf where masked.
+    def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        """Feed each of the new `nodes` its token; what is returned [nodes, ...] `read` turns into logits.
 
-        They are good until the next call. Nodes of one source that stand together cost less.
+        Nodes of one source that stand together cost less.
         """
         ...
+
+    def read(self, hidden: Tensor) -> Tensor:
+        """Logits [rows, vocabulary], -inf where masked, of some rows of what `feed` returned."""
+        return hidden
+
+    def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        """Feed and read at once."""
+        return self.read(self.feed(memory, nodes, tokens))
 
     def step(self, memory: Memory, parents: Sequence[int] | Array, tokens: Sequence[int] | Array) -> Tensor:
         """Feed `tokens` after the prefixes `parents`: log-probabilities [prefixes, vocabulary], natural logs."""
