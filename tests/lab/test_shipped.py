@@ -9,10 +9,12 @@ import pytest
 
 from babelscope import load, open_system
 from babelscope.errors import BabelscopeError
+from babelscope.lab.checkpoints import CARD
 from babelscope.lab.demo import demo_study, tell
 from babelscope.lab.evaluation import evaluate
 from babelscope.lab.recipe import jobs
 from babelscope.lab.shipped import MODELS, card, model_names
+from babelscope.lab.tokenizer import FILES
 from babelscope.study import run_study
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from toy_fixtures import Babelscope
@@ -86,10 +88,12 @@ def test_the_demo_command(babelscope: Babelscope) -> None:
 
 
 def test_models_are_made_after_what_they_need() -> None:
-    made: set[str] = set()
-    for job in jobs([1, 2, 3]):
+    all_jobs = jobs([1, 2, 3])
+    assert len({job.name for job in all_jobs}) == len(all_jobs) == 12
+    for place, job in enumerate(all_jobs):
+        needed = {Path(need).parent.name for need in job.needs}
+        assert needed <= {earlier.name for earlier in all_jobs[:place]}
         if job.name.startswith("teacher"):
-            assert set(job.needs) <= made, "no teacher may wait for a student"
-        made.add(job.name)
-    assert len(made) == 12
-    assert all(set(job.needs) <= made for job in jobs([1, 2, 3]))
+            assert all(need.endswith(FILES[-1]) for need in job.needs), "no teacher waits for another's end"
+        if job.name.startswith("student"):
+            assert job.needs == (f"{job.name.replace('student', 'teacher')}/{CARD}",)

@@ -17,12 +17,13 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.model import Array, OpenModel, score_targets
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Budget
@@ -35,11 +36,9 @@ _AT_ONCE = 96
 _GROUP = 192
 # Rows of logits reduced at once: their exponentials should stay in the processor's cache.
 _PIECE = 64
-# Prefixes of one source taken at once lie within a window of the best, in nats, and are at most an eighth of those
-# expanded before: a small space would else be overrun before its bound is known. A wide window fills batches, but
+# Prefixes of one source taken at once lie within a window of the best, in nats. A wide one fills batches, but
 # expands in vain; it is widened while less than _LITTLE of all expansions are, and narrowed above twice that.
 _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
-_SHARE, _FEW = 8, 4
 # How far the rounding of a score may reach, in nats: what is this close to the bound is kept and rescored.
 _SLACK = {torch.float64: 1e-9, torch.float32: 1e-4}
 _HALF_SLACK = 0.05
@@ -97,7 +96,7 @@ def exact_search(
 
 
 def _rescored(
-    model: OpenModel, sources: Sequence[Sequence[int]], sentences: Sequence[_Sentence]
+    model: OpenModel, sources: Sequence[Sequence[int]], sentences: Sequence[Frontier]
 ) -> Iterator[tuple[int, Found]]:
     """Score the candidates of each source by teacher forcing, put them in order and cut at k."""
     some = [sentence for sentence in sentences if sentence.complete]
@@ -108,7 +107,7 @@ def _rescored(
         yield sentence.number, _answer(sentence, scores.get(sentence.number, []))
 
 
-def _answer(sentence: _Sentence, scores: list[list[float]]) -> Found:
+def _answer(sentence: Frontier, scores: list[list[float]]) -> Found:
     """What a search that has ended found, by the candidates' own token scores."""
     candidates = [ids for _, ids in sentence.complete]
     totals = [math.fsum(row) for row in scores]
@@ -126,119 +125,6 @@ def _answer(sentence: _Sentence, scores: list[list[float]]) -> Found:
         expansions=sentence.expansions,
         minimum=sentence.minimum(last),
     )
-
-
-@dataclass(slots=True)
-class _Sentence:
-    """The search for one source: its open prefixes and the complete hypotheses found."""
-
-    number: int
-    k: int
-    slack: float
-    complete: list[tuple[float, list[int]]] = field(default_factory=list)
-    """Best first: the k best, and what rounding may have put behind them."""
-    bound: float = -math.inf
-    """What the k-th best complete hypothesis scores."""
-    n: int = 0
-    level: int = 0
-    """While probing, the open prefixes from here on are the children of the last step."""
-    probing: bool = True
-    put_off: list[tuple[float, int, Array]] = field(default_factory=list)
-    """While there is no bound, all children of a probed prefix are worth continuing, thousands; they wait as its
-    score, its node and their log-probabilities, -inf for the one that the probe went on with."""
-    scores: Array = field(default_factory=lambda: np.empty(64))
-    parents: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
-    tokens: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
-    expanded: list[Array] = field(default_factory=list)
-    """Scores of the prefixes whose next tokens were asked for."""
-    expansions: int = 0
-    mass: float = 0.0
-    unseen: float = -math.inf
-    """The most probable prefix left open when the budget ended."""
-    began: float = 0.0
-
-    @property
-    def least(self) -> float:
-        """A prefix must be more probable than this to be worth continuing."""
-        return self.bound - self.slack
-
-    def minimum(self, last: float) -> int:
-        """How many of the expanded prefixes are more probable than the last hypothesis found."""
-        return sum(int((scores > last + self.slack).sum()) for scores in self.expanded)
-
-    def add(self, score: float, ids: list[int]) -> None:
-        """Take in a complete hypothesis."""
-        self.complete.append((score, ids))
-        self.complete.sort(key=lambda each: (-each[0], len(each[1]), each[1]))
-        if len(self.complete) >= self.k:
-            self.bound = self.complete[self.k - 1][0]
-            while self.complete[-1][0] < self.least:
-                self.complete.pop()
-
-    def push(self, scores: Array, parents: Array, tokens: Array) -> None:
-        """Open prefixes, each a node and the token to feed after it."""
-        needed = self.n + len(scores)
-        if needed > len(self.scores):
-            room = max(needed, 2 * len(self.scores))
-            self.scores, self.parents, self.tokens = (
-                np.concatenate([each[: self.n], np.empty(room - self.n, dtype=each.dtype)])
-                for each in (self.scores, self.parents, self.tokens)
-            )
-        here = slice(self.n, needed)
-        self.scores[here], self.parents[here], self.tokens[here] = scores, parents, tokens
-        self.n = needed
-
-    def still_probing(self) -> bool:
-        """The probe goes on while it may find something better than it has passed."""
-        if self.probing and self.complete:
-            newest = self.scores[self.level : self.n]
-            self.probing = bool(newest.max(initial=-math.inf) > self.complete[0][0])
-        return self.probing
-
-    def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes: while probing the best child of the last one, then any."""
-        start = self.level if self.probing else 0
-        pool = self.scores[start : self.n]
-        near = np.flatnonzero(pool >= pool.max() - window)
-        count = min(count, len(near), 1 if self.probing else max(_FEW, self.expansions // _SHARE))
-        if count < len(near):
-            near = near[np.argpartition(pool[near], len(near) - count)[len(near) - count :]]
-        chosen = start + near
-        taken = self.scores[chosen], self.parents[chosen], self.tokens[chosen]
-        # What stands at the end moves into the holes.
-        end = self.n - count
-        holes = chosen[chosen < end]
-        stays = np.ones(count, dtype=bool)
-        stays[chosen[chosen >= end] - end] = False
-        movers = end + np.flatnonzero(stays)
-        for each in (self.scores, self.parents, self.tokens):
-            each[holes] = each[movers]
-        self.n = self.level = end
-        return taken
-
-    def prune(self) -> Array:
-        """Drop open prefixes that the bound has overtaken; returns their nodes."""
-        good = self.scores[: self.n] > self.least
-        dropped = self.parents[: self.n][~good]
-        if len(dropped):
-            self.level = int(np.count_nonzero(good[: self.level]))
-            kept = int(np.count_nonzero(good))
-            for each in (self.scores, self.parents, self.tokens):
-                each[:kept] = each[: self.n][good]
-            self.n = kept
-        return dropped
-
-    def stop(self) -> Array:
-        """End before the proof; returns the nodes of what is left open."""
-        self.unseen = float(self.scores[: self.n].max())
-        dropped = self.parents[: self.n].copy()
-        self.n = 0
-        return dropped
-
-    @property
-    def bytes(self) -> int:
-        waiting = sum(logprobs.nbytes for _, _, logprobs in self.put_off)
-        return self.scores.nbytes + self.parents.nbytes + self.tokens.nbytes + waiting
 
 
 class _Search:
@@ -263,10 +149,10 @@ class _Search:
             self.start = self._nodes(self.start, np.full(len(sources), token))
             model.feed(self.memory, self.start, np.full(len(sources), token))
 
-    def run(self) -> Iterator[_Sentence]:
+    def run(self) -> Iterator[Frontier]:
         """Yields the sentences as their searches end."""
         waiting = list(reversed(range(self.memory.n_sources)))
-        active: list[_Sentence] = []
+        active: list[Frontier] = []
         while waiting or active:
             while waiting and len(active) < _AT_ONCE:
                 active.append(self._begin(waiting.pop()))
@@ -280,7 +166,7 @@ class _Search:
                 self._adapt(sentence)
                 yield sentence
 
-    def _adapt(self, sentence: _Sentence) -> None:
+    def _adapt(self, sentence: Frontier) -> None:
         """Widen or narrow the window by what the searches that are finished have expanded in vain."""
         self.expanded += sentence.expansions
         self.in_vain += sentence.expansions - sentence.minimum(sentence.bound)
@@ -289,14 +175,14 @@ class _Search:
         elif self.in_vain > 2 * _LITTLE * self.expanded:
             self.window = max(_NARROWEST, self.window / 1.5)
 
-    def _begin(self, number: int) -> _Sentence:
+    def _begin(self, number: int) -> Frontier:
         slack = _SLACK.get(self.model.dtype, _HALF_SLACK)
-        sentence = _Sentence(number, self.k, slack, began=time.monotonic())
+        sentence = Frontier(number, self.k, slack, began=time.monotonic())
         self.references[self.start[number]] += 1
         sentence.push(np.zeros(1), self.start[[number]], np.array([self.prefix[-1]]))
         return sentence
 
-    def _step(self, active: Sequence[_Sentence]) -> None:
+    def _step(self, active: Sequence[Frontier]) -> None:
         """Expand the best open prefixes of all active sentences in one forward pass."""
         turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
         room, taken, owners = self.rows, [], []
@@ -355,7 +241,7 @@ class _Search:
             if not owner.n:
                 self._catch_up(owner)
 
-    def _put_off(self, sentence: _Sentence, score: float, node: int, logprobs: Array) -> None:
+    def _put_off(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
         """Open the best child of a probed prefix; its others wait."""
         best = int(logprobs.argmax())
         if logprobs[best] == -math.inf:
@@ -365,7 +251,7 @@ class _Search:
         sentence.put_off.append((score, node, logprobs))
         self.references[node] += 2
 
-    def _catch_up(self, sentence: _Sentence) -> None:
+    def _catch_up(self, sentence: Frontier) -> None:
         """Open what was put off, as far as it is worth it now."""
         for score, node, logprobs in sentence.put_off:
             children = np.flatnonzero(logprobs > sentence.least - score)
@@ -411,14 +297,14 @@ class _Search:
             np.subtract.at(self.references, parents, 1)
             nodes = np.unique(parents[self.references[parents] == 0])
 
-    def _spent(self, sentence: _Sentence) -> bool:
+    def _spent(self, sentence: Frontier) -> bool:
         """True if a sentence has used up its expansions or seconds."""
         most, seconds = self.budget.expansions, self.budget.seconds
         return (most is not None and sentence.expansions >= most) or (
             seconds is not None and time.monotonic() - sentence.began >= seconds
         )
 
-    def _save_memory(self, active: Sequence[_Sentence]) -> None:
+    def _save_memory(self, active: Sequence[Frontier]) -> None:
         """Stop the largest searches while the next step might need more memory than there is to spend."""
         if self.budget.bytes is None:
             return
@@ -428,7 +314,7 @@ class _Search:
                 return
             self._stop(max(active, key=lambda each: each.n))
 
-    def _stop(self, sentence: _Sentence) -> None:
+    def _stop(self, sentence: Frontier) -> None:
         self._catch_up(sentence)
         self._drop(sentence.stop())
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from babelscope.errors import SystemFailure
+from babelscope.lab.checkpoints import CARD
 from babelscope.lab.networks import pack_models
+from babelscope.lab.tokenizer import FILES
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 _TEACHER = ("--shape", "lab-teacher", "--steps", "4000", "--set", "batch_tokens=2000")
@@ -19,7 +21,7 @@ _SMALL = ("--shape", "lab-student", "--steps", "6000", "--set", "batch_tokens=10
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A model to be made: its name, the arguments of `babelscope lab`, and the models it needs first."""
+    """A model to be made: its name, the arguments of `babelscope lab`, and the files that must be there first."""
 
     name: str
     arguments: tuple[str, ...]
@@ -36,22 +38,21 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
     text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
     dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
     common = ("--set", "languages=en-de", "--threads", "1")
+    first = model_name("teacher", seeds[0])
+    vocabulary = f"{first}/{FILES[-1]}"
     found = []
     for seed in seeds:
         own = (*common, "--seed", str(seed))
-        shared = () if seed == seeds[0] else ("--tokenizer", model_name("teacher", seeds[0]))
-        needs = () if seed == seeds[0] else (model_name("teacher", seeds[0]),)
+        shared = () if seed == seeds[0] else ("--tokenizer", first)
+        needs = () if seed == seeds[0] else (vocabulary,)
         teacher = model_name("teacher", seed)
         found.append(Job(teacher, ("train", *text, *dev, *_TEACHER, *shared, *own), needs))
         # A student is held against its teacher on the development text too, not against people.
         distill = ("distill", "--teacher", teacher, *text[:2], *dev[:2], *_SMALL, *own)
-        found.append(Job(model_name("student", seed), distill, (teacher,)))
+        found.append(Job(model_name("student", seed), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
-            tokenizer = ("--tokenizer", model_name("teacher", seeds[0]))
-            found.append(
-                Job(model_name(kind, seed), (*plain, *tokenizer, *own), (model_name("teacher", seeds[0]),))
-            )
+            found.append(Job(model_name(kind, seed), (*plain, "--tokenizer", first, *own), (vocabulary,)))
     # Teachers first: students wait for them.
     return sorted(found, key=lambda job: not job.name.startswith("teacher"))
 
@@ -63,8 +64,7 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int], at_once: in
         if not (folder / split / "corpus.labels.jsonl").exists():
             words = ("corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", split)
             subprocess.run(_command(words), cwd=folder, check=True)
-    waiting = [job for job in jobs(seeds) if not (folder / job.name / "card.json").exists()]
-    done = {job.name for job in jobs(seeds)} - {job.name for job in waiting}
+    waiting = [job for job in jobs(seeds) if not (folder / job.name / CARD).exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         while waiting or running:
@@ -75,8 +75,7 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int], at_once: in
                         raise SystemFailure(
                             f"making {name} failed; see {folder / name}.log, and run again to go on"
                         )
-                    done.add(name)
-            ready = [job for job in waiting if set(job.needs) <= done]
+            ready = [job for job in waiting if all((folder / need).exists() for need in job.needs)]
             for job in ready[: at_once - len(running)]:
                 waiting.remove(job)
                 with open(folder / f"{job.name}.log", "ab") as log:

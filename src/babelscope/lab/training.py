@@ -80,13 +80,13 @@ def train(
             if saved:
                 run.restore(saved)
                 progress.say(f"going on from step {run.step:,}")
+            if tokenizer:
+                copy_tokenizer(tokenizer, out)
+            else:  # before training, so that other models need not wait for its end
+                save_tokenizer(pieces, out, languages=settings.languages)
             stopped = run.go(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             network = run.finished_network()
             save_network(network, out, half=settings.half)
-            if tokenizer:
-                copy_tokenizer(tokenizer, out)
-            else:
-                save_tokenizer(pieces, out, languages=settings.languages)
             card = make_card(
                 run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
             )

@@ -1,0 +1,127 @@
+"""The open prefixes of one source in an exact search, and the complete hypotheses found so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from babelscope.decoding.model import Array
+
+# Prefixes taken at once are at most an eighth of those expanded before: a small space would else be overrun before
+# its bound is known.
+_SHARE, _FEW = 8, 4
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The search for one source: its open prefixes and the complete hypotheses found."""
+
+    number: int
+    k: int
+    slack: float
+    complete: list[tuple[float, list[int]]] = field(default_factory=list)
+    """Best first: the k best, and what rounding may have put behind them."""
+    bound: float = -math.inf
+    """What the k-th best complete hypothesis scores."""
+    n: int = 0
+    level: int = 0
+    """While probing, the open prefixes from here on are the children of the last step."""
+    probing: bool = True
+    put_off: list[tuple[float, int, Array]] = field(default_factory=list)
+    """While there is no bound, all children of a probed prefix are worth continuing, thousands; they wait as its
+    score, its node and their log-probabilities, -inf for the one that the probe went on with."""
+    scores: Array = field(default_factory=lambda: np.empty(64))
+    parents: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
+    tokens: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
+    expanded: list[Array] = field(default_factory=list)
+    """Scores of the prefixes whose next tokens were asked for."""
+    expansions: int = 0
+    mass: float = 0.0
+    unseen: float = -math.inf
+    """The most probable prefix left open when the budget ended."""
+    began: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """A prefix must be more probable than this to be worth continuing."""
+        return self.bound - self.slack
+
+    def minimum(self, last: float) -> int:
+        """How many of the expanded prefixes are more probable than the last hypothesis found."""
+        return sum(int((scores > last + self.slack).sum()) for scores in self.expanded)
+
+    def add(self, score: float, ids: list[int]) -> None:
+        """Take in a complete hypothesis."""
+        self.complete.append((score, ids))
+        self.complete.sort(key=lambda each: (-each[0], len(each[1]), each[1]))
+        if len(self.complete) >= self.k:
+            self.bound = self.complete[self.k - 1][0]
+            while self.complete[-1][0] < self.least:
+                self.complete.pop()
+
+    def push(self, scores: Array, parents: Array, tokens: Array) -> None:
+        """Open prefixes, each a node and the token to feed after it."""
+        needed = self.n + len(scores)
+        if needed > len(self.scores):
+            room = max(needed, 2 * len(self.scores))
+            self.scores, self.parents, self.tokens = (
+                np.concatenate([each[: self.n], np.empty(room - self.n, dtype=each.dtype)])
+                for each in (self.scores, self.parents, self.tokens)
+            )
+        here = slice(self.n, needed)
+        self.scores[here], self.parents[here], self.tokens[here] = scores, parents, tokens
+        self.n = needed
+
+    def still_probing(self) -> bool:
+        """The probe goes on while it may find something better than it has passed."""
+        if self.probing and self.complete:
+            newest = self.scores[self.level : self.n]
+            self.probing = bool(newest.max(initial=-math.inf) > self.complete[0][0])
+        return self.probing
+
+    def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
+        """Remove and return the best open prefixes: while probing the best child of the last one, then any."""
+        start = self.level if self.probing else 0
+        pool = self.scores[start : self.n]
+        near = np.flatnonzero(pool >= pool.max() - window)
+        count = min(count, len(near), 1 if self.probing else max(_FEW, self.expansions // _SHARE))
+        if count < len(near):
+            near = near[np.argpartition(pool[near], len(near) - count)[len(near) - count :]]
+        chosen = start + near
+        taken = self.scores[chosen], self.parents[chosen], self.tokens[chosen]
+        # What stands at the end moves into the holes.
+        end = self.n - count
+        holes = chosen[chosen < end]
+        stays = np.ones(count, dtype=bool)
+        stays[chosen[chosen >= end] - end] = False
+        movers = end + np.flatnonzero(stays)
+        for each in (self.scores, self.parents, self.tokens):
+            each[holes] = each[movers]
+        self.n = self.level = end
+        return taken
+
+    def prune(self) -> Array:
+        """Drop open prefixes that the bound has overtaken; returns their nodes."""
+        good = self.scores[: self.n] > self.least
+        dropped = self.parents[: self.n][~good]
+        if len(dropped):
+            self.level = int(np.count_nonzero(good[: self.level]))
+            kept = int(np.count_nonzero(good))
+            for each in (self.scores, self.parents, self.tokens):
+                each[:kept] = each[: self.n][good]
+            self.n = kept
+        return dropped
+
+    def stop(self) -> Array:
+        """End before the proof; returns the nodes of what is left open."""
+        self.unseen = float(self.scores[: self.n].max())
+        dropped = self.parents[: self.n].copy()
+        self.n = 0
+        return dropped
+
+    @property
+    def bytes(self) -> int:
+        waiting = sum(logprobs.nbytes for _, _, logprobs in self.put_off)
+        return self.scores.nbytes + self.parents.nbytes + self.tokens.nbytes + waiting
