@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check bench lab-models clean
+.PHONY: setup demo test check bench lab-models clean fuzz torture mutants
 
 setup: $(READY)
 
@@ -27,6 +27,18 @@ test: check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.scoring
+
+# A million broken inputs to every reader and to the command line: some ten minutes of one core.
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz --inputs 1000000
+
+# A study killed with -9 a thousand times at random moments, gone on with every time.
+torture: $(READY)
+	$(BIN)/python tests/torture.py --kills 1000
+
+# Small mistakes put into the maths, one at a time: do the tests notice?
+mutants: $(READY)
+	$(BIN)/python tests/mutants.py
 
 lab-models: $(READY)
 	$(BIN)/babelscope lab make-models --seeds 3 --out build/lab --models src/babelscope/lab/models

@@ -85,10 +85,10 @@ def extract(folder: str, names: Sequence[str]) -> None:
     import resource
 
     for base in (Path(folder) / name for name in names):
-        corpus = Corpus(
-            *(Path(f"{base}.{ending}") for ending in ("en", "de", "en.conllu")),
-            alignments=Path(f"{base}.align"),
+        source, reference, parses, alignments = (
+            Path(f"{base}.{ending}") for ending in ("en", "de", "en.conllu", "align")
         )
+        corpus = Corpus(source, reference, parses, alignments=alignments)
         began, wall = time.process_time(), time.perf_counter()
         search = Search(corpus)
         words = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import statistics
@@ -26,6 +27,26 @@ def shared(*parts: str) -> Path | None:
     """A path in the shared data folder, or None where that is absent."""
     path = Path(os.environ.get("BABELSCOPE_SHARED", Path(__file__).parents[2] / "shared"), *parts)
     return path if path.exists() else None
+
+
+def sources_of(spec: str) -> list[str]:
+    """The source sentences of a parallel test set."""
+    from babelscope import load
+    from babelscope.testsets.items import ParallelSentence
+
+    return [item.source for item in load(spec).items_of(ParallelSentence, what_for="a benchmark")]
+
+
+def multi30k(language: str = "en") -> tuple[Path, list[str]] | None:
+    """A small real model and real captions in its source language, where the shared data is at hand."""
+    folder, data = (
+        shared("models", "m30k-ende"),
+        shared("data", "multi30k", f"test_2016_flickr.{language}.gz"),
+    )
+    if folder is None or data is None:
+        return None
+    with gzip.open(data, "rt", encoding="utf-8", newline="\n") as file:
+        return folder, file.read().removesuffix("\n").split("\n")
 
 
 def rounds(sides: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:

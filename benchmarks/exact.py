@@ -9,12 +9,12 @@ passed over and counted, which favours the others: small spaces fill our batches
 
 from __future__ import annotations
 
-import gzip
 import heapq
 import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,13 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from babelscope import load, open_system
+from babelscope import open_system
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import score_targets
 from babelscope.systems.base import Budget
 from babelscope.systems.huggingface import HuggingFace
-from benchmarks.common import arguments, shared, show
+from benchmarks.common import arguments, multi30k, show, sources_of
 
 _NEAR = 1e-3  # nats; totals that differ by more are a mismatch
 
@@ -135,7 +135,7 @@ def bare_forward(system: HuggingFace, sources: list[Any], depth: int, rows: int 
     for step in range(depth + 8):
         nodes = memory.add(nodes)
         tokens = np.full(len(nodes), 5 + step % 7)
-        took, _ = clocked(lambda n=nodes, t=tokens: system.model.advance(memory, n, t))
+        took, _ = clocked(partial(system.model.advance, memory, nodes, tokens))
         seconds.append(took / len(nodes))
     return statistics.median(seconds[max(0, depth - 8) :])
 
@@ -181,7 +181,7 @@ def compare(name: str, system: HuggingFace, k: int, sources: list[Any]) -> dict[
         "mismatches": 0,
     }
     for way, batch in _WAYS[k].items():
-        theirs, answers = clocked(lambda batch=batch: depth_first(system, sources, k, batch))
+        theirs, answers = clocked(partial(depth_first, system, sources, k, batch))
         row[f"vs_{way}"] = theirs / seconds
         row["mismatches"] += sum(
             len(a) != len(b) or any(abs(x - y) > _NEAR for x, y in zip(a, b, strict=True))
@@ -197,17 +197,14 @@ def main() -> None:
     torch.set_num_threads(1)
     size = 1 if options.quick else 10
     places: list[tuple[str, str, list[str]]] = []
-    folder = shared("models", "m30k-ende")
-    test = shared("data", "multi30k", "test_2016_flickr.en.gz")
-    if folder and test:
-        with gzip.open(test, "rt", encoding="utf-8") as lines:
-            texts = [line.rstrip("\n") for line in lines]
+    if real := multi30k():
+        folder, texts = real
         random.Random(2026).shuffle(texts)
         places.append(("m30k-ende", f"hf:{folder}", texts))
         if not options.quick:
             places.append(("m30k-ende-nols", f"hf:{folder}-nols", texts))
     if not options.quick or not places:
-        texts = [item.source for item in load("lab:parallel?n=50&seed=2026").items]
+        texts = sources_of("lab:parallel?n=50&seed=2026")
         places += [(name, f"lab:{name}", texts) for name in ("teacher", "unsmoothed")]
     rows = []
     for name, spec, texts in places:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import math
 import multiprocessing
 import statistics
@@ -17,11 +16,11 @@ from typing import Any
 
 import torch
 
-from babelscope import load, open_system
+from babelscope import open_system
 from babelscope.decoding.sampling import draw_samples
 from babelscope.systems.base import Drawing
 from babelscope.systems.huggingface import HuggingFace
-from benchmarks.common import arguments, shared, show
+from benchmarks.common import arguments, multi30k, show, sources_of
 
 SAMPLES = 200
 LIMIT = 128
@@ -42,7 +41,7 @@ def _total(parts: list[Drawn]) -> Drawn:
 
 def babelscope(system: HuggingFace, sources: list[str], _: int) -> Drawn:
     """Ids with log-probabilities."""
-    ids, _ = system._source_ids(sources)
+    ids = system._source_ids(sources)[0]
     found = draw_samples(system.model, ids, n=SAMPLES, seed=1, limit=LIMIT)
     return _drawn(system, [each.ids for drawn in found for each in drawn])
 
@@ -192,16 +191,13 @@ def measure(system: HuggingFace, sources: list[str], *, repeats: int) -> tuple[l
 
 def lab_material(n: int) -> tuple[HuggingFace, list[str]]:
     """The lab's teacher, and sentences of its own world."""
-    return open_system("lab:teacher"), [item.source for item in load(f"lab:parallel?n={n}&seed=5").items]
+    return open_system("lab:teacher"), sources_of(f"lab:parallel?n={n}&seed=5")
 
 
 def multi30k_material(n: int) -> tuple[HuggingFace, list[str]] | None:
     """A small real model with real captions, where the shared data is at hand."""
-    folder, data = shared("models", "m30k-ende"), shared("data", "multi30k", "test_2016_flickr.en.gz")
-    if folder is None or data is None:
-        return None
-    with gzip.open(data, "rt", encoding="utf-8", newline="\n") as file:
-        return HuggingFace("m30k-ende", folder), file.read().split("\n")[:n]
+    real = multi30k()
+    return (HuggingFace("m30k-ende", real[0]), real[1][:n]) if real else None
 
 
 def main() -> None:

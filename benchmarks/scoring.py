@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import multiprocessing
 import random
 import statistics
@@ -20,7 +19,7 @@ import torch
 from babelscope import load, open_system
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.testsets import ParallelSentence
-from benchmarks.common import arguments, ratio, shared, show
+from benchmarks.common import arguments, multi30k, ratio, show
 
 Pairs = list[tuple[str, str]]
 
@@ -225,16 +224,10 @@ def lab_material(n: int) -> tuple[HuggingFace, list[str], list[str]]:
 
 def multi30k_material(n: int) -> tuple[HuggingFace, list[str], list[str]] | None:
     """A small real model with real captions, where the shared data is at hand."""
-    folder, data = shared("models", "m30k-ende"), shared("data", "multi30k")
-    if folder is None or data is None:
+    english, german = multi30k("en"), multi30k("de")
+    if english is None or german is None:
         return None
-    texts = []
-    for language in ("en", "de"):
-        with gzip.open(
-            data / f"test_2016_flickr.{language}.gz", "rt", encoding="utf-8", newline="\n"
-        ) as file:
-            texts.append(file.read().split("\n")[:n])
-    return HuggingFace("m30k-ende", folder), texts[0], texts[1]
+    return HuggingFace("m30k-ende", english[0]), english[1][:n], german[1][:n]
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.results import Record
-from babelscope.runfolder import Chunk, RunFolder, plan
+from babelscope.runfolder import Chunk, RunFolder, key_of, plan
 
 
 def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
 
 def records_of(folder: RunFolder, chunk: Chunk) -> list[Record]:
     return [
-        {**folder._key(chunk.cell, item), "answer": f"é\u2028{item}"}
+        {**key_of(folder._cells[chunk.cell], item), "answer": f"é\u2028{item}"}
         for item in range(chunk.start, chunk.stop)
     ]
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from babelscope.systems.base import Scored as Scored
     from babelscope.systems.cached import cached as cached
     from babelscope.systems.opening import open_system as open_system
+    from babelscope.systems.spread import spread as spread
     from babelscope.testsets import TestSet as TestSet
     from babelscope.testsets import load as load
 
@@ -49,6 +50,7 @@ _HOMES = {
     "Scored": "systems.base",
     "cached": "systems.cached",
     "open_system": "systems.opening",
+    "spread": "systems.spread",
     "TestSet": "testsets",
     "load": "testsets",
 }

@@ -10,6 +10,11 @@ class BabelscopeError(Exception):
 
     exit_code = 2
 
+    def __str__(self) -> str:
+        """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
+        told = super().__str__()
+        return told if told.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in told)
+
 
 class SystemFailure(BabelscopeError):
     """A system, disk or network failed although the input was fine."""

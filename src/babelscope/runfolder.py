@@ -18,7 +18,7 @@ from babelscope.files import replacing
 from babelscope.results import Record, Result, differences, record_line
 
 # Fields of a manifest that two runs must share for one to go on where the other stopped.
-_COMPARED = ("config", "cells")
+_COMPARED = ("config", "cells", "shard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,13 @@ def plan(cells: Sequence[Mapping[str, Any]], size: int) -> list[Chunk]:
     ]
 
 
+def chunks_of(manifest: Mapping[str, Any]) -> list[Chunk]:
+    """What a run has to ask: all chunks, or a shard's share: whole chunks, dealt out one by one."""
+    chunks = plan(manifest["cells"], manifest["config"]["chunk"])
+    shard = manifest.get("shard")
+    return chunks[shard["number"] - 1 :: shard["of"]] if shard else chunks
+
+
 class RunFolder:
     """A run folder held open, by one process at a time."""
 
@@ -46,7 +53,7 @@ class RunFolder:
         """Start a run, or go on with one of the same configuration; `manifest` has `config` and `cells`."""
         self.path = Path(path)
         self._cells = manifest["cells"]
-        self._chunks = plan(self._cells, manifest["config"]["chunk"])
+        self._chunks = chunks_of(manifest)
         _refuse_foreign(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -121,7 +128,7 @@ class RunFolder:
         found = [
             place
             for name in _COMPARED
-            for place in differences(stored.get(name), json.loads(json.dumps(manifest[name])), name)
+            for place in differences(stored.get(name), json.loads(json.dumps(manifest.get(name))), name)
         ]
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
@@ -130,43 +137,53 @@ class RunFolder:
                 "choose another folder with --out, or delete this one"
             )
 
-    def _key(self, cell: int, item: int) -> dict[str, Any]:
-        """The first fields of a record: which cell it belongs to, and the place of its item there."""
-        return {**{name: self._cells[cell][name] for name in ("method", "system", "tests")}, "item": item}
-
     def _read(self) -> list[Record]:
         """The records of all complete chunks; what a kill left of the one after them is cut off."""
         self._file.seek(0)
-        lines = self._file.read().split(b"\n")
-        lines.pop()  # What follows the last "\n": nothing, or a torn line.
-        records: list[Record] = []
-        size = 0
-        for chunk in self._chunks:
-            here = lines[len(records) : len(records) + chunk.stop - chunk.start]
-            parsed = [_parse(line) for line in here]
-            keys = [self._key(chunk.cell, item) for item in range(chunk.start, chunk.stop)]
-            fits = [
-                record is not None and key.items() <= record.items()
-                for key, record in zip(keys, parsed, strict=False)
-            ]
-            if len(here) < len(keys) or not all(fits):
-                # A chunk is on disk before the next is asked, so damage before the last is no kill's work.
-                if len(records) + len(keys) < len(lines):
-                    raise self._damaged(len(records) + fits.index(False) + 1)
-                break
-            records += [record for record in parsed if record is not None]
-            size += sum(len(line) + 1 for line in here)
-        else:
-            if len(lines) > len(records):
-                raise self._damaged(len(records) + 1)
+        records, size = parse_records(self._file.read(), self._chunks, self._cells, self._file.name)
         os.ftruncate(self._file.fileno(), size)
         return records
 
-    def _damaged(self, line: int) -> BabelscopeError:
-        return BabelscopeError(
-            f"{at(self._file.name, line)} is not the record that belongs there: the file was changed or "
-            "damaged; delete the folder, or choose another with --out"
-        )
+
+def parse_records(
+    data: bytes, chunks: Sequence[Chunk], cells: Sequence[Mapping[str, Any]], path: str | Path
+) -> tuple[list[Record], int]:
+    """The records of the complete chunks at the head of a file, and how many bytes these are."""
+    lines = data.split(b"\n")
+    lines.pop()  # What follows the last "\n": nothing, or a torn line.
+    records: list[Record] = []
+    size = 0
+    for chunk in chunks:
+        here = lines[len(records) : len(records) + chunk.stop - chunk.start]
+        parsed = [_parse(line) for line in here]
+        keys = [key_of(cells[chunk.cell], item) for item in range(chunk.start, chunk.stop)]
+        fits = [
+            record is not None and key.items() <= record.items()
+            for key, record in zip(keys, parsed, strict=False)
+        ]
+        if len(here) < len(keys) or not all(fits):
+            # A chunk is on disk before the next is asked, so damage before the last is no kill's work.
+            if len(records) + len(keys) < len(lines):
+                raise _damaged(path, len(records) + fits.index(False) + 1)
+            break
+        records += [record for record in parsed if record is not None]
+        size += sum(len(line) + 1 for line in here)
+    else:
+        if len(lines) > len(records):
+            raise _damaged(path, len(records) + 1)
+    return records, size
+
+
+def key_of(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
+    """The first fields of a record: which cell it belongs to, and the place of its item there."""
+    return {**{name: cell[name] for name in ("method", "system", "tests")}, "item": item}
+
+
+def _damaged(path: str | Path, line: int) -> BabelscopeError:
+    return BabelscopeError(
+        f"{at(path, line)} is not the record that belongs there: the file was changed or "
+        "damaged; delete the folder, or choose another with --out"
+    )
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -188,7 +205,7 @@ def _refuse_foreign(path: Path) -> None:
 def _parse(line: bytes) -> Record | None:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 from babelscope.errors import BabelscopeError
 from babelscope.results import Estimate, Record, Row
 from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes
+from babelscope.text import read_bytes, text_fault
 
 _NAMES = ("method", "system", "tests")
 
@@ -32,7 +33,12 @@ class Run:
     @cached_property
     def records(self) -> list[Record]:
         """A record an item, of all cells; read when first needed."""
-        return [dict(record) for _, record in read_json_lines(self.path / "records.jsonl")]
+        found = []
+        for place, record in read_json_lines(self.path / "records.jsonl"):
+            if not record.keys() >= set(_NAMES):
+                raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
+            found.append(dict(record))
+        return found
 
 
 @dataclass(frozen=True)
@@ -84,15 +90,25 @@ class Cell:
 def read_run(path: str | Path) -> Run:
     """A run folder that is complete, or one sentence why it is none."""
     path = Path(path)
-    if not (path / "manifest.json").is_file():
-        raise BabelscopeError(f"{path} is no run folder: it has no manifest.json")
+    manifest = read_manifest(path)
+    if manifest.get("shard") is not None:
+        raise BabelscopeError(
+            f"{path} is one shard of a study; put all of them together with babelscope merge"
+        )
     if not (path / "summary.json").is_file():
         raise BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
-    manifest, summary = (_object(path / name) for name in ("manifest.json", "summary.json"))
+    summary = _object(path / "summary.json")
     try:
         return Run(path, manifest, [_row(row) for row in summary["rows"]])
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a run folder, finished or not, says that it is of."""
+    if not (folder / "manifest.json").is_file():
+        raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")
+    return _object(folder / "manifest.json")
 
 
 def cells_of_run(run: Run) -> list[Cell]:
@@ -146,6 +162,8 @@ def _object(path: Path) -> dict[str, Any]:
     found = parse_json(read_bytes(path), path)
     if not isinstance(found, dict):
         raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
+    if fault := text_fault(json.dumps(found, ensure_ascii=False)):
+        raise BabelscopeError(f"{path} is damaged: it {fault}")
     return found
 
 
@@ -154,6 +172,9 @@ def _row(stored: Mapping[str, Any]) -> Row:
     names = list(stored)
     before, after = names.index("value"), names.index("n") + 1
     labels = {name: stored[name] for name in names[:before] if name != "name"}
+    told = (stored["name"], *labels.values())
+    if not labels.keys() >= set(_NAMES) or not all(isinstance(each, str | int) for each in told):
+        raise ValueError("a row without its name and labels")
     estimate = Estimate.of_nothing()
     if stored["n"]:
         # JSON has null for what is not finite: an unbounded end of an interval, a perplexity.

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import platform
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, set_up
+from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, judge_all, set_up
 from babelscope.progress import progress
 from babelscope.results import Record, Result, signature
 from babelscope.runfolder import RunFolder
+from babelscope.shards import Shard
 from babelscope.systems.base import System
 from babelscope.systems.cached import cached
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
-from babelscope.text import read_bytes
+from babelscope.text import read_toml
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -68,6 +69,22 @@ class RunTable(_Table):
     chunk: int = Field(default=DEFAULT_CHUNK, ge=1)
     """How many items are asked, and stored, at once."""
     data_dir: Path | None = None
+    engine: Literal["here", "ray"] = "here"
+    """Where systems are asked: in this process, or in Ray workers, each with all of them."""
+    workers: int | None = Field(default=None, ge=1)
+    """As many as the Ray cluster has room for, unless said."""
+    address: str = ""
+    """HOST:PORT of the Ray cluster; else that of this machine, or one is started."""
+    cpus: float = Field(default=1, gt=0, allow_inf_nan=False)
+    gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    """What each worker has; half a GPU is shared by two."""
+
+    @model_validator(mode="after")
+    def _workers_have_an_engine(self) -> Self:
+        spare = {"workers", "address", "cpus", "gpus"} & self.model_fields_set
+        if spare and self.engine != "ray":
+            raise ValueError(f'{min(spare)} is for Ray workers; say engine = "ray" too')
+        return self
 
 
 class Study(_Table):
@@ -96,12 +113,7 @@ class Study(_Table):
 
 def read_study(path: str | Path) -> Study:
     """The study a TOML file describes; errors name the file and the key."""
-    try:
-        values = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BabelscopeError(f"{path}: not TOML: {error}") from None
+    values = read_toml(path)
     if isinstance(head := values.get("study", {}), dict):
         values["study"] = {"name": Path(path).stem, **head}
     try:
@@ -117,12 +129,18 @@ def run_study(
     seed: int | None = None,
     cache: bool | Path | None = None,
     data_dir: str | Path | None = None,
+    shard: Shard | str | None = None,
+    ray: str | None = None,
+    workers: int | None = None,
 ) -> Result:
     """Run a study into its run folder, or go on where it was stopped; what is given here overrides it.
 
     Relative paths in a study are relative to its file; to that end its folder is the working
-    folder while it runs. The run folder is `out`, or `runs/NAME` beside the study.
+    folder while it runs. The run folder is `out`, or `runs/NAME` beside the study. With a shard (`3/16`) only
+    its share of the items is asked, into a folder of its own; the result has records and no rows.
+    With `ray`, an address or "" for none, systems are asked in Ray workers.
     """
+    shard = Shard.parse(shard) if isinstance(shard, str) else shard
     where = str(study) if isinstance(study, str | Path) else "the study"
     base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
     study = study if isinstance(study, Study) else read_study(study)
@@ -130,12 +148,15 @@ def run_study(
     cache = cache.absolute() if isinstance(cache, Path) else study.run.cache if cache is None else cache
     data_dir = Path(data_dir).absolute() if data_dir is not None else study.run.data_dir
     folder = Path(out).absolute() if out is not None else base / (study.run.out or _default_out(study, where))
+    if shard is not None and out is None:
+        folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
 
     def opened(spec: str) -> Any:
-        system = open_system(spec)
+        system = opener(spec)
         return cached(system, cache if isinstance(cache, Path) else None) if cache else system
 
-    with contextlib.chdir(base):
+    with contextlib.chdir(base), contextlib.ExitStack() as stack:
+        opener = _opener(_engine(study.run, ray, workers), stack)
         # Cheapest first, so that a mistake is told before models are loaded.
         tests = {}
         for number, entry in enumerate(study.tests):
@@ -155,16 +176,48 @@ def run_study(
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=study.run.chunk)
-        return _run(cells, folder, _manifest(study, config, cells))
+        manifest = _manifest(study, config, cells)
+        if shard is not None:
+            manifest |= shard.manifest(setups)
+        return _run(cells, folder, manifest)
+
+
+def _engine(run: RunTable, ray: str | None, workers: int | None) -> RunTable:
+    """What a study says about its run, overridden."""
+    given: dict[str, Any] = {"workers": workers} if workers is not None else {}
+    if ray is not None:
+        given |= {"engine": "ray", **({"address": ray} if ray else {})}
+    run = run.model_copy(update=given)
+    if workers is not None and run.engine != "ray":
+        raise BabelscopeError("--workers are Ray's; say --ray too")
+    return run
+
+
+def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
+    """Opens systems here, or in Ray workers that start with the first system and end with the study."""
+    if run.engine != "ray":
+        return open_system
+    from babelscope.systems.spread import spread
+    from babelscope.systems.workers import Pool
+
+    @functools.cache
+    def pool() -> Pool:
+        address = run.address or None
+        return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
+
+    # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
+    return lambda spec: spread(spec, pool=pool(), part=None)
 
 
 def _run(cells: list[Cell], folder: Path, manifest: Mapping[str, Any]) -> Result:
     with RunFolder(folder, manifest) as run:
         with progress(manifest["study"], run.total) as advance:
             advance(len(run.records))
-            for chunk in run.missing():
-                run.store(cells[chunk.cell].judge(chunk.start, chunk.stop))
-                advance(chunk.stop - chunk.start)
+            for records in judge_all([(cells[each.cell], each.start, each.stop) for each in run.missing()]):
+                run.store(records)
+                advance(len(records))
+        if "shard" in manifest:
+            return Result(manifest["config"], (), run.records, folder)
         rows = []
         stored: Iterator[Record] = iter(run.records)
         for cell in cells:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from babelscope.errors import BabelscopeError, at
 
@@ -24,6 +27,15 @@ def check_texts(texts: Iterable[str], *, what: str, allow_empty: bool = False) -
             reason = "is empty"
         if reason:
             raise BabelscopeError(f"{what} {number} {reason}: {shorten(text)}")
+
+
+def check_name(name: str) -> str:
+    """A system's or test set's name, which is stored with results; a file's name need be no text at all."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise BabelscopeError(f"{name!r} is not valid Unicode text; rename the file") from None
+    return name
 
 
 def text_fault(text: str) -> str | None:
@@ -50,14 +62,39 @@ def read_lines(path: str | Path, *, keep_separators: bool = False) -> list[str]:
 
 def read_bytes(path: str | Path) -> bytes:
     """A file's content, or one clear sentence why not."""
+    with reading(path) as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def reading(path: str | Path) -> Iterator[IO[bytes]]:
+    """A file to read bytes from; what the disk refuses is told in a sentence."""
+    if "\0" in str(path):  # which no file's name can have
+        raise BabelscopeError(f"{path}: no such file")
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            yield file
     except FileNotFoundError:
         raise BabelscopeError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise BabelscopeError(f"{path} is a folder, not a file") from None
     except OSError as error:
-        raise BabelscopeError(f"{path} cannot be read: {error.strerror}") from error
+        raise BabelscopeError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(read_bytes(path).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    except (ValueError, RecursionError) as error:  # not TOML, or numbers and nests too large for Python
+        raise BabelscopeError(f"{path}: not TOML: {error}") from None
+
+
+def whole_number(text: str) -> int | None:
+    """The number that up to 18 digits stand for, or None; Python refuses thousands of digits with an error."""
+    return int(text) if text.isdecimal() and len(text) <= 18 else None
 
 
 def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False) -> list[str]:

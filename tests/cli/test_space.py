@@ -125,7 +125,7 @@ def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_pat
     for arguments, message in [
         (["space", "--system", SYSTEM], "--system and --tests, or --from"),
         ([*asked, "--system", SYSTEM, "--from", str(tmp_path)], "--system and --tests, or --from"),
-        (["space", "--from", str(tmp_path)], "no summary.json"),
+        (["space", "--from", str(tmp_path)], "no manifest.json"),
         ([*asked, "--system", SYSTEM, "--quality", "chff"], "did you mean chrf?"),
         ([*asked, "--system", "cmd:cat"], "hypothesis_space needs a system that"),
     ]:

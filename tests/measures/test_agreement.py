@@ -13,6 +13,7 @@ from babelscope.measures.agreement import (
     Verdict,
     cohens_kappa,
     compare,
+    compare_with_earlier,
     krippendorffs_alpha,
     mucow_agreement,
     parse_earlier,
@@ -23,6 +24,7 @@ from babelscope.measures.agreement import (
 )
 from babelscope.measures.labels import (
     BOTH,
+    CANNOT_TELL,
     CORRECT,
     FEMALE,
     ILL_DEFINED,
@@ -32,6 +34,7 @@ from babelscope.measures.labels import (
     WRONG,
     Judgement,
     Task,
+    is_right,
     reduced,
 )
 from babelscope.testsets.sets import read_json_lines
@@ -54,6 +57,16 @@ def test_kappa_of_a_worked_example() -> None:
     assert cohens_kappa(["a", "a"], ["a", "a"]).value == 1
     assert cohens_kappa(["a", "b"], ["b", "a"]).value == -1
     assert cohens_kappa([], []).n == 0
+
+
+def test_the_interval_of_kappa_stays_where_kappa_can_be() -> None:
+    # Of 20, 19 alike: the asymptotic interval would end above 1; all but one unlike: it would begin below -1.
+    first = ["a"] * 10 + ["b"] * 10
+    found = cohens_kappa(first, ["b", *first[1:]])
+    assert found.value == pytest.approx(0.9)
+    assert 0.5 < found.low < found.value < found.high == 1
+    unlike = cohens_kappa(["a", "b", "a", "b", "a"], ["b", "a", "b", "a", "a"])
+    assert -1 == unlike.low < unlike.value < 0
 
 
 # Values of four observers on twelve units, * for none: Krippendorff (2011), "Computing Krippendorff's
@@ -116,6 +129,22 @@ def test_binary_labels() -> None:
     assert [each.label for each in reduced(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
 
 
+@pytest.mark.parametrize(
+    ("task", "label", "gold", "right"),
+    [
+        *(("mucow", label, "", right) for label, right in ((CORRECT, True), (BOTH, True), (WRONG, False))),
+        *(("mucow", THIRD_SENSE, "", False), ("mucow", ILL_DEFINED, "", None)),
+        *(("winomt", MALE, MALE, True), ("winomt", FEMALE, MALE, False), ("winomt", BOTH, FEMALE, True)),
+        *(("winomt", TOO_BAD, FEMALE, False), ("winomt", MALE, "Neutral", None)),
+        *(("machine-reference", "Right", "", True), ("machine-reference", "Wrong", "", False)),
+        *(("machine-reference", CANNOT_TELL, "", None), ("challenge", "Not real", "", None)),
+        *(("challenge", "Translated right", "", True), ("challenge", "Translated wrong", "", False)),
+    ],
+)
+def test_what_an_annotator_finds_right(task: Task, label: str, gold: str, right: bool | None) -> None:
+    assert is_right(Judgement("1", label, gold=gold), task) is right
+
+
 def test_every_two_annotators_are_compared() -> None:
     three = {"a": annotator(CORRECT, WRONG), "b": annotator(CORRECT, BOTH, WRONG), "c": annotator("", WRONG)}
     rows = compare(three, "mucow")
@@ -140,6 +169,74 @@ def test_weighted_agreement_on_winomt() -> None:
         BabelscopeError, match="v:9: row 0 is about 'other', but the annotators' is about 's0'"
     ):
         winomt_agreement(two, [Verdict("v:9", True, source="other", row=0)], np.random.default_rng(0))
+
+
+def test_files_are_read_as_they_stand() -> None:
+    record = {
+        "label": [MALE],
+        "Sample ID": 7,
+        "Index": "3",
+        "Gold Gender": "female",
+        "Source Sentence": "The nurse came.",
+        "Word": "nurse",
+    }
+    read = parse_judgements([("f:1", record)], "winomt")
+    assert read == {"7": Judgement("7", MALE, "The nurse came.", "nurse", FEMALE, 3)}
+    rows = [
+        {"Index": index, "Find entity? [Y/N]": found, "Gender? [M/F/N]": gender}
+        for index, found, gender in (
+            ("0", "Y", "M"),
+            ("1", "Y", "F"),
+            ("2", "Y", "N"),
+            ("3", "N", "M"),
+            ("4", "Y", ""),
+        )
+    ]
+    assert parse_earlier(rows, "old.csv") == {
+        "0": Judgement("0", MALE, row=0),
+        "1": Judgement("1", FEMALE, row=1),
+        "2": Judgement("2", BOTH, row=2),
+    }
+    with pytest.raises(BabelscopeError, match=r"old\.csv:3: row 0 stands there twice"):
+        parse_earlier([rows[0], rows[0]], "old.csv")
+
+
+def test_verdicts_are_read_as_they_stand() -> None:
+    record = {"id": "5", "correct": False, "weight": 0, "source": "s", "word": "pen", "corpus": "news"}
+    assert parse_verdicts([("v:1", record)], "winomt") == [Verdict("v:1", False, 0.0, "s", "pen", "news", 4)]
+    assert parse_verdicts([("v:1", record)], "mucow") == [Verdict("v:1", False, 0.0, "s", "pen", "news")]
+    for predicted, correct in (("neutral", None), ("unknown", None), ("male", False)):
+        (found,) = parse_verdicts([("v:1", {**record, "predicted": predicted})], "winomt")
+        assert found.correct is correct
+        (kept,) = parse_verdicts([("v:1", {**record, "predicted": predicted})], "mucow")
+        assert kept.correct is False
+    (bare,) = parse_verdicts([("v:1", {"correct": None})], "mucow")
+    assert bare == Verdict("v:1", None, 1.0)
+
+
+def test_earlier_annotations_are_compared_by_row() -> None:
+    ours = annotator(MALE, FEMALE, TOO_BAD, BOTH, MALE)
+    earlier = {"0": Judgement("0", MALE), "1": Judgement("1", MALE), "2": Judgement("2", MALE)}
+    kappa, agreed = compare_with_earlier("a", ours, "old", earlier)
+    assert kappa.labels == {"task": "winomt", "annotators": "a, old", "labels": "raw"}
+    # What is too bad to tell is left out; rows that one side lacks are not common.
+    assert (agreed.estimate.value, agreed.estimate.n) == (0.5, 2)
+    assert agreed.counts == {"skipped": 1, "agreed": 1}
+    assert kappa.counts == {"skipped": 1}
+
+
+def test_a_lost_apostrophe_and_a_method_of_its_own() -> None:
+    two = [annotator(CORRECT, WRONG), annotator(CORRECT, CORRECT)]
+    patterns = [Verdict("", None, source="'s0", word="pen"), Verdict("", None, source="s1", word="pen")]
+    patterns += [Verdict("", True, source=f"t{n}", word="pen") for n in range(2)]
+    rng = np.random.default_rng(0)
+    assert mucow_agreement(two, patterns, rng).counts["judgements"] == 4
+    # A verdict is looked for under the source that pattern matching has; without one it is missing.
+    said = [Verdict("", True, source="'s0", word="pen"), Verdict("", None, source="t0", word="pen")]
+    row = mucow_agreement(two, patterns, rng, verdicts=said)
+    assert row.counts == {"judgements": 2, "agreed": 2, "covered": 2, "missing": 1}
+    # Of the decided ones the method has a verdict on one, which is not pattern matching's: 2 of 2 + 1.
+    assert row.estimate.value == pytest.approx(2 / 3)
 
 
 def test_agreement_on_what_pattern_matching_could_not_decide() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from babelscope.measures.statistics import (
     clustered_proportion,
     holm,
     mean_and_sd,
+    mean_of_counts,
     paired_p,
     proportion,
     ratio_of_sums,
@@ -113,3 +115,16 @@ def test_mean_and_sd_of_seeds() -> None:
     assert (sd.low, sd.high) == pytest.approx((0.2083, 2.5139), rel=1e-3)
     with pytest.raises(BabelscopeError, match="at least two"):
         mean_and_sd([1.0])
+
+
+@given(st.lists(st.integers(0, 60), min_size=2, max_size=40))
+def test_the_mean_of_counts_is_that_of_the_values(values: list[int]) -> None:
+    found, (plain, _) = mean_of_counts(Counter(values)), mean_and_sd([float(value) for value in values])
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+    assert found.n == len(values)
+    assert mean_of_counts(Counter(reversed(values))) == found
+
+
+def test_the_mean_of_few_counts() -> None:
+    assert mean_of_counts({}).n == 0
+    assert mean_of_counts({7: 1}) == Estimate(7.0, -math.inf, math.inf, 1)

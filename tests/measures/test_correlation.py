@@ -44,6 +44,54 @@ def test_intervals_cover_the_truth_of_a_normal_pair(statistic: str) -> None:
     assert covered / 300 > 0.92
 
 
+@pytest.mark.parametrize(
+    ("statistic", "half_step", "variance", "spared"),
+    # Half a step of Spearman's rho is 6 / (n^3 - n), of Kendall's tau 2 / (n^2 - n): of 10 points, by hand.
+    [("spearman", 6 / 990, 1.5, 3), ("kendall", 2 / 90, 0.437, 4)],
+)
+def test_ranks_that_agree_perfectly_end_half_a_step_below_one(
+    statistic: str, half_step: float, variance: float, spared: int
+) -> None:
+    ten = [float(number) for number in range(10)]
+    reach = 1.959964 * math.sqrt(variance / (10 - spared))
+    low = math.tanh(math.atanh(1 - half_step) - reach)
+    found = correlation(ten, ten, statistic)
+    assert (found.value, found.low, found.high) == pytest.approx((1, low, 1), abs=1e-12)
+    turned = correlation(ten, ten[::-1], statistic)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -low), abs=1e-12)
+
+
+@pytest.mark.parametrize(("statistic", "spared"), [("pearson", 3), ("spearman", 3), ("kendall", 4)])
+def test_an_interval_needs_more_points_than_it_has_unknowns(statistic: str, spared: int) -> None:
+    points, other = [1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 1.0, 4.0, 3.0, 5.0]
+    few = correlation(points[:spared], other[:spared], statistic)
+    assert (few.low, few.high, few.n) == (-1, 1, spared)
+    more = correlation(points[: spared + 1], other[: spared + 1], statistic)
+    assert -1 < more.low < more.value < more.high < 1
+
+
+def test_rounding_takes_no_correlation_beyond_one() -> None:
+    for _ in range(200):
+        some = RNG.normal(size=5)
+        assert correlation(some.tolist(), (3 * some + 1).tolist(), "pearson").value <= 1
+        assert correlation(some.tolist(), (-3 * some).tolist(), "pearson").value >= -1
+
+
+def test_the_interval_over_sentences_is_that_of_resampled_items() -> None:
+    items = [(f"s{system}", str(item)) for item in range(40) for system in range(2)]
+    truth = {unit: float(RNG.normal()) for unit in items}
+    metric = {unit: value + float(RNG.normal()) for unit, value in truth.items()}
+    rows = human_correlations(truth, {"m": metric}, lambda: np.random.default_rng(0))
+    sentence = next(
+        row.estimate for row in rows if row.labels["level"] == "sentence" and row.name == "pearson"
+    )
+    expected = correlation(list(truth.values()), [metric[unit] for unit in truth], "pearson")
+    assert sentence.value == pytest.approx(expected.value)
+    assert -1 < sentence.low < sentence.value < sentence.high < 1
+    # 40 items of two answers are worth about 80 answers here, since answers to one item have nothing in common.
+    assert sentence.high - sentence.low == pytest.approx(expected.high - expected.low, rel=0.4)
+
+
 def test_few_points_leave_much_open() -> None:
     assert correlation([1, 2, 3], [1, 2, 4], "spearman").low == -1
     perfect = correlation([1, 2, 3, 4], [1, 2, 3, 4], "spearman")

@@ -168,3 +168,12 @@ def test_wrong_counts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemFailure, match="given 2 lines but wrote translations of 1"):
         sentence_qualities("cmd:head -c 2?timeout=20", SEGMENTS)
     assert math.isclose(sentence_qualities("cmd:sed s/.*/0.5/", SEGMENTS)[0], 0.5)
+
+
+def test_every_sentence_can_be_drawn_again() -> None:
+    """Of two sentences, a quarter of all resamples have the first only, and a quarter the second only."""
+    first, second = "eins zwei drei vier", "fünf sechs sieben acht"
+    for texts in ([first, "ganz anders"], ["ganz anders", second]):
+        found = corpus_quality("chrf", texts, [[first], [second]], np.random.default_rng(0), resamples=200)
+        assert (found.high, found.n) == (pytest.approx(100), 2)
+        assert found.low < 20 < found.value < 80

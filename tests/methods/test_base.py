@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from babelscope.errors import BabelscopeError
 from babelscope.methods.base import Method, Settings, find_method, method_names, run_method, set_up
 from babelscope.results import Estimate, Record, Row
+from babelscope.systems.base import Scored, Target
 from babelscope.testsets import ParallelSentence, TestSet
 from toys import ToySystem
 
@@ -105,6 +107,37 @@ def test_records_that_break_the_contract_are_refused(records: list[Record], told
     bad = Method("bad", "", ParallelSentence, Settings, lambda *_: records, lambda *_: [])
     with pytest.raises(BabelscopeError, match=told):
         run_method(bad, ToySystem(), ITEMS)
+
+
+class Busy(ToySystem):
+    """Takes several calls at once, and answers none before it has so many."""
+
+    at_once = 3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.together = threading.Barrier(self.at_once, timeout=10)
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        self.together.wait()
+        return super().score(pairs)
+
+
+def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
+    items = tuple(ParallelSentence(f"i{number}", f"a{number}", ("ab",)) for number in range(12))
+    plain = run_method("likelihood", ToySystem(), items, chunk=1)
+    busy = run_method("likelihood", Busy(), items, chunk=1)
+    assert (busy.records, busy.to_json()) == (plain.records, plain.to_json())
+    # The evaluator takes one call at a time, so nobody is asked from another thread.
+    threads: set[str] = set()
+
+    class Single(ToySystem):
+        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+            threads.add(threading.current_thread().name)
+            return super().score(pairs)
+
+    run_method(WEIGHTED, Busy(), items, chunk=1, evaluator=Single())
+    assert threads == {threading.current_thread().name}
 
 
 def test_skipped_items_are_counted_beside_the_figure() -> None:

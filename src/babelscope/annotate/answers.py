@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.errors import BabelscopeError, SystemFailure, at
 from babelscope.testsets.sets import parse_json, read_json_lines
@@ -73,10 +74,7 @@ def check_answer(task: Task, answer: Any) -> dict[str, Any]:
         if not isinstance(scores, list) or len(scores) != len(task.translations):
             raise BabelscopeError(f"'scores' must be a list of {len(task.translations)}")
         # An unfinished list is kept as it is, so that nobody scores five translations twice.
-        found = {
-            "scores": [None if score is None else _number(score, 0, 100) for score in scores],
-            "overall": None if answer.get("overall") is None else _number(answer["overall"], 1, 5),
-        }
+        found = _numbers_or_none(answer)
     else:
         found = {"label": answer.get("label")}
         if found["label"] not in [label.value for label in task.labels]:
@@ -92,6 +90,15 @@ def check_answer(task: Task, answer: Any) -> dict[str, Any]:
 def is_complete(answer: Answer) -> bool:
     """Whether nothing is left open: a list needs all its scores and the overall one."""
     return None not in answer.values() and None not in answer.get("scores", ())
+
+
+def _numbers_or_none(answer: Answer) -> dict[str, Any]:
+    """The scores of a list and the overall one, each perhaps still open."""
+    overall = answer.get("overall")
+    return {
+        "scores": [None if score is None else _number(score, 0, 100) for score in answer["scores"]],
+        "overall": None if overall is None else _number(overall, 1, 5),
+    }
 
 
 def _number(value: Any, low: int, high: int) -> int:
@@ -230,6 +237,7 @@ def read_answers(path: Path) -> dict[str, Answered]:
         if not record.keys() >= _FIELDS or not isinstance(answer, dict):
             missing = sorted(_FIELDS - record.keys())
             raise BabelscopeError(f"{place} is no answer{f': {missing[0]!r} is missing' if missing else ''}")
+        answer = _stored(str(record["task"]), answer, place)
         each = Answered(
             str(record["id"]),
             str(record["item"]),
@@ -241,6 +249,23 @@ def read_answers(path: Path) -> dict[str, Answered]:
         )
         found[each.item] = each
     return found
+
+
+def _stored(task: str, answer: Answer, place: str) -> Answer:
+    """A stored answer, or an error if no page has sent it; its item may be gone, so labels are not known."""
+    form = GUIDES[task].form if task in GUIDES else "label"
+    try:
+        if form == "score":
+            _number(answer.get("score"), 0, 100)
+        elif form == "list":
+            if not isinstance(answer.get("scores"), list):
+                raise BabelscopeError("'scores' must be a list")
+            return {**answer, **_numbers_or_none(answer)}
+        elif not isinstance(answer.get("label"), str):
+            raise BabelscopeError("'label' must be text")
+    except BabelscopeError as error:
+        raise BabelscopeError(f"{place}: {error}") from None
+    return answer
 
 
 _FIELDS = {"id", "item", "task", "answer", "annotator"}

@@ -116,17 +116,19 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     except UnicodeEncodeError:
         raise BabelscopeError("has a lone surrogate, which is not valid Unicode text") from None
     kind = record.get("task", given)
-    if kind not in GUIDES:
+    if not isinstance(kind, str) or kind not in GUIDES:
         told = "field 'task' is missing" if kind is None else f"{shorten(str(kind))} is no task"
         raise BabelscopeError(f"{told}; give one with --task: {', '.join(GUIDES)}")
     number = _get(record, "id")
     if isinstance(number, bool) or not isinstance(number, str | int) or str(number) == "":
         raise BabelscopeError("field 'id' must be text or a number")
     made = _VIEWS[kind](record)
-    asked = record.get("questions", record.get("question"))
+    asked = record.get("questions", record.get("question")) or []
     questions = [asked] if isinstance(asked, str) else asked
-    if questions and all(isinstance(each, str) and each.strip() for each in questions):
-        made["question"] = " ".join(questions)
+    if not isinstance(questions, list) or not all(isinstance(each, str) for each in questions):
+        raise BabelscopeError("field 'question' must be text, or 'questions' a list of texts")
+    if own := " ".join(each for each in questions if each.strip()):
+        made["question"] = own
     guide = GUIDES[kind]
     return Task(
         **{

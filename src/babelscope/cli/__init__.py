@@ -20,6 +20,7 @@ from babelscope.cli import (
     demo,
     lab,
     make,
+    merge,
     patterns,
     report,
     run,
@@ -66,7 +67,8 @@ app.command("contrast")(contrast.contrast)
 app.command("condition")(condition.condition)
 app.command("space")(space.space)
 app.command("challenge")(challenge.challenge)
-app.command("run")(run.run)
+app.command("run", cls=run.RunCommand)(run.run)
+app.command("merge")(merge.merge)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
@@ -82,15 +84,20 @@ app.add_typer(lab.app, name="lab")
 
 def main() -> None:
     """The `babelscope` command: bad input is told in one sentence, without a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        # What we read and write is UTF-8, whatever the locale says.
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    # What we read and write is UTF-8, whatever the locale says. A file's name may be no text at all.
+    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
+    sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
         app()
     except BabelscopeError as error:
         print(f"babelscope: error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # A disk or a name that the system refuses, where nothing better is known to say than what and why.
+        named = f"{error.filename!r}: " if error.filename else ""
+        print(f"babelscope: error: {named}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _warn(message: Warning | str, *_where: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,7 +186,7 @@ def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str
     return annotators, earlier
 
 
-def _table(path: Path) -> csv.DictReader[str]:
+def _table(path: Path) -> Iterator[dict[str, str]]:
     """A CSV file as spreadsheets write it: lines may end in CR LF, cells may have line breaks."""
     from babelscope.text import read_bytes
 
@@ -194,7 +194,10 @@ def _table(path: Path) -> csv.DictReader[str]:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    return csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        yield from csv.DictReader(io.StringIO(text, newline=""))
+    except csv.Error as error:
+        raise BabelscopeError(f"{path} is no CSV table: {error}") from None
 
 
 def _methods(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems
+from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems, study_of
 from babelscope.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -150,13 +150,13 @@ def _run(
     """The same as a study, so that it can be stopped and gone on with."""
     from babelscope.methods.base import DEFAULT_CHUNK
     from babelscope.methods.challenge import ChallengeSettings, with_comparisons
-    from babelscope.study import Study, run_study
+    from babelscope.study import run_study
     from babelscope.testsets import load
 
     # A file of translations can be asked as a whole only.
     files = any(spec.startswith("file:") for spec in systems)
     chunk = len(load(tests, data_dir=data_dir)) if files else DEFAULT_CHUNK
-    study = Study.model_validate(
+    study = study_of(
         {
             "study": {"name": "challenge", "seed": seed},
             "systems": [{"spec": spec} for spec in systems],

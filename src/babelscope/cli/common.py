@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.text import parse_lines, read_lines
+
+if TYPE_CHECKING:
+    from babelscope.study import Study
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -57,6 +60,19 @@ def open_systems(specs: Sequence[str], *, cache: bool) -> dict[str, Any]:
 
     opened = by_name(open_system(spec) for spec in specs)
     return {name: cached(system) for name, system in opened.items()} if cache else opened
+
+
+def study_of(values: Mapping[str, Any]) -> Study:
+    """A command as a study, which can be stopped and gone on with."""
+    from pydantic import ValidationError
+
+    from babelscope.methods.base import explain
+    from babelscope.study import Study
+
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        raise BabelscopeError(explain(error, Study, "the command")) from None
 
 
 def read_sources(path: Path) -> list[str]:

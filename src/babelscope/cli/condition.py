@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems
+from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems, study_of
 from babelscope.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _into_folder(
     tests: str, systems: list[str], settings: dict[str, Any], out: Path, *, seed: int, cache: bool
 ) -> Result:
     """Run it as a study, which can be killed and go on."""
-    from babelscope.study import Study, run_study
+    from babelscope.study import run_study
 
     study = {
         "study": {"name": "condition", "seed": seed},
@@ -183,7 +183,7 @@ def _into_folder(
         "tests": [{"spec": tests}],
         "methods": [{"name": "conditioning", **settings}],
     }
-    return run_study(Study.model_validate(study), out=out, cache=cache)
+    return run_study(study_of(study), out=out, cache=cache)
 
 
 def _print(result: Result, least: int, *, as_json: bool) -> None:

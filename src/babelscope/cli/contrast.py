@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems
+from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems, study_of
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -177,9 +177,9 @@ def _run(
 ) -> Result:
     """The same as a study, so that it can be stopped and gone on with."""
     from babelscope.methods.contrast import ContrastSettings, with_comparisons
-    from babelscope.study import Study, run_study
+    from babelscope.study import run_study
 
-    study = Study.model_validate(
+    study = study_of(
         {
             "study": {"name": "contrast", "seed": shared["seed"]},
             "systems": [{"spec": spec} for spec in systems],

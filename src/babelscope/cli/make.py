@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
 from babelscope.cli.cues import cues
-from babelscope.cli.make_challenge import challenge
+from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
+from babelscope.cli.run import RunCommand
 from babelscope.errors import BabelscopeError
-from babelscope.text import read_lines, require_equal_counts
+from babelscope.files import replacing
+from babelscope.progress import progress
+from babelscope.stretches import count_lines, stream_lines
+from babelscope.text import require_equal_counts
+
+if TYPE_CHECKING:
+    from babelscope.making.pairs.making import PairsOfFiles
 
 app = typer.Typer(help="Make test sets from sources and references.", no_args_is_help=True)
 app.command("cues")(cues)
-app.command("challenge")(challenge)
+app.command("challenge", cls=RunCommand)(challenge)
 app.command("machine-references")(machine_references)
 
 Type = Annotated[
@@ -50,7 +60,7 @@ def types(as_json: AsJson = False) -> None:
             typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
 
 
-@app.command("pairs")
+@app.command("pairs", cls=RunCommand)
 def pairs(
     type: Type,
     source: Sources,
@@ -64,26 +74,20 @@ def pairs(
     ] = False,
     mode: Mode = None,
     out: OutFile = None,
+    ray: Ray = None,
 ) -> None:
     """Make minimal pairs: each reference with a variant that has an error of one type; as JSON, one a line."""
-    from babelscope.making.pairs import make_pairs
-    from babelscope.progress import progress
+    from babelscope.making.pairs.making import PairsOfFiles
 
     if kind not in ("human", "machine"):
         raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
-    sources, references = _parallel(source, reference)
-    with output(out) as write, progress("making pairs", len(sources)) as advance:
-        made = make_pairs(
-            type,
-            _counted(sources, advance),
-            references,
-            kind=kind,  # type: ignore[arg-type]
-            seed=seed,
-            choose="all" if all_variants else "one",
-            mode=mode,
-        )
-        for pair in made:
-            write(as_line(pair.as_json()))
+    choose = "all" if all_variants else "one"
+    options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
+    made = PairsOfFiles(source, reference, options)
+    with progress("making pairs", _lines(source, reference)) as advance:
+        lines = made.lines(advance) if ray is None else _over_ray(made, ray, advance)
+        with replacing(out) if out is not None else contextlib.nullcontext(sys.stdout.buffer) as file:
+            file.writelines(lines)
 
 
 @app.command("audit")
@@ -99,20 +103,28 @@ def audit(
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.pairs.audit import sample_for_audit
 
-    sources, references = _parallel(source, reference)
+    _lines(source, reference)
     with output(out) as write:
-        for row in sample_for_audit(type, sources, references, n=n, seed=seed, mode=mode):
+        texts = stream_lines(source), stream_lines(reference)
+        for row in sample_for_audit(type, *texts, n=n, seed=seed, mode=mode):
             write(as_line(row))
 
 
-def _parallel(source: Path, reference: Path) -> tuple[list[str], list[str]]:
-    sources = read_lines(source, keep_separators=True)
-    references = read_lines(reference, keep_separators=True)
-    require_equal_counts({str(source): len(sources), str(reference): len(references)})
-    return sources, references
+def _over_ray(made: PairsOfFiles, address: str, advance: Callable[[int], None]) -> Iterator[bytes]:
+    """What workers make of parts of the files, in their order."""
+    from babelscope.making.pairs.making import all_lines
+    from babelscope.making.spreading import SENTENCES, in_order
+
+    parts = made.parts(SENTENCES)
+    for part, lines in zip(parts, in_order(all_lines, parts, address or None), strict=True):
+        advance(part.stretches[0].count or 0)
+        yield lines
 
 
-def _counted(lines: list[str], advance: Any) -> Any:
-    for line in lines:
-        yield line
-        advance(1)
+def _lines(source: Path, reference: Path) -> int:
+    """How many lines both files have; 0 for pipes, which can be read only once: they are compared meanwhile."""
+    if not (source.is_file() and reference.is_file()):
+        return 0
+    counts = {str(path): count_lines(path) for path in (source, reference)}
+    require_equal_counts(counts)
+    return counts[str(source)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import warnings
 from collections.abc import Iterator
 from enum import StrEnum
@@ -12,9 +15,11 @@ import typer
 
 from babelscope.cli.common import AsJson, as_line
 from babelscope.errors import BabelscopeError
+from babelscope.files import replacing
+from babelscope.progress import progress
 
 if TYPE_CHECKING:
-    from babelscope.testsets.items import ParallelSentence
+    from babelscope.making.challenge import Search
 
 
 class Rules(StrEnum):
@@ -30,6 +35,16 @@ class Side(StrEnum):
 
     source = "source"
     reference = "reference"
+
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]",
+        help="Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
+        show_default=False,
+    ),
+]
 
 
 def challenge(
@@ -100,6 +115,7 @@ def challenge(
             metavar="FILE", help="Write the challenge set, a JSON object a line.", show_default=False
         ),
     ] = None,
+    ray: Ray = None,
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
     from babelscope.language.parsers import open_parser
@@ -114,7 +130,8 @@ def challenge(
         source,
         reference,
         parses,
-        open_parser(parser) if parser else None,
+        # A parser cannot be sent to workers; each opens its own.
+        open_parser(parser) if parser and ray is None else parser,
         "source" if side == Side.source else "target",
         alignments,
     )
@@ -127,10 +144,15 @@ def challenge(
         Limits(reordering, max_tau),
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
-    if out is None:
-        search.count(symmetrisation)
+    if ray is not None:
+        made = _over_ray(search, ray, write=out is not None, only_found=only_found)
+    elif out is not None:
+        made = search.lines(symmetrisation, only_found=only_found)
     else:
-        _write(search.items(symmetrisation), out, only_found=only_found)
+        search.count(symmetrisation)
+        made = iter(())
+    with replacing(out) if out is not None else contextlib.nullcontext(io.BytesIO()) as file:
+        file.writelines(made)
     for name in search.finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
     rows = search.rows(exact=exact)
@@ -143,10 +165,14 @@ def challenge(
         typer.echo(f"skipped {number}: {reason}")
 
 
-def _write(items: Iterator[ParallelSentence], out: Path, *, only_found: bool) -> None:
-    from babelscope.files import replacing
+def _over_ray(search: Search, address: str, *, write: bool, only_found: bool) -> Iterator[bytes]:
+    """What workers make of parts of the corpus; what they count is counted in `search`."""
+    from babelscope.making.challenge.search import searched
+    from babelscope.making.spreading import SENTENCES, in_order
 
-    with replacing(out) as file:
-        for item in items:
-            if item.extra["dependencies"] or not only_found:
-                file.write(as_line(item.as_json()).encode("utf-8") + b"\n")
+    work = functools.partial(searched, write=write, only_found=only_found)
+    with progress("searching the corpus", search.corpus.lines) as advance:
+        for lines, part in in_order(work, search.parts(SENTENCES), address or None):
+            search.absorb(part)
+            advance(part.corpus.lines)
+            yield lines

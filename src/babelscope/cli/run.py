@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from babelscope.cli.common import AsJson, as_line, resumable
 from babelscope.cli.report import NAME, WithReport
+
+if TYPE_CHECKING:
+    from babelscope.results import Result
+
+
+class RunCommand(TyperCommand):
+    """Lets --ray stand alone: what follows is its address only if it looks like one (HOST:PORT)."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        said = [
+            "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
+            for each, after in zip(args, [*args[1:], ""], strict=False)
+        ]
+        return super().parse_args(ctx, said)
 
 
 def run(
@@ -34,15 +50,55 @@ def run(
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/OF",
+            help="Only this share of the items, such as 3/16; then `babelscope merge` all of them.",
+            show_default=False,
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Ask systems in Ray workers: of the cluster at HOST:PORT, else of this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many Ray workers; else as many as there is room for.", show_default=False
+        ),
+    ] = None,
     report: WithReport = True,
 ) -> None:
     """Run a study, or go on with it where it was stopped."""
-    from babelscope.report.building import write_report
     from babelscope.study import run_study
 
     with resumable():
-        result = run_study(study, out=out, seed=seed, cache=cache, data_dir=data_dir)
-        page = write_report([result.folder], result.folder / NAME) if report and result.folder else None
+        result = run_study(
+            study,
+            out=out,
+            seed=seed,
+            cache=cache,
+            data_dir=data_dir,
+            shard=shard,
+            ray=ray,
+            workers=workers,
+        )
+        if shard is not None:
+            _tell_shard(shard, result, as_json=as_json)
+            return
+        tell(result, as_json=as_json, report=report)
+
+
+def tell(result: Result, *, as_json: bool, report: bool) -> None:
+    """Print what came out and where it is, with a report beside it if wanted."""
+    from babelscope.report.building import write_report
+
+    page = write_report([result.folder], result.folder / NAME) if report and result.folder else None
     if as_json:
         for row in result.rows:
             print(as_line(row.as_json()))
@@ -51,3 +107,12 @@ def run(
         print(f"run folder: {result.folder}", file=sys.stderr)
         if page:
             print(f"report: {page}", file=sys.stderr)
+
+
+def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
+    number, of = map(int, shard.split("/"))
+    if as_json:
+        told = {"name": "shard", "shard": number, "of": of, "records": len(result.records)}
+        print(as_line({**told, "folder": str(result.folder)}))
+    else:
+        print(f"shard {number} of {of}: {len(result.records)} records in {result.folder}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems, output
+from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems, output, study_of
 from babelscope.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _run(
 ) -> Result:
     """As a study, which can be stopped and gone on with."""
     from babelscope.methods.hypothesis_space import METHOD, with_correlations
-    from babelscope.study import Study, run_study
+    from babelscope.study import run_study
 
     study = {
         "study": {"name": "space", "seed": seed},
@@ -170,7 +170,7 @@ def _run(
         "tests": [{"spec": tests}],
         "methods": [{"name": METHOD.name, **settings}],
     }
-    return with_correlations(run_study(Study.model_validate(study), out=out, cache=cache, data_dir=data_dir))
+    return with_correlations(run_study(study_of(study), out=out, cache=cache, data_dir=data_dir))
 
 
 def _write(result: Result, records: Path | None, segments: Path | None) -> None:

@@ -123,7 +123,9 @@ class Marian(OpenModel):
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
-        return Memory(len(sources), self._encode(sources))
+        cross, real = self._encode(sources)
+        # Contiguous, since each step takes some sources' out of them.
+        return Memory(len(sources), ([(k.contiguous(), v.contiguous()) for k, v in cross], real))
 
     @torch.inference_mode()
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:

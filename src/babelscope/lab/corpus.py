@@ -77,15 +77,19 @@ def write(
     folder: Path | str, n: int, seed: int, split: Split = "train", name: str = "corpus"
 ) -> list[SentencePair]:
     """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); return them."""
+    return list(written(generate(n, seed, split), folder, name))
+
+
+def written(pairs: Iterable[SentencePair], folder: Path | str, name: str) -> Iterator[SentencePair]:
+    """The pairs, each written as it passes, so that a corpus of any size can be; see `write`."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    kept = []
     with ExitStack() as stack:
         en, de, en_trees, de_trees, links, labels = (
             stack.enter_context(open(target / f"{name}.{suffix}", "w", encoding="utf-8", newline="\n"))
             for suffix in ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
         )
-        for number, pair in enumerate(generate(n, seed, split), 1):
+        for number, pair in enumerate(pairs, 1):
             en.write(pair.source + "\n")
             de.write(pair.target + "\n")
             en_trees.write(conllu(pair.english, str(number)))
@@ -93,8 +97,7 @@ def write(
             links.write(" ".join(f"{i}-{j}" for i, j in pair.alignment) + "\n")
             record = {"id": number, **pair.labels.as_dict()}
             labels.write(json.dumps(record, ensure_ascii=False) + "\n")
-            kept.append(pair)
-    return kept
+            yield pair
 
 
 @dataclass(slots=True)

@@ -147,7 +147,7 @@ def sense_items(n: int, seed: int, split: str = "test", *, inserted: bool = Fals
                 "correct_sources": [put(pair.english, one.english, cue) for cue in right],
                 "incorrect_sources": [put(pair.english, one.english, cue) for cue in wrong],
                 "category": one.frequency,
-                "gold": one.sense,
+                "gold": f"{one.word}/{one.frequency}",  # a sense has synonyms in German
                 "word": one.word,
                 "position": one.english,
                 "reference": pair.target,

@@ -21,7 +21,7 @@ SYMMETRISATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "gro
 """What can be made of both directions."""
 
 _ITERATIONS = 5  # fast_align's default
-_LINK = re.compile(r"(\d+)-(\d+)", re.ASCII)
+_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 
 def read_pharaoh(path: str | Path, lengths: Sequence[tuple[int, int]], *, parallel_to: str) -> list[Links]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
+import itertools
 import re
 import warnings
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn
 
 from babelscope.errors import BabelscopeError, at
+from babelscope.stretches import WHOLE, Stretch, cut, opened
 from babelscope.text import shorten
 
 _COLUMNS = 10
@@ -121,13 +121,16 @@ def _skip(text: str, place: int) -> int:
     return place
 
 
-def read_trees(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
+def read_trees(
+    path: str | Path, *, skipped: MutableMapping[str, int] | None = None, stretch: Stretch = WHOLE
+) -> Iterator[Tree | None]:
     """The trees of a CoNLL-U file (also gzipped), one after another, without holding the whole file.
 
     A bad sentence is an error; with `skipped` it is counted there by reason, and None stands in its place.
     """
     told = False
-    for number, (line, block) in enumerate(_blocks(path), 1):
+    blocks = itertools.islice(_blocks(path, stretch), stretch.count)
+    for number, (line, _, block) in enumerate(blocks, stretch.number):
         try:
             tree = parse_tree(_decoded(block, path, line, number), path, number=number, line=line)
         except BadSentence as error:
@@ -144,6 +147,11 @@ def read_trees(path: str | Path, *, skipped: MutableMapping[str, int] | None = N
                     stacklevel=2,
                 )
             yield tree
+
+
+def tree_stretches(path: str | Path, size: int) -> list[Stretch]:
+    """The sentences of a CoNLL-U file in stretches of `size`, the last one shorter."""
+    return cut(((line, byte) for line, byte, _ in _blocks(path)), size, path)
 
 
 def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
@@ -238,35 +246,25 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
     return None
 
 
-@contextlib.contextmanager
-def opened(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file to read bytes from, unzipped if its name ends in .gz."""
-    try:
-        with open(path, "rb") as file:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=file)) if str(path).endswith(".gz") else file
-    except FileNotFoundError:
-        raise BabelscopeError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise BabelscopeError(f"{path} is a folder, not a file") from None
-    except (OSError, EOFError) as error:
-        raise BabelscopeError(f"{path} cannot be read: {error}") from error
-
-
-def _blocks(path: str | Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Lines up to a blank one, with the number of the first; more blank lines than one are no sentence."""
+def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
+    """Lines up to a blank one, with line and byte of the first; more blank lines than one are no sentence."""
     block: list[bytes] = []
-    with opened(path) as file:
-        number = 0
-        for number, line in enumerate(file, 1):  # a binary file breaks at "\n" only
+    byte = stretch.byte
+    with opened(path, byte) as file:
+        number = stretch.line - 1
+        for number, line in enumerate(file, stretch.line):  # a binary file breaks at "\n" only
             if line.endswith(b"\r\n"):
                 raise BabelscopeError(f"{at(path, number)}: lines must end with LF alone, not with CR LF")
             if line != b"\n":
                 block.append(line)
-            elif block:
-                yield number - len(block), block
+                continue
+            size = sum(map(len, block))
+            if block:
+                yield number - len(block), byte, block
                 block = []
+            byte += size + 1
         if block:
-            yield number - len(block) + 1, block
+            yield number - len(block) + 1, byte, block
 
 
 def _decoded(block: Sequence[bytes], path: str | Path, line: int, number: int) -> list[str]:

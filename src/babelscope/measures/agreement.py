@@ -27,7 +27,7 @@ from babelscope.measures.labels import (
 )
 from babelscope.measures.statistics import Array, proportion, ratio_of_sums, resampled_totals
 from babelscope.results import Estimate, Row
-from babelscope.text import shorten
+from babelscope.text import shorten, whole_number
 
 
 def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
@@ -114,7 +114,7 @@ def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) 
         if sample in found:
             raise BabelscopeError(f"{place}: the sample {shorten(sample)} is labelled twice")
         gold = str(record.get("Gold Gender", "")).title()
-        if task == "winomt" and (gold not in (MALE, FEMALE) or not row.isdecimal()):
+        if task == "winomt" and (gold not in (MALE, FEMALE) or whole_number(row) is None):
             raise BabelscopeError(f"{place} needs 'Gold Gender', male or female, and 'Index', a row from 0")
         found[sample] = Judgement(
             sample,
@@ -122,7 +122,7 @@ def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) 
             str(record.get("Source Sentence", "")),
             str(record.get("Word", "")),
             gold,
-            int(row) if row.isdecimal() else None,
+            whole_number(row),
         )
     return found
 
@@ -136,8 +136,10 @@ def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Ju
             index, there, gender = row["Index"], row["Find entity? [Y/N]"], row["Gender? [M/F/N]"]
         except KeyError as error:
             raise BabelscopeError(f"{where} has no column {error}") from None
-        if not (index or "").isdecimal():
+        if whole_number(index or "") is None:
             raise BabelscopeError(f"{where}:{number}: {shorten(str(index))} is no index of a row")
+        if index in found:
+            raise BabelscopeError(f"{where}:{number}: row {index} stands there twice")
         if there == "Y" and gender in names:
             found[index] = Judgement(index, names[gender], row=int(index))
     return found
@@ -225,7 +227,7 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
             raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
         if task == "winomt":
-            if not str(number).isdecimal():
+            if whole_number(str(number)) is None:
                 raise BabelscopeError(f"{place}: field 'id' must be the number of a row, from 1")
             # Neither gender is no decision.
             correct = None if record.get("predicted") in ("neutral", "unknown") else correct

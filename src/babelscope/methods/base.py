@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any
@@ -175,16 +177,21 @@ class Cell:
     def summarise(self, records: Sequence[Record]) -> list[Row]:
         """The rows of its records, labelled with its names."""
         rows = self.setup.method.summarise(records, self.setup.settings, self.seed)
-        unread = sum(self.tests.skipped.values())
-        return [
-            Row(
-                row.name,
-                row.estimate,
-                {**self.labels, **row.labels},
-                {**row.counts, "skipped": unread + row.counts.get("skipped", 0)},
-            )
-            for row in rows
-        ]
+        return labelled(rows, self.labels, self.tests.skipped)
+
+
+def labelled(rows: Iterable[Row], labels: Mapping[str, str], skipped: Mapping[str, int]) -> list[Row]:
+    """A method's rows with the names of their cell, and the items of its test set that were not read."""
+    unread = sum(skipped.values())
+    return [
+        Row(
+            row.name,
+            row.estimate,
+            {**labels, **row.labels},
+            {**row.counts, "skipped": unread + row.counts.get("skipped", 0)},
+        )
+        for row in rows
+    ]
 
 
 def cells_of(
@@ -254,18 +261,44 @@ def run_method(
     rows: list[Row] = []
     records: list[Record] = []
     cells = cells_of([setup], named, {tests.name: tests}, seed)
+    starts = range(0, len(tests), chunk)
+    asked = judge_all([(cell, start, min(start + chunk, len(tests))) for cell in cells for start in starts])
     with progress(setup.label, len(cells) * len(tests)) as advance:
         for cell in cells:
             judged: list[Record] = []
-            for start in range(0, len(tests), chunk):
-                stop = min(start + chunk, len(tests))
-                judged += cell.judge(start, stop)
-                advance(stop - start)
+            for _ in starts:
+                judged += (some := next(asked))
+                advance(len(some))
             rows += cell.summarise(judged)
             records += judged
     return Result(
         config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk), rows, records
     )
+
+
+def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
+    """The records of items `start` to `stop` of cells, job by job, in order.
+
+    A system that takes several calls at once says how many (`at_once`); where all do, so many jobs are asked at
+    once, and as many more may be judged while an earlier one is waited for.
+    """
+    systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
+    at_once = min((getattr(system, "at_once", 1) for system in systems), default=1)
+    if at_once == 1:
+        for cell, start, stop in jobs:
+            yield cell.judge(start, stop)
+        return
+    threads = ThreadPoolExecutor(at_once)
+    waiting: deque[Future[list[Record]]] = deque()
+    try:
+        for cell, start, stop in jobs:
+            if len(waiting) == 2 * at_once:
+                yield waiting.popleft().result()
+            waiting.append(threads.submit(cell.judge, start, stop))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def by_name(systems: Iterable[System]) -> dict[str, System]:

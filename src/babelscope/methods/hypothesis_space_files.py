@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from babelscope.methods.hypothesis_space import (
     with_quality,
 )
 from babelscope.results import Record, Result, Row
-from babelscope.testsets.sets import read_json_lines
-from babelscope.text import read_bytes
+from babelscope.runs import Run, cells_of_run, read_run
 
 CHANGEABLE = ("quality", "normalise", "unresolved", "curves", "resamples")
 
@@ -28,22 +26,21 @@ def rejudge(folder: Path, **changed: Any) -> Result:
     for name in changed:
         if name not in CHANGEABLE:
             raise BabelscopeError(f"{name} cannot be changed after a run; these can: {', '.join(CHANGEABLE)}")
-    manifest = _manifest(folder)
-    config: dict[str, Any] = manifest["config"]
+    run = _finished(folder)
+    config: dict[str, Any] = run.manifest["config"]
     (method,) = config["methods"]
     setup = set_up(METHOD, {**method["settings"], **changed})
     settings = SpaceSettings.model_validate(setup.settings)
     method["settings"] = setup.config["settings"]
-    records = [dict(record) for _, record in read_json_lines(folder / "records.jsonl")]
     rows: list[Row] = []
-    for cell in manifest["cells"]:
+    for cell in run.manifest["cells"]:
         labels = {name: cell[name] for name in ("method", "system", "tests")}
-        own = [record for record in records if labels.items() <= record.items()]
+        own = [record for record in run.records if labels.items() <= record.items()]
         skipped = sum(cell["skipped"].values())
         for row in METHOD.summarise(with_quality(own, settings), settings, config["seed"]):
             counts = {**row.counts, "skipped": skipped}
             rows.append(Row(row.name, row.estimate, {**labels, **row.labels}, counts))
-    return with_correlations(Result(config, rows, records))
+    return with_correlations(Result(config, rows, run.records))
 
 
 def segment_lines(records: Sequence[Record]) -> Iterator[str]:
@@ -51,11 +48,10 @@ def segment_lines(records: Sequence[Record]) -> Iterator[str]:
     yield from dict.fromkeys(segment.as_line() for record in records for segment in segments_of(record))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    if not (folder / "summary.json").is_file():
-        raise BabelscopeError(f"{folder} is not the folder of a finished run (it has no summary.json)")
-    manifest: dict[str, Any] = json.loads(read_bytes(folder / "manifest.json"))
-    names = [method["name"] for method in manifest["config"]["methods"]]
+def _finished(folder: Path) -> Run:
+    run = read_run(folder)
+    cells_of_run(run)  # tells a damaged manifest
+    names = [method["name"] for method in run.manifest["config"]["methods"]]
     if names != [METHOD.name]:
         raise BabelscopeError(f"{folder} is a run of {', '.join(names)}, not of {METHOD.name} alone")
-    return manifest
+    return run

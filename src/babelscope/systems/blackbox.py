@@ -15,7 +15,7 @@ from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure, at
 from babelscope.systems.base import Fingerprint, Scored
 from babelscope.systems.opening import Options
-from babelscope.text import check_texts, parse_lines, read_bytes, require_equal_counts, shorten
+from babelscope.text import check_texts, parse_lines, read_bytes, require_equal_counts, shorten, whole_number
 
 _UNSAID = ""  # no format given: plain, but a tab is asked about rather than guessed at
 _STDERR_LINES = 5
@@ -54,12 +54,12 @@ def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]
     found: list[list[str]] = []
     for number, line in enumerate(lines, 1):
         fields = line.split("|||")
-        identity = fields[0].strip()
-        if len(fields) < 2 or not identity.isdecimal():
+        identity = whole_number(fields[0].strip())
+        if len(fields) < 2 or identity is None:
             raise BabelscopeError(f"{at(where, number)} is not `id ||| text ||| ...`: {shorten(line)}")
-        if int(identity) == len(found):
+        if identity == len(found):
             found.append([])
-        elif int(identity) != len(found) - 1:
+        elif identity != len(found) - 1:
             raise BabelscopeError(
                 f"{at(where, number)} has id {identity}, but ids must count the sources from 0 in order: "
                 f"{max(len(found) - 1, 0)} or {len(found)} was expected"

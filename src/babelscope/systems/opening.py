@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import CAPABILITIES, Capability, System, capabilities
+from babelscope.text import check_name, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def schemes() -> dict[str, Scheme]:
 
 def open_system(spec: str) -> Any:
     """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
-    name, colon, rest = spec.partition(":")
+    name, colon, rest = check_name(spec).partition(":")
     known = schemes()
     if not colon or name not in known:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -190,9 +191,10 @@ class Options:
 
     def integer(self, name: str, default: int, *, least: int = 1) -> int:
         value = self.text(name, str(default))
-        if not value.isdecimal() or int(value) < least:
+        number = whole_number(value)
+        if number is None or number < least:
             raise BabelscopeError(f"{self.spec}: {name}={value} is not a whole number of at least {least}")
-        return int(value)
+        return number
 
     def number(self, name: str, default: float, *, least: float = 0.0) -> float:
         value = self.text(name, str(default))

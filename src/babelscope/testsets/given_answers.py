@@ -78,9 +78,11 @@ def read_scores(path: str | Path, tests: TestSet) -> GivenScores:
             raise BabelscopeError(f"{place}: the item {identity!r} stands there twice")
         scores[identity] = _number(correct, place), _number(incorrect, place)
     known = {item.id for item in tests.items}
-    if lost := next((item.id for item in tests.items if item.id not in scores), None):
+    lost = next((item.id for item in tests.items if item.id not in scores), None)
+    if lost is not None:
         raise BabelscopeError(f"{path} has no scores of item {lost}")
-    if strange := next((identity for identity in scores if identity not in known), None):
+    strange = next((identity for identity in scores if identity not in known), None)
+    if strange is not None:  # it may be empty
         raise BabelscopeError(f"{path} has scores of {strange!r}, which the test set {tests.name} does not")
     return GivenScores(scores, Path(path).name)
 
@@ -132,7 +134,7 @@ def _refuse_ambiguous(items: Sequence[AmbiguousSource], given: Sequence[Given], 
 
 def _number(text: str, place: str) -> float:
     try:
-        number = float(text)
+        number = math.nan if "_" in text else float(text)  # to Python, 1_0 is a number too
     except ValueError:
         raise BabelscopeError(f"{place}: {shorten(text)} is not a number") from None
     if reason := _fault(number):

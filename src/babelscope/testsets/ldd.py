@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.testsets.sets import Row, TestSet, make_items
-from babelscope.text import read_lines, require_equal_counts, shorten
+from babelscope.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
 # `de_particle2.ids`: at least 2 words between; no digit, and the sets from news, are of at least 1.
@@ -38,7 +39,7 @@ def read_ldd(spec: str | Path) -> TestSet:
             f"ldd:{spec} must be ldd:FOLDER,SOURCE,REFERENCE with files that end in .de and .en, or "
             "ldd:FOLDER,LANGUAGE with de or en as the language of the sources"
         )
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):
         raise BabelscopeError(f"{folder}: no such folder")
     sets = _sets(Path(folder), language)
     if len(rest) == 2:
@@ -80,9 +81,10 @@ def _sets(folder: Path, language: str) -> Sets:
 
 def _numbers(path: Path) -> Iterator[int]:
     for line, text in enumerate(read_lines(path), 1):
-        if not text.strip().isdecimal() or int(text) < 1:
+        number = whole_number(text.strip())
+        if not number:
             raise BabelscopeError(f"{at(path, line)}: {shorten(text)} is no number of a line, from 1")
-        yield int(text)
+        yield number
 
 
 def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:

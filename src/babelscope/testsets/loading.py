@@ -14,6 +14,7 @@ from typing import cast
 from babelscope.errors import BabelscopeError
 from babelscope.systems.opening import Options, parse_options, split_options
 from babelscope.testsets.sets import TestSet
+from babelscope.text import check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     """Load a test set: a registered name (downloaded if need be), a JSON-lines file, or `format:path`."""
     from babelscope.testsets import registry
 
-    spec = str(spec)
+    spec = check_name(str(spec))
     name, colon, rest = spec.partition(":")
     if colon and name in (known := formats()):
         if not rest:

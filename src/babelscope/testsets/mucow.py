@@ -7,6 +7,8 @@ The files of a language pair have one prefix, such as `mucow/en-de`: `.text.txt`
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,7 +167,12 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
 def _prefix(path: str | Path) -> Path:
     """The prefix of a language pair's files; one of the files will do as well."""
     text = str(path)
-    return Path(next((text.removesuffix(suffix) for suffix in _SUFFIXES if text.endswith(suffix)), text))
+    prefix = Path(next((text.removesuffix(suffix) for suffix in _SUFFIXES if text.endswith(suffix)), text))
+    if not prefix.name:
+        raise BabelscopeError(
+            f"mucow:{path} must be what the files of a language pair begin with: mucow/en-de"
+        )
+    return prefix
 
 
 def _needed(prefix: Path, *suffixes: str) -> Path:
@@ -179,14 +186,15 @@ def _needed(prefix: Path, *suffixes: str) -> Path:
 
 def _beside(prefix: Path, *suffixes: str) -> Path | None:
     paths = (prefix.with_name(prefix.name + suffix) for suffix in suffixes)
-    return next((path for path in paths if path.exists()), None)
+    # Not Path.exists, which raises on a name that is too long.
+    return next((path for path in paths if os.path.exists(path)), None)
 
 
 def _cue_file(prefix: Path) -> Path | None:
     found = [
         path
         for folder in (prefix.parent / "cues", prefix.parent)
-        for path in sorted(folder.glob(f"{prefix.name}.insertions*.jsonl"))
+        for path in sorted(folder.glob(f"{glob.escape(prefix.name)}.insertions*.jsonl"))
     ]
     if len(found) > 1:
         raise BabelscopeError(f"{found[0]} and {found[1]} are both cues for {prefix.name}; keep one")
@@ -196,5 +204,6 @@ def _cue_file(prefix: Path) -> Path | None:
 def _counts_file(prefix: Path) -> Path | None:
     name = f"senses_{prefix.name}_count_results.json"
     return next(
-        (path for path in (prefix.parent / "counts" / name, prefix.parent / name) if path.exists()), None
+        (path for path in (prefix.parent / "counts" / name, prefix.parent / name) if os.path.exists(path)),
+        None,
     )

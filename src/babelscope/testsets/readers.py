@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.testsets.sets import Row, TestSet, make_items, parse_json, read_items
-from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten
+from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}
@@ -64,7 +65,7 @@ def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
 def read_distil_lingeval(folder: str | Path) -> TestSet:
     """DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or several such."""
     folder = Path(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # not Path.is_dir, which raises on a name that is too long
         raise BabelscopeError(f"{folder}: no such folder")
     if (folder / _DISTIL_FILES[0]).exists():
         folders = [folder]
@@ -156,6 +157,9 @@ def mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
             raise BabelscopeError(f"{place}: field {error} is missing") from None
         except TypeError:
             raise BabelscopeError(f"{place} is not an object with a list of errors") from None
+        texts = (fields["source"], fields["correct"], *fields["contrastive"])
+        if not all(isinstance(text, str) for text in texts):
+            raise BabelscopeError(f"{place}: source, reference and contrastive must be texts")
         yield place, {**{k: v for k, v in entry.items() if k not in ("errors", "reference")}, **fields}
 
 
@@ -199,7 +203,8 @@ def _split_before(occupation: str, sentence: str, index: str, place: str) -> tup
     "worker" in "construction worker" and lowers "Someone"; we add the cue and change nothing.
     """
     tokens = sentence.split(" ")
-    position = int(index) if index.isdecimal() else len(tokens)
+    found = whole_number(index)
+    position = len(tokens) if found is None else found
     # Where two spaces follow each other, the published index counts the nothing between them.
     while position < len(tokens) and not tokens[position]:
         position += 1

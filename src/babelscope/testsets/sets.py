@@ -13,9 +13,12 @@ from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, at
 from babelscope.files import replacing
 from babelscope.testsets.items import EmptyText, Item, kind_of
-from babelscope.text import shorten
+from babelscope.text import reading, shorten
 
 _Kind = TypeVar("_Kind", bound=Item)
+
+# What Python can read it may not be able to write, or to compare: it calls itself at every level.
+_DEEPEST = 100
 
 Row = tuple[str, Mapping[str, Any]]
 """Where something stands (`file:line`), and the JSON object of an item."""
@@ -107,26 +110,23 @@ def make_items(rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None 
 
 def read_json_lines(path: str | Path) -> Iterator[Row]:
     """The JSON objects of a file, one a line, without holding the whole file."""
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):  # a binary file breaks at "\n" only
-                place = at(path, number)
-                record = parse_json(line, path, number)
-                if not isinstance(record, dict):
-                    _fault(place, f"each line must be a JSON object, not {shorten(line.decode().strip())}")
-                yield place, record
-    except FileNotFoundError:
-        raise BabelscopeError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise BabelscopeError(f"{path} is a folder, not a file") from None
-    except OSError as error:
-        raise BabelscopeError(f"{path} cannot be read: {error.strerror}") from error
+    with reading(path) as file:
+        for number, line in enumerate(file, 1):  # a binary file breaks at "\n" only
+            place = at(path, number)
+            record = parse_json(line, path, number)
+            if not isinstance(record, dict):
+                _fault(place, f"each line must be a JSON object, not {shorten(line.decode().strip())}")
+            yield place, record
 
 
 def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
-    """Strict JSON: no NaN, no name twice in an object (the first would be lost)."""
+    """Strict JSON: no NaN, no name twice in an object (the first would be lost), no nests without end."""
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        # Counted first, since it is quick and nearly always enough.
+        if data.count(b"[") + data.count(b"{") > _DEEPEST and _depth_exceeds(value, _DEEPEST):
+            raise RecursionError(f"lists and objects are nested more than {_DEEPEST} deep")
+        return value
     except UnicodeDecodeError as error:
         _fault(at(path, line), f"not UTF-8 ({error.reason} at byte {error.start})")
     except json.JSONDecodeError as error:
@@ -134,6 +134,18 @@ def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
         _fault(place, f"not JSON: {error.msg} at column {error.colno}" if data.strip() else "an empty line")
     except (ValueError, RecursionError) as error:
         _fault(at(path, line), f"not JSON that can be read: {error}")
+
+
+def _depth_exceeds(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.language.align import Links, align, parse_links
-from babelscope.language.parsers import Parser
-from babelscope.language.ud import BadSentence, Tree, opened, read_trees
+from babelscope.language.parsers import Parser, open_parser
+from babelscope.language.ud import BadSentence, Tree, read_trees, tree_stretches
 from babelscope.making.challenge.rules import Finder, Instance
-from babelscope.text import require_equal_counts, shorten, text_fault
+from babelscope.stretches import WHOLE, Stretch, count_lines, line_stretches, side_by_side, stream_lines
+from babelscope.text import require_equal_counts, shorten
 
 Words = Sequence[str]
 Split = Callable[[str], list[str]]
@@ -51,10 +53,13 @@ class Corpus:
     source: Path | None = None
     reference: Path | None = None
     parses: Path | None = None
-    parser: Parser | None = None
+    parser: Parser | str | None = None
+    """A parser, or the name of one, which is opened where the corpus is read."""
     parsed_side: str = "source"
     """source or target."""
     alignments: Path | None = None
+    stretches: Mapping[str, Stretch] = field(default_factory=dict)
+    """What to read of each file; all of it where nothing is said."""
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.reference is None):
@@ -69,8 +74,37 @@ class Corpus:
     @property
     def lines(self) -> int:
         """How many lines it has (of CoNLL-U, if there are parses alone); for progress bars."""
-        with opened(self.source or self.parses or "") as file:
-            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+        if self.stretches:
+            return next(iter(self.stretches.values())).count or 0
+        return count_lines(self.source or self.parses or "")
+
+    def split(self, size: int) -> list[Corpus]:
+        """The corpus in parts of `size` sentences, the last one shorter; each can be read by itself.
+
+        Of every file one pass is made, in memory for one place a part.
+        """
+        files = {
+            "source": self.source,
+            "target": self.reference,
+            "parses": self.parses,
+            "alignments": self.alignments,
+        }
+        found = {
+            name: (tree_stretches if name == "parses" else line_stretches)(path, size)
+            for name, path in files.items()
+            if path is not None
+        }
+        counts = {str(files[name]): sum(each.count or 0 for each in own) for name, own in found.items()}
+        require_equal_counts(counts)
+        return [
+            replace(self, stretches=dict(zip(found, part, strict=True)))
+            for part in zip(*found.values(), strict=True)
+        ]
+
+    def trees(self, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
+        """The parses alone, in order; a bad one is an error, or with `skipped` counted there and None."""
+        assert self.parses is not None
+        return read_trees(self.parses, skipped=skipped, stretch=self.stretches.get("parses", WHOLE))
 
     def pairs(
         self, finder: Finder | None = None, *, skipped: MutableMapping[str, int] | None = None
@@ -81,7 +115,9 @@ class Corpus:
         texts_at = {"source": self.source, "target": self.reference}
         split = {side: word_splitter(path) for side, path in texts_at.items()}
         side = self.parsed_side
-        for number, (source, reference, tree, linked) in _side_by_side(self._columns(texts_at, skipped)):
+        first = self.stretches.get("source", WHOLE).number
+        columns = self._columns(texts_at, skipped)
+        for number, (source, reference, tree, linked) in side_by_side(columns, first):
             if tree is None and self.parses is not None:
                 continue  # counted where it was read
             texts = {"source": source, "target": reference}
@@ -122,17 +158,21 @@ class Corpus:
         """What stands side by side, each with its name; what there is not is None in every row."""
         trees: Iterator[Tree | None] = itertools.repeat(None)
         if self.parses is not None:
-            trees = read_trees(self.parses, skipped=skipped)
+            trees = self.trees(skipped)
         elif self.parser is not None:
-            trees = parsed(stream_lines(texts_at[self.parsed_side]), self.parser)
+            parser = _opened_parser(self.parser) if isinstance(self.parser, str) else self.parser
+            trees = parsed(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
-            links = stream_lines(self.alignments)
+            links = self._stream(self.alignments, "alignments")
         return [
-            *((str(path), stream_lines(path)) for path in texts_at.values()),
+            *((str(path), self._stream(path, side)) for side, path in texts_at.items()),
             (str(self.parses or "the parser"), trees),
             (str(self.alignments), links),
         ]
+
+    def _stream(self, path: Path, name: str) -> Iterator[str]:
+        return stream_lines(path, self.stretches.get(name, WHOLE))
 
     def _check(
         self, number: int, texts: Mapping[str, str], texts_at: Mapping[str, Path], tree: Tree | None
@@ -167,22 +207,7 @@ class Corpus:
             raise BadSentence(place, number, "alignment", told) from None
 
 
-def _side_by_side(columns: Sequence[tuple[str, Iterator[Any]]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Rows of all columns, numbered from 1; columns that end before others are an error with all counts."""
-    end = object()
-    finite = [place for place, (_, column) in enumerate(columns) if not isinstance(column, itertools.repeat)]
-    for number in itertools.count(1):
-        row = tuple(next(column, end) for _, column in columns)
-        ended = [row[place] is end for place in finite]
-        if all(ended):
-            return
-        if any(ended):
-            counts = {}
-            for place, over in zip(finite, ended, strict=True):
-                name, column = columns[place]
-                counts[name] = number - 1 if over else number + sum(1 for _ in column)
-            require_equal_counts(counts)
-        yield number, row
+_opened_parser = lru_cache(maxsize=1)(open_parser)  # for all parts that a process reads
 
 
 def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
@@ -201,20 +226,6 @@ def parsed(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
             yield from parser(some)
             some = []
     yield from parser(some)
-
-
-def stream_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, one after another."""
-    with opened(path) as file:
-        for number, raw in enumerate(file, 1):  # a binary file breaks at "\n" only
-            try:
-                line = raw.removesuffix(b"\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                told = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BabelscopeError(f"{at(path, number)}: {told}") from None
-            if fault := text_fault(line):
-                raise BabelscopeError(f"{at(path, number)} {fault}: {shorten(line)}")
-            yield line
 
 
 def word_splitter(path: str | Path) -> Split:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Literal
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.ud import Tree, Word
-from babelscope.text import read_bytes
+from babelscope.text import read_toml
 
 RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
 """Names that are not for rules: the whole set, and what is found by alignment."""
@@ -131,6 +130,11 @@ class Finder:
                     found.append(Instance(rule.name, side, word.head, word.id, between, head, word.form))
         return found
 
+    def absorb(self, other: Finder) -> None:
+        """Count the trees that another has seen."""
+        self.trees += other.trees
+        self.without_features += other.without_features
+
     def blind_rules(self) -> list[str]:
         """Rules that could not find anything, since no tree seen has features."""
         blind = self.trees and self.without_features == self.trees
@@ -175,12 +179,7 @@ def choose_rules(
 
 def read_rules(path: str | Path) -> list[Rule]:
     """Rules of a TOML file: a table each, with dependent and head as tables of what they must be like."""
-    try:
-        content = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BabelscopeError(f"{path}: not TOML: {error}") from None
+    content = read_toml(path)
     if not content:
         raise BabelscopeError(f"{path} has no rules; a rule is a table such as [light_verb]")
     return [_rule(name, table, path) for name, table in content.items()]

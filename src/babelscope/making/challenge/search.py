@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError
-from babelscope.language.ud import read_trees
 from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure
 from babelscope.making.challenge.rules import Finder, Instance, Rule, Variant, choose_rules
 from babelscope.making.challenge.tally import Tally
 from babelscope.progress import progress
-from babelscope.results import Row
+from babelscope.results import Row, record_line
 from babelscope.testsets.items import ParallelSentence
 
 SYMMETRISATION = "grow-diag-final-and"
@@ -78,7 +77,7 @@ class Search:
         Without alignments our aligner makes them, if reordering is looked for; it holds the whole corpus.
         """
         pairs = self._pairs()
-        if self.reorderings and self.corpus.alignments is None:
+        if self._aligns_here:
             pairs = iter(with_alignment(pairs, symmetrisation))
         for pair in pairs:
             instances = self._wide_enough(pair.instances)
@@ -91,16 +90,43 @@ class Search:
             yield _item(pair, instances, order)
         self._require_something(self.corpus.source)
 
+    def lines(self, symmetrisation: str = SYMMETRISATION, *, only_found: bool = False) -> Iterator[bytes]:
+        """The items as lines of JSON; with `only_found`, those in which something was found."""
+        for item in self.items(symmetrisation):
+            if item.extra["dependencies"] or not only_found:
+                yield record_line(item.as_json())
+
+    def parts(self, size: int) -> Iterator[Search]:
+        """Searches of parts of the corpus, of `size` sentences each; `absorb` brings what they find together."""
+        if self._aligns_here:
+            raise BabelscopeError(
+                "word alignment is learnt from the whole corpus, which cannot be split then; give alignments, or "
+                "look for phenomena other than reordering"
+            )
+        skip_bad = self._skipped is not None
+        for part in self.corpus.split(size) or [self.corpus]:
+            yield Search(part, self.wanted, skip_bad=skip_bad)
+
+    def absorb(self, part: Search) -> None:
+        """Count what was found in a part of the corpus; parts come in their order."""
+        self.tally.absorb(part.tally)
+        self.finder.absorb(part.finder)
+        for reason, number in part.skipped.items():
+            self.skipped[reason] = self.skipped.get(reason, 0) + number
+
+    @property
+    def _aligns_here(self) -> bool:
+        return bool(self.reorderings) and self.corpus.alignments is None
+
     def count(self, symmetrisation: str = SYMMETRISATION) -> None:
         """Only count; parses are enough for that."""
         if self.corpus.source is not None:
             for _ in self.items(symmetrisation):
                 pass
             return
-        assert self.corpus.parses is not None
         with progress("reading parses", self.corpus.lines) as advance:
             last = 1
-            for tree in read_trees(self.corpus.parses, skipped=self._skipped):
+            for tree in self.corpus.trees(self._skipped):
                 if tree is not None:
                     self.tally.add(self._wide_enough(self.finder(tree, self.corpus.parsed_side)))
                     advance(tree.line - last)
@@ -134,6 +160,14 @@ class Search:
 
     def _wide_enough(self, instances: Sequence[Instance]) -> list[Instance]:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
+
+
+def searched(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, Search]:
+    """A search done: what is to be written of it, and itself with what it counted."""
+    if write:
+        return b"".join(part.lines(only_found=only_found)), part
+    part.count()
+    return b"", part
 
 
 def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:

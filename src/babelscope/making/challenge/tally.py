@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from babelscope.making.challenge.reordering import PHENOMENA
 from babelscope.making.challenge.rules import Instance
-from babelscope.measures.statistics import mean_and_sd, proportion
-from babelscope.results import Estimate, Row
+from babelscope.measures.statistics import mean_of_counts, proportion
+from babelscope.results import Row
 
 Lengths = Counter[int]
 """How many sentences have which absolute difference in length between their two sides (0 if there is one)."""
@@ -55,6 +55,17 @@ class Tally:
             for distance in set(distances):
                 counts.having[distance][length_difference] += 1
 
+    def absorb(self, other: Tally) -> None:
+        """Count what another counted of the same phenomena, in other sentences."""
+        self.instances += other.instances
+        self._lengths.update(other._lengths)
+        for key, theirs in other._counts.items():
+            counts = self._counts[key]
+            counts.instances.update(theirs.instances)
+            for mine, found in ((counts.reaching, theirs.reaching), (counts.having, theirs.having)):
+                for distance, lengths in found.items():
+                    mine[distance].update(lengths)
+
     def rows(
         self,
         distances: Callable[[str], Sequence[int]],
@@ -77,7 +88,7 @@ class Tally:
             numbers = {"sentences": lengths.total(), "instances": instances, **(counts or {})}
             made.append(Row("share", share, said, numbers))
             if self._parallel:
-                made.append(Row("length_difference", _mean(lengths), said))
+                made.append(Row("length_difference", mean_of_counts(lengths), said))
 
         if self._parallel:
             add({"phenomenon": "all"}, self._lengths, self.instances)
@@ -96,10 +107,3 @@ class Tally:
                     sum(own.instances[d] for d in kept),
                 )
         return made
-
-
-def _mean(lengths: Lengths) -> Estimate:
-    values = [float(value) for value in lengths.elements()]
-    if len(values) > 1:
-        return mean_and_sd(values)[0]
-    return Estimate(values[0], -math.inf, math.inf, 1) if values else Estimate.of_nothing()

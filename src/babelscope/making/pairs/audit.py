@@ -53,8 +53,10 @@ def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             continue
         if answer not in (True, False, "yes", "no"):
             raise BabelscopeError(f"row {number}: 'really_wrong' must be yes or no, not {answer!r}")
-        judged[row["type"]] += 1
-        wrong[row["type"]] += answer in (True, "yes")
+        if not isinstance(name := row.get("type"), str):
+            raise BabelscopeError(f"row {number}: 'type' must be text")
+        judged[name] += 1
+        wrong[name] += answer in (True, "yes")
     return [
         {"name": name, "value": wrong[name] / judged[name], "wrong": wrong[name], "n": judged[name]}
         for name in sorted(judged)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.german import Analyzer, default_analyzer
 from babelscope.making.pairs.base import ErrorType, Variant
 from babelscope.making.pairs.registry import error_type
+from babelscope.results import record_line
 from babelscope.seeds import stream
+from babelscope.stretches import WHOLE, Stretch, line_stretches, side_by_side, stream_lines
 from babelscope.testsets.items import MinimalPair
+from babelscope.text import require_equal_counts
 
 
 def make_pairs(
@@ -23,10 +28,12 @@ def make_pairs(
     choose: Literal["one", "all"] = "one",
     mode: str | None = None,
     analyzer: Analyzer | None = None,
+    first: int = 1,
 ) -> Iterator[MinimalPair]:
     """Minimal pairs of the references that have the phenomenon, one of the variants chosen by the seed, or all.
 
-    Pairs are made while the texts are read; pairs without a source are left out.
+    Pairs are made while the texts are read; pairs without a source are left out. `first` is the number of the
+    first text, where others before it are not given.
     """
     made = error_type(type) if isinstance(type, str) else type
     if choose not in ("one", "all"):
@@ -35,7 +42,8 @@ def make_pairs(
         known = f"; it has {', '.join(made.modes)}" if made.modes else ""
         raise BabelscopeError(f"error type {made.name} has no mode {mode!r}{known}")
     analyzer = analyzer or default_analyzer()
-    for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
+    texts = [("sources", iter(sources)), ("references", iter(references))]
+    for number, (source, reference) in side_by_side(texts, first):
         if not source.strip() or not reference.strip():
             continue
         found = made.variants(analyzer.analyse(reference), **({"mode": mode} if mode else {}))
@@ -45,6 +53,45 @@ def make_pairs(
         for place, variant in enumerate(found, 1):
             name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
             yield _pair(name, source, reference, variant, made.name, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class PairsOfFiles:
+    """Minimal pairs to be made of two files, or of a stretch of each."""
+
+    source: Path
+    reference: Path
+    options: Mapping[str, Any]
+    """As for `make_pairs`."""
+    stretches: tuple[Stretch, Stretch] = (WHOLE, WHOLE)
+
+    def lines(self, advance: Callable[[int], object] = lambda _count: None) -> Iterator[bytes]:
+        """The pairs as lines of JSON; `advance` is told of every text that is read."""
+        sources, references = map(stream_lines, (self.source, self.reference), self.stretches)
+        first = self.stretches[0].number
+        for pair in make_pairs(
+            sources=_counted(sources, advance), references=references, first=first, **self.options
+        ):
+            yield record_line(pair.as_json())
+
+    def parts(self, size: int) -> list[PairsOfFiles]:
+        """The same of parts of the files, of `size` lines each; what they make follows one another."""
+        files = (self.source, self.reference)
+        cut = [line_stretches(path, size) for path in files]
+        counts = [sum(each.count or 0 for each in own) for own in cut]
+        require_equal_counts({str(path): count for path, count in zip(files, counts, strict=True)})
+        return [replace(self, stretches=both) for both in zip(*cut, strict=True)] or [self]
+
+
+def all_lines(part: PairsOfFiles) -> bytes:
+    """What a part makes, at once."""
+    return b"".join(part.lines())
+
+
+def _counted(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        advance(1)
 
 
 def _pair(

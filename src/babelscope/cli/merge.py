@@ -1,0 +1,28 @@
+"""`babelscope merge`: the shards of a study become one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from babelscope.cli.common import AsJson, resumable
+from babelscope.cli.report import WithReport
+from babelscope.cli.run import tell
+
+
+def merge(
+    shards: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="The folders of all shards, in any order."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder that is made of them.")],
+    as_json: AsJson = False,
+    report: WithReport = True,
+) -> None:
+    """Put the shards of a study together: the same run folder as without shards. No system is asked."""
+    from babelscope.shards import merge
+
+    with resumable():
+        tell(merge(shards, out), as_json=as_json, report=report)

@@ -1,0 +1,99 @@
+"""Corpora made in parts by Ray workers, each of which reads its own stretch of the files.
+
+Plain Ray tasks, not Ray Data: a part is a stretch of up to four files that belong together, and what is made must
+come out in order. So there is no table to split, and Ray Data would add its columns and its memory only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.version import __version__
+
+SENTENCES = 8192
+"""In a part: seconds of work and megabytes of output. Parsers are given 64 sentences at once, and so here too."""
+
+_RETRIES = 3
+_AHEAD = 2  # parts asked of each core before the first of them has to come back
+
+_Task = TypeVar("_Task")
+_Made = TypeVar("_Made")
+
+
+def in_order(
+    work: Callable[[_Task], _Made], tasks: Iterable[_Task], address: str | None = None
+) -> Iterator[_Made]:
+    """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
+
+    Some tasks for each core are handed out ahead, and no more, however many there are; a worker that dies is
+    replaced. The cluster is that at `address`, or of this machine, or one that is started here and ends with this.
+    """
+    from babelscope.systems.workers import connect, import_ray
+
+    ray = import_ray()
+    ours = not ray.is_initialized()
+    if ours:
+        connect(None, address, 1)
+    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_told)
+    waiting: deque[Any] = deque()
+    tasks = iter(tasks)
+    warned = False
+    try:
+        while True:
+            ahead = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            for task in itertools.islice(tasks, max(0, ahead - len(waiting))):
+                waiting.append(remote.remote(__version__, os.getcwd(), work, task))
+            if not waiting:
+                return
+            made, error, heard = _got(waiting.popleft())
+            if heard and not warned:  # what one part is warned of others are too; the first speaks for all
+                warned = True
+                warnings.warn(heard[0], stacklevel=2)
+            if error is not None:
+                raise error
+            yield made
+    finally:
+        for task in waiting:
+            ray.cancel(task, force=True)
+        if ours:
+            ray.shutdown()
+
+
+def _told(
+    version: str, folder: str, work: Callable[[_Task], _Made], task: _Task
+) -> tuple[Any, Any, list[str]]:
+    """In a worker: what was made, or the error as plain values, and the warnings that were given."""
+    with warnings.catch_warnings(record=True) as heard:
+        try:
+            if version != __version__:
+                raise BabelscopeError(f"a Ray worker has Babelscope {__version__}, not {version}")
+            with contextlib.chdir(folder):  # paths may be relative to it
+                made, error = work(task), None
+        except BabelscopeError as raised:
+            made, error = None, (isinstance(raised, SystemFailure), str(raised))
+        except OSError as raised:
+            made, error = None, (True, f"a worker cannot work in {folder}: {raised.strerror or raised}")
+    return made, error, [str(each.message) for each in heard]
+
+
+def _got(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
+    import ray.exceptions
+
+    try:
+        made, error, heard = ray.get(answer)
+    except ray.exceptions.RayTaskError as raised:
+        raise raised.cause from None  # a fault in our own code, as it would be raised here
+    except ray.exceptions.RayError as raised:
+        told = str(raised).partition("\n")[0].rstrip(".")
+        raise SystemFailure(f"a part was given up after {_RETRIES + 1} workers died of it: {told}") from None
+    if error is None:
+        return made, None, heard
+    failed, said = error
+    return made, SystemFailure(said) if failed else BabelscopeError(said), heard

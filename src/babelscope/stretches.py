@@ -1,0 +1,124 @@
+"""Large text files, read without being held: whole, or a stretch of one by whoever has its share of the work."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from babelscope.errors import BabelscopeError, at
+from babelscope.text import reading, require_equal_counts, shorten, text_fault
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some units of a file, be they lines or sentences, and where the first of them is."""
+
+    number: int = 1
+    """Of the first unit, from 1."""
+    line: int = 1
+    """The line it begins at, from 1."""
+    byte: int = 0
+    """The byte it begins at."""
+    count: int | None = None
+    """How many units; all that follow without it."""
+
+
+WHOLE = Stretch()
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
+    """A file to read from a byte on, unzipped if its name ends in .gz."""
+    with reading(path) as file:
+        if not str(path).endswith(".gz"):
+            file.seek(byte)
+            yield file
+            return
+        try:
+            unzipped = cast(IO[bytes], gzip.GzipFile(fileobj=file))
+            unzipped.seek(byte)
+            yield unzipped
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise BabelscopeError(f"{path} cannot be read: {error}") from error
+
+
+def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
+    """The lines of a UTF-8 file, one after another."""
+    with opened(path, stretch.byte) as file:
+        # A binary file breaks at "\n" only.
+        for number, raw in enumerate(itertools.islice(file, stretch.count), stretch.line):
+            try:
+                line = raw.removesuffix(b"\n").decode("utf-8")
+            except UnicodeDecodeError as error:
+                told = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BabelscopeError(f"{at(path, number)}: {told}") from None
+            if fault := text_fault(line):
+                raise BabelscopeError(f"{at(path, number)} {fault}: {shorten(line)}")
+            yield line
+
+
+def count_lines(path: str | Path) -> int:
+    """How many lines a file has; a last one without a newline counts."""
+    count, last = 0, b"\n"
+    with opened(path) as file:
+        while some := file.read(1 << 20):
+            count += some.count(b"\n")
+            last = some[-1:]
+    return count + (last != b"\n")
+
+
+def line_stretches(path: str | Path, size: int) -> list[Stretch]:
+    """The lines of a file in stretches of `size`, the last one shorter."""
+
+    def starts() -> Iterator[tuple[int, int]]:
+        byte = 0
+        with opened(path) as file:
+            for number, raw in enumerate(file, 1):
+                yield number, byte
+                byte += len(raw)
+
+    return cut(starts(), size, path)
+
+
+def cut(starts: Iterable[tuple[int, int]], size: int, path: str | Path) -> list[Stretch]:
+    """Units, given by the line and byte that each begins at, in stretches of `size`; one is kept of each stretch."""
+    if str(path).endswith(".gz"):
+        # To get at a byte of it, all before must be unzipped.
+        raise BabelscopeError(f"{path} is gzipped, so that workers cannot share it; unzip it first")
+    if Path(path).exists() and not Path(path).is_file():
+        raise BabelscopeError(f"{path} is no regular file, so that workers cannot share it")
+    found: list[Stretch] = []
+    number = 0
+    for number, (line, byte) in enumerate(starts, 1):
+        if (number - 1) % size == 0:
+            found.append(Stretch(number, line, byte, size))
+    if found:
+        last = found[-1]
+        found[-1] = Stretch(last.number, last.line, last.byte, number - last.number + 1)
+    return found
+
+
+def side_by_side(
+    columns: Sequence[tuple[str, Iterator[Any]]], first: int
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Rows of all columns, numbered from `first`; columns that end before others are an error with all counts."""
+    end = object()
+    finite = [place for place, (_, column) in enumerate(columns) if not isinstance(column, itertools.repeat)]
+    for number in itertools.count(first):
+        row = tuple(next(column, end) for _, column in columns)
+        ended = [row[place] is end for place in finite]
+        if all(ended):
+            return
+        if any(ended):
+            counts = {}
+            for place, over in zip(finite, ended, strict=True):
+                name, column = columns[place]
+                counts[name] = number - 1 if over else number + sum(1 for _ in column)
+            require_equal_counts(counts)
+        yield number, row

@@ -1,0 +1,154 @@
+"""Any system, spread over Ray workers: the same answers in the same order, from many processes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.asking import places
+from babelscope.systems.base import Budget, Drawing, Scored, System, Target, TopK
+from babelscope.systems.workers import Call, Description, Origin, Pool, send
+from babelscope.text import shorten
+
+_PART = 64
+_sent = itertools.count()
+
+
+def spread(
+    system: System | str,
+    workers: int | None = None,
+    address: str | None = None,
+    *,
+    cpus: float = 1,
+    gpus: float = 0,
+    part: int | None = _PART,
+    pool: Pool | None = None,
+) -> Spread:
+    """A system in several processes, each with a copy of its own; by name (`hf:...`), none of them is here.
+
+    What is asked at once goes to the workers in parts of at most `part` different sources, or as a whole where it
+    is None. Several systems can share the workers of one `pool`; else see `Pool` for the other arguments.
+    """
+    if part is not None and part < 1:
+        raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
+    own = pool is None
+    pool = pool or Pool(workers, address=address, cpus=cpus, gpus=gpus)
+    try:
+        origin = Origin(system) if isinstance(system, str) else send(system, f"{system.name} #{next(_sent)}")
+        return Spread(origin, pool, part, own_pool=own)
+    except BaseException:
+        if own:
+            pool.close()
+        raise
+
+
+class Spread:
+    """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
+
+    def __init__(self, origin: Origin, pool: Pool, part: int | None, *, own_pool: bool) -> None:
+        self._origin, self._pool, self._own_pool = origin, pool, own_pool
+        said: Description = _heard(*pool.submit(Call(origin, f"open {origin.name}")).result())
+        self.name = said.name
+        self.fingerprint = said.fingerprint
+        self.capabilities = said.capabilities - {"next_tokens"}
+        self.cacheable = said.cacheable
+        # A file of translations without its sources can be asked as a whole only.
+        self._part = part if said.cacheable else None
+        self.at_once = 2 * pool.workers
+        """Calls from so many threads keep all workers busy, while half of the threads judge answers."""
+
+    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        return self._ask("translate", sources, sources, beam=beam, n_best=n_best)
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
+        return self._ask("score", pairs, [source for source, _ in pairs], texts)
+
+    def sample(
+        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        return self._ask("sample", sources, sources, n=n, seed=seed, drawing=drawing)
+
+    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        return self._ask("top_k", sources, sources, k=k, budget=budget)
+
+    def _ask(
+        self,
+        method: str,
+        questions: Sequence[Any],
+        sources: Sequence[str],
+        targets: Sequence[str] = (),
+        **how: Any,
+    ) -> list[Any]:
+        """Answers to all questions, in order, however the workers shared them."""
+        sizes = [
+            len(source) + len(target)
+            for source, target in itertools.zip_longest(sources, targets, fillvalue="")
+        ]
+        parts = [range(len(questions))] if self._part is None else balanced(sources, sizes, self._part)
+        asked = []
+        for numbers in parts:
+            some = [questions[number] for number in numbers]
+            texts = [sources[number] for number in numbers]
+            call = Call(self._origin, self._what(method, texts), method, some, how, self.fingerprint)
+            asked.append((numbers, self._pool.submit(call)))
+        answers: list[Any] = [None] * len(questions)
+        try:
+            for numbers, answer in asked:
+                with places(lambda what, number, numbers=numbers: f"{what} {numbers[number - 1] + 1}"):  # type: ignore[misc]
+                    found = _heard(*answer.result())
+                for number, each in zip(numbers, found, strict=True):
+                    answers[number] = each
+        finally:
+            for _, answer in asked:
+                answer.cancel()
+        return answers
+
+    def _what(self, method: str, sources: Sequence[str]) -> str:
+        if not sources:
+            return f"{method} nothing with {self.name}"
+        ends = dict.fromkeys((shorten(sources[0]), shorten(sources[-1])))
+        many = f"{len(sources)} source{'s' if len(sources) > 1 else ''}"
+        return f"{method} {many} with {self.name}, {' to '.join(ends)}"
+
+    def close(self) -> None:
+        """Stop the workers, unless others share them."""
+        if self._own_pool:
+            self._pool.close()
+
+    def __enter__(self) -> Spread:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def balanced(sources: Sequence[str], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Numbers of questions in parts of at most `most` different sources, their sizes within one source of each other.
+
+    A size is in characters, since tokenizers are where the models are. What is asked about one source stays
+    together. Parts depend on the questions only, not on who answers, so that batches and floats do not either.
+    """
+    groups: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        groups.setdefault(source, []).append(number)
+    # Dealt out from the largest to the smallest; sorting is stable, so that equal ones keep their order.
+    order = sorted(groups.values(), key=lambda group: -sum(sizes[number] for number in group))
+    count = max(1, math.ceil(len(order) / most))
+    return [sorted(itertools.chain.from_iterable(order[part::count])) for part in range(count)]
+
+
+def _heard(answer: Any, warned: Sequence[str]) -> Any:
+    """A worker's answer; its warnings and errors are given here."""
+    for message in warned:
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    if isinstance(answer, BabelscopeError):
+        raise answer
+    return answer

@@ -1,0 +1,197 @@
+"""The command line, fuzzed: good commands with their arguments and files broken."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer.main
+from fuzzing import Files, Target, sentence_fault
+from targets import CONLLU, CUED, PAIR, SENTENCE, lines, text
+from typer.main import get_command
+
+from babelscope.cli import main
+from babelscope.errors import BabelscopeError
+
+_SENTENCES = text("a cat", "a b c")
+_FILES: Files = {
+    "a.en": _SENTENCES,
+    "a.de": _SENTENCES,
+    "given.txt": text("abc", "ab"),
+    "pairs.jsonl": lines(PAIR, {**PAIR, "id": "2"}),
+    "cued.jsonl": lines(CUED, {**CUED, "id": "2"}),
+    "tests.jsonl": lines(SENTENCE, {**SENTENCE, "id": "2"}),
+    "links": b"0-0 1-1\n0-0\n",
+    "a.conllu": CONLLU,
+    "parsed.en": text("Er gibt nie auf", "Zum Haus"),
+    "scores": text("-1\t-2\t-3", "-1\t-1\t-4"),
+    "best.tsv": text("-1\t-2", "-3\t-4"),
+    "human.jsonl": lines(*({"system": s, "id": i, "score": i * 0.2} for s in "ab" for i in (1, 2))),
+    "q.jsonl": lines({"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze."}),
+    "words.json": b'{"cat": {"src_forms": ["cat"], "tgt_forms_male": ["cat"], "tgt_forms_female": ["c"]}}',
+    "study.toml": (
+        b'[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "tests.jsonl"\n[[methods]]\nname = "likelihood"\n'
+        b"[run]\nchunk = 1\n"
+    ),
+}
+# Which files a command has is told by their names in it.
+_COMMANDS = """
+translate --system toy:1 a.en --beam 2 --json
+translate --system file:given.txt a.en --out o
+sample --system toy:1 --source a.en --n 2 --seed 3
+score --system toy:1 --source a.en --target a.de --json
+contrast --system toy:1 --tests pairs.jsonl --free no --json --ties half --score total
+contrast --tests pairs.jsonl --scores scores --layout columns --records o --direction higher
+condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --base 2 --least 1 --out r
+condition --tests cued.jsonl --translations given.txt --scores best.tsv --skip-missing --json
+challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --draws 2 --resamples 100
+run study.toml --out r --json --no-report
+run study.toml --seed 3
+compare . --summary --markdown
+compare --table best.tsv --on bleu --figure all
+report r -o o
+correlate human.jsonl --human human.jsonl --field score --json
+agreement q.jsonl --task mucow
+annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
+make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --side source --out o
+make challenge --parses a.conllu --count --language de --exact
+make pairs --type auxiliary --source a.en --reference a.de --out o
+make audit --type auxiliary --source a.en --reference a.de -n 2
+make types
+patterns flow --source a.en --data a.de --words words.json --json
+merge r --out o
+systems --json
+data list --json
+data show mucow --json
+data get x --data-dir d
+lab models
+lab corpus --n 3 --seed 1 --stats --json
+--version
+--help
+""".strip().split("\n")
+_ON_RUNS = """
+compare r0 --json
+compare r0 --latex --group toy=toy:*
+compare r0 --table best.tsv --on bleu
+report r0 -o o --items 3
+merge r0 --out o
+agreement q.jsonl --verdicts r0 --json
+space --from r0 --json
+""".strip().split("\n")
+
+
+def _seed(command: str, runs: Sequence[Files] = ()) -> Files:
+    files = {name: data for name, data in _FILES.items() if name in command}
+    files |= {f"r{number}/{name}": data for number, run in enumerate(runs) for name, data in run.items()}
+    if "study.toml" in files:
+        files["tests.jsonl"] = _FILES["tests.jsonl"]
+    # A line an argument, since arguments may have spaces.
+    return {**files, "arguments": command.replace(" ", "\n").encode()}
+
+
+class NotASentence(Exception):
+    """What a command said is not what it should say."""
+
+
+def _run(folder: Path) -> None:
+    arguments = (folder / "arguments").read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    # No argument can have a NUL. Without slashes and dots nothing outside the folder is named; and no
+    # process is started, no server asked, no model trained.
+    safe = [each.replace("\0", "").replace("/", "_").replace("..", "__") for each in arguments]
+    if any(
+        each in ("train", "distill", "make-models", "locality", "demo", "evaluate", "truth") for each in safe
+    ):
+        return
+    if any(each.startswith(("lab:", "hf:", "llm:", "ct2:", "--ray")) for each in safe):
+        return
+    code, said = _call(folder, safe)
+    if code == 0:
+        return
+    last = said.rstrip("\n").split("\n")[-1]
+    if code not in (1, 2) or "Traceback" in said:
+        raise NotASentence(f"exit code {code}: {last}")
+    # Click tells wrong usage in lines of its own, with the arguments as they were given.
+    if "Usage: " not in said and not last.startswith("Error: "):
+        told = last.removeprefix("babelscope: error: ")
+        if told == last or sentence_fault(told):
+            raise NotASentence(f"exit code {code}: {last}")
+    raise BabelscopeError(last)
+
+
+def _call(folder: Path, arguments: Sequence[str]) -> tuple[int, str]:
+    """The exit code and standard error of a command in this process."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3)]
+    before = (sys.stdin, sys.stdout, sys.stderr, sys.argv, warnings.showwarning)
+    sys.stdin, sys.stdout, sys.stderr = streams
+    sys.argv = ["babelscope", *arguments]
+    try:
+        with contextlib.chdir(folder), _nothing_leaves():
+            main()
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
+    else:
+        code = 0
+    finally:
+        sys.stdin, sys.stdout, sys.stderr, sys.argv, warnings.showwarning = before
+    return code, streams[2].buffer.getvalue().decode("utf-8", "backslashreplace")  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _built(app: typer.Typer) -> Any:
+    """The commands, built once: Typer would do so at every call, which takes most of the time."""
+    return get_command(app)
+
+
+@contextlib.contextmanager
+def _nothing_leaves() -> Iterator[None]:
+    """No process, no connection, no page that waits for somebody."""
+    from babelscope.annotate import server
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise OSError(1, "not while fuzzing")
+
+    patched = (
+        (subprocess, "Popen", refuse),
+        (socket.socket, "connect", refuse),
+        (server, "serve", lambda *_: None),
+        (typer.main, "get_command", _built),
+    )
+    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in patched]
+    for owner, name, new in patched:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, old in kept:
+            setattr(owner, name, old)
+
+
+def targets(runs: Sequence[Files]) -> Sequence[Target]:
+    """The command line on files and on run folders; the toys must be installed."""
+    os.environ |= {
+        "BABELSCOPE_CACHE": ":memory:",
+        "BABELSCOPE_DATA": "data",
+        "BABELSCOPE_MIRROR": "http://127.0.0.1:1",
+    }
+    return (
+        Target(
+            "command line", _run, [_seed(command) for command in _COMMANDS], share=0.4, changes_files=True
+        ),
+        Target(
+            "command line, runs",
+            _run,
+            [_seed(command, [run]) for command in _ON_RUNS for run in runs],
+            broken=("arguments",),
+            share=0.1,
+            changes_files=True,
+        ),
+    )

@@ -1,0 +1,230 @@
+"""Readers of what was made elsewhere: parses, alignments, cues, scores, translations; of rules and studies."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from pathlib import Path
+
+from fuzzing import Counts, Target
+from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text, whole
+
+from babelscope.comparing_many import column_of, read_table
+from babelscope.language.align import read_pharaoh
+from babelscope.language.ud import read_trees
+from babelscope.making.challenge.reading import Corpus
+from babelscope.making.challenge.rules import Finder, choose_rules, read_rules
+from babelscope.making.cues import read_candidates, read_cues
+from babelscope.methods.patterns_flow import read_queries
+from babelscope.study import read_study
+from babelscope.systems.blackbox import TranslationsFile
+from babelscope.testsets import given_answers, pattern_files, score_files
+from babelscope.testsets.items import AmbiguousSource, MinimalPair
+from babelscope.testsets.sets import TestSet
+from babelscope.text import read_lines
+
+
+def _conllu(folder: Path) -> Counts:
+    path = next(folder.glob("a.conllu*"))
+    skipped: dict[str, int] = {}
+    trees = list(read_trees(path, skipped=skipped))
+    finder = Finder(choose_rules(), roots=True)
+    for tree in trees:
+        if tree is not None:
+            finder(tree, "source")
+            joined = " ".join(tree.tokens)
+            assert tree.matches(joined)
+            assert len(tree.offsets(joined)) == len(tree.words)
+    assert trees.count(None) == sum(skipped.values())
+    data = path.read_bytes()
+    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    return _blocks(data.split(b"\n")), len(trees)
+
+
+def _blocks(rows: Iterable[bytes]) -> int:
+    """How often a line that is not empty follows one that is."""
+    found, before = 0, b""
+    for row in rows:
+        found += bool(row and not before)
+        before = row
+    return found
+
+
+def _pharaoh(folder: Path) -> Counts:
+    made = read_pharaoh(folder / "a", [(3, 3), (2, 5)], parallel_to="the text")
+    assert all(
+        len(links) == len(row.split()) for links, row in zip(made, read_lines(folder / "a"), strict=True)
+    )
+    return count(folder / "a"), len(made)
+
+
+def _corpus(folder: Path) -> Counts:
+    skipped: dict[str, int] = {}
+    corpus = Corpus(folder / "a.en", folder / "a.de", folder / "a.conllu", None, "target", folder / "a.links")
+    pairs = list(corpus.pairs(Finder(choose_rules()), skipped=skipped))
+    return count(folder / "a.en"), len(pairs) + sum(skipped.values())
+
+
+def _rules(folder: Path) -> None:
+    rules = read_rules(folder / "a.toml")
+    finder = Finder(choose_rules(more=rules))
+    for tree in read_trees(folder / "a.conllu"):
+        if tree is not None:
+            finder(tree, "source")
+
+
+_RULES = b"""[light_verb]
+definition = "a light verb and its noun"
+dependent = { relation = ["obj"], upos = ["NOUN"], features = "Number=Sing" }
+head = { lemma = ["make", "take"] }
+languages = ["en"]
+
+[negation]
+dependent = { form = "nicht" }
+"""
+
+LANGUAGE = (
+    Target("conllu", _conllu, [{"a.conllu": CONLLU}, {"a.conllu": GLUED}]),
+    Target("conllu.gz", _conllu, [{"a.conllu.gz": gzip.compress(CONLLU, mtime=0)}], share=0.5),
+    Target("pharaoh", _pharaoh, [{"a": b"0-0 1-2\n1-4 0-1\n"}, {"a": b"\n0-0"}]),
+    Target(
+        "parses and alignments",
+        _corpus,
+        [
+            {
+                "a.en": text("He never gives up", "To the house"),
+                "a.conllu": CONLLU,
+                "a.de": text("Er gibt nie auf", "Zum Haus"),
+                "a.links": b"0-0 1-2\n0-0 2-1\n",
+            }
+        ],
+    ),
+    Target("rules", _rules, [{"a.toml": _RULES, "a.conllu": CONLLU}]),
+    Target(
+        "cues",
+        lambda folder: (count(folder / "a.jsonl"), len(read_cues(folder / "a.jsonl"))),
+        [{"a.jsonl": MUCOW_FILES["cues/en-de.insertions.jsonl"]}],
+    ),
+    Target(
+        "candidates",
+        lambda folder: done(read_candidates(folder / "a.json")),
+        [{"a.json": b'{"bank": {"Bank": ["park", "old"], "Ufer": ["river"]}, "tap": {}}'}],
+    ),
+    Target(
+        "queries",
+        lambda folder: done(read_queries(str(folder / "a.json"))),
+        [
+            {
+                "a.json": b'{"cook": {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["x"]}}'
+            }
+        ],
+    ),
+)
+
+
+_PAIRS = TestSet("pairs", (MinimalPair.from_json(PAIR), MinimalPair.from_json({**PAIR, "id": "2"})))
+_CUED = TestSet("cued", (AmbiguousSource.from_json(CUED), AmbiguousSource.from_json({**CUED, "id": "2"})))
+
+
+def _scores(folder: Path) -> Counts:
+    tests = score_files.Tests("pairs", tuple(item.as_json() for item in _PAIRS.items), "interleaved")
+    kept, scores = score_files.read_scores(folder / "a", tests)
+    return len(_PAIRS), len(scores) + kept.skipped
+
+
+def _given_scores(folder: Path) -> Counts:
+    found = given_answers.read_scores(folder / "a", _CUED)
+    return count(folder / "a"), sum(len(found.of(item.id)) == 2 for item in _CUED.items)
+
+
+def _translations(folder: Path) -> Counts:
+    path = next(folder.glob("a.*"))
+    given = pattern_files.read_translations(path)
+    pattern_files.read_lemmas(folder / "lemmas", given, parallel_to=str(path))
+    made = given_answers.with_translations(_CUED, given, what=str(path), skip_missing=True)
+    whole(made)
+    return count(path), len(given)
+
+
+def _n_best(folder: Path) -> None:
+    form = next(folder.glob("*.out")).stem
+    system = TranslationsFile(str(folder / f"{form}.out"), source=str(folder / "src"), form=form)
+    sources = read_lines(folder / "src")
+    assert [len(answer) for answer in system.translate(sources)] == [1] * len(sources)
+
+
+def _table(folder: Path) -> Counts:
+    table = read_table(folder / "a.tsv")
+    column_of(table, "bleu", folder / "a.tsv")
+    return count(folder / "a.tsv") - 1, len(table)
+
+
+ELSEWHERE = (
+    Target(
+        "scores",
+        _scores,
+        [
+            {"a": text("-1.5", "-2", "-3", "-1", "-1", "-1")},
+            {"a": text("-1\t-2\t-3", "-1\t-1\t-inf\t-0.5")},
+        ],
+    ),
+    Target(
+        "scores of conditioning",
+        _given_scores,
+        [{"a": text("-1\t-2", "-3\t-4")}, {"a": text("2\t-1\t-2", "1\t0\t-4")}],
+    ),
+    Target(
+        "given translations",
+        _translations,
+        [
+            {"a.txt": text("Der Arzt ging.", "Die Ärztin ging."), "lemmas": text("der Arzt", "die Ärztin")},
+            {"a.txt": text("The doctor left. ||| Der Arzt ging.", "x ||| "), "lemmas": text("der", "y")},
+            {
+                "a.jsonl": lines(
+                    {
+                        "sentence": "The doctor left.",
+                        "translation": "Der Arzt",
+                        "translation_lemmatized": "der",
+                    }
+                ),
+                "lemmas": text("der"),
+            },
+        ],
+    ),
+    Target(
+        "n-best lists",
+        _n_best,
+        [
+            {"plain.out": text("eins", "zwei"), "src": text("one", "two")},
+            {"tsv.out": text("eins\tein", "zwei"), "src": text("one", "two")},
+            {
+                "moses.out": text("0 ||| eins ||| f ||| -1", "0 ||| ein", "1 ||| zwei"),
+                "src": text("one", "two"),
+            },
+        ],
+    ),
+    Target("table", _table, [{"a.tsv": text("system\tbleu\tdistilled", "a\t12.5\tyes", "b\t3\tno")}]),
+)
+
+
+_STUDY = b"""[study]
+name = "mine"
+seed = 3
+[[systems]]
+spec = "lab:teacher"
+name = "teacher"
+[[tests]]
+spec = "parallel:a.en,a.de"
+[[methods]]
+name = "likelihood"
+label = "l"
+tests = ["x"]
+per = "token"
+[run]
+out = "runs/mine"
+cache = true
+chunk = 64
+data_dir = "data"
+"""
+
+STUDIES = (Target("study", lambda folder: done(read_study(folder / "a.toml")), [{"a.toml": _STUDY}]),)

@@ -1,0 +1,209 @@
+"""What is fuzzed of our own files, damaged or changed by others: run folders and the cache; and servers' answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fuzzing import Files, Target
+from targets import CUED, PAIR, SENTENCE, done, lines
+
+from babelscope.comparing import group_runs, side_by_side
+from babelscope.report.flows import flow_pictures
+from babelscope.runfolder import RunFolder
+from babelscope.runs import Run, cells_of_run, read_run
+from babelscope.shards import merge
+from babelscope.study import Study, run_study
+from babelscope.systems.base import Target as Answer
+from babelscope.systems.cached import cached
+from babelscope.systems.opening import Options
+from toys import ToySystem
+
+_PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)]
+_FOUND = {"phenomenon": "particle", "side": "source", "head": 1, "dependent": 2, "distance": 0}
+_METHODS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({"name": "likelihood"}, SENTENCE),
+    ({"name": "contrast", "free": "no", "resamples": 100}, PAIR),
+    ({"name": "conditioning", "evaluator": "toy:2"}, CUED),
+    ({"name": "challenge", "resamples": 100, "draws": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
+)
+
+
+def _folder(path: Path) -> Files:
+    return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+def finished_runs() -> list[Files]:
+    """A small run folder of each method; the toys must be installed (`toys.install`)."""
+    return [_finished(settings, item) for settings, item in _METHODS]
+
+
+def _finished(settings: dict[str, Any], item: dict[str, Any], shard: str | None = None) -> Files:
+    with TemporaryDirectory() as made:
+        tests = Path(made) / "tests.jsonl"
+        tests.write_bytes(lines(item, {**item, "id": "2"}))
+        study = {
+            "systems": [{"spec": "toy:1"}, {"spec": "toy:2"}],
+            "tests": [{"spec": str(tests), "name": "t"}],
+            "methods": [settings],
+            "run": {"chunk": 1},
+        }
+        run_study(Study.model_validate(study), out=Path(made) / "run", shard=shard)
+        return _folder(Path(made) / "run")
+
+
+def _resume(manifest: dict[str, Any]) -> Target:
+    def read(folder: Path) -> None:
+        with RunFolder(folder, manifest) as run:
+            assert len(run.records) <= run.total
+            run.missing()
+
+    record = {"method": "m", "system": "s", "tests": "t"}
+    stored = lines(*({**record, "item": item} for item in range(5)))
+    files = {"manifest.json": json.dumps(manifest).encode(), "records.jsonl": stored}
+    return Target("run folder, resumed", read, [files], changes_files=True)
+
+
+def _show(folder: Path) -> None:
+    run = read_run(folder)
+    for cell in cells_of_run(run):
+        done((cell.rows, cell.records, cell.asked, cell.evaluator))
+    for group in group_runs([run]):
+        side_by_side(group)
+
+
+def _shards() -> Files:
+    """Both halves of a study."""
+    return {
+        f"s{number}/{name}": data
+        for number in (1, 2)
+        for name, data in _finished(*_METHODS[0], shard=f"{number}/2").items()
+    }
+
+
+def _merge(folder: Path) -> None:
+    assert len(merge([folder / "s1", folder / "s2"], folder / "out").records) == 4
+
+
+def _flows(folder: Path) -> None:
+    flow_pictures([Run(folder, {}, [])])
+
+
+def _cache(folder: Path) -> None:
+    assert cached(ToySystem(), folder / "cache").score(_PAIRS) == ToySystem().score(_PAIRS)
+
+
+def _cache_file() -> Files:
+    with TemporaryDirectory() as made:
+        path = Path(made) / "cache"
+        system = cached(ToySystem(), path)
+        system.score(_PAIRS)
+        system._answers._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        system._answers._database.close()
+        return {"cache": path.read_bytes()}
+
+
+class _Server:
+    """Stands for the network: every request is answered with the same file."""
+
+    token = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def _post(self, _url: str, _body: object, _stop: threading.Event) -> dict[str, Any]:
+        from babelscope.errors import SystemFailure
+
+        try:  # as the client does
+            answer = json.loads(self._path.read_bytes())
+        except (ValueError, RecursionError):
+            raise SystemFailure("not JSON") from None
+        if not isinstance(answer, dict):
+            raise SystemFailure("not an object")
+        return answer
+
+    def open(self, kind: str, spec: str) -> Any:
+        from babelscope.systems import endpoint, openai
+        from babelscope.systems.opening import parse_options, split_options
+
+        path, query = split_options(spec)
+        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(
+            path, Options(spec, parse_options(query))
+        )
+        system._client.post = self._post
+        return system
+
+
+def _http(folder: Path) -> None:
+    sources = ["one", "two"]
+    assert len(_Server(folder / "answer").open("http", "//localhost/x").translate(sources)) == len(sources)
+
+
+def _openai(folder: Path) -> None:
+    how = (folder / "how").read_bytes().decode("utf-8", "replace")
+    spec = f"http://localhost/v1#m?source=English&target=German&logprobs={how}"
+    system = _Server(folder / "answer").open("openai", spec)
+    assert len(system.translate(["one"])) == 1
+    if how in ("echo", "vllm"):
+        assert len(system.score([("one", "eins")])) == 1
+
+
+_CHAT = {"choices": [{"message": {"content": "eins"}, "finish_reason": "stop", "text": "eins"}]}
+_PROBABILITIES = {"tokens": ["ab", "eins"], "token_logprobs": [None, -1.5], "text_offset": [0, 2]}
+
+
+def targets(runs: Sequence[Files]) -> Sequence[Target]:
+    """The targets; `runs` are good run folders."""
+    cells = [{"method": "m", "system": "s", "tests": "t", "items": 5}]
+    return (
+        _resume({"config": {"chunk": 2}, "cells": cells}),
+        Target("run folder, shown", _show, runs, share=0.05),
+        Target(
+            "flows",
+            _flows,
+            [{"flows.json": b'[["doctor_data_male", "doctor_student_other", 3.5]]'}],
+            share=0.3,
+        ),
+        Target("cache", _cache, [_cache_file()], changes_files=True, share=0.1),
+        Target(
+            "shards",
+            _merge,
+            [_shards()],
+            broken=("s1/manifest.json", "s2/manifest.json"),
+            changes_files=True,
+            share=0.05,
+        ),
+        Target(
+            "HTTP answers",
+            _http,
+            [
+                {"answer": b'{"translations": ["eins", ["zwei", "zwo"]]}'},
+                {"answer": b'{"translations": ["a", "b"]}'},
+            ],
+            share=0.2,
+        ),
+        Target(
+            "OpenAI answers",
+            _openai,
+            [
+                {"answer": json.dumps(_CHAT).encode(), "how": b"none"},
+                {
+                    "answer": json.dumps(
+                        {"choices": [{**_CHAT["choices"][0], "logprobs": _PROBABILITIES}]}
+                    ).encode(),
+                    "how": b"echo",
+                },
+                {
+                    "answer": json.dumps(
+                        {**_CHAT, "prompt_logprobs": [None, {"7": {"logprob": -1, "decoded_token": "eins"}}]}
+                    ).encode(),
+                    "how": b"vllm",
+                },
+            ],
+            share=0.2,
+        ),
+    )
