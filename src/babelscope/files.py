@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from babelscope.errors import SystemFailure
+from babelscope.errors import BabelscopeError, SystemFailure
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of `path` when the block ends well; otherwise `path` stays as it was."""
+    if not path.name:
+        raise BabelscopeError(f"{str(path)!r} is a folder; name a file to be written")
     # Beside its target, since a rename is atomic within one file system only.
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     made = [folder for folder in path.parents if not folder.exists()]

@@ -164,6 +164,7 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
         (("condition", "--tests", "c.jsonl", *same, "--evaluator", "toy:2", "--out", "r"), "two systems"),
         (("compare", "a" * 300), "File name too long"),
         (("translate", "--system", "toy:1", os.fsdecode(b"\xff.txt")), "no such file"),
+        (("translate", "--system", "toy:1", "p.en", "--out", ""), "is a folder"),
     ):
         ran = babelscope(*arguments)
         assert ran.code in (1, 2)

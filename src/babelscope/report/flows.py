@@ -33,13 +33,15 @@ def _picture(run: Run) -> Picture:
         flows = merged([(str(start), str(end), float(count)) for start, end, count in found])
     except (TypeError, ValueError):
         raise BabelscopeError(f"{path} must be a list of [from, to, count]") from None
-    if not flows:
+    if not any(count > 0 for _, _, count in flows):
         raise BabelscopeError(f"{path} has no flows between {', '.join(STAGES)}")
     nodes = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
     classes = sorted({name.partition("_")[2] for name in nodes}, key=lambda name: (name == "other", name))
     colours = dict(zip((name for name in classes if name != "other"), _COLOURS, strict=False))
     stages = [stage for stage in STAGES if any(name.startswith(f"{stage}_") for name in nodes)]
     total = sum(count for start, _, count in flows if start.startswith(f"{stages[0]}_"))
+    if not total > 0:
+        raise BabelscopeError(f"{path} has nothing that flows from {stages[0]}")
     ordered = sorted(flows, key=lambda flow: (_place(flow[0], classes), _place(flow[1], classes)))
     shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in ordered)
     title = f"{', '.join(name for name in classes if name != 'other')}: from {' to '.join(stages)}"
