@@ -16,7 +16,7 @@ from typing import Any
 
 def arguments(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="a minute or two on two cores")
+    parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
     parser.add_argument(
         "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
     )

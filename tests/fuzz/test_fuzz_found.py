@@ -22,7 +22,8 @@ from babelscope.language.ud import read_trees
 from babelscope.making.challenge.rules import read_rules
 from babelscope.making.pairs.audit import count_audit
 from babelscope.measures.agreement import parse_earlier
-from babelscope.runs import read_run
+from babelscope.report.flows import flow_pictures
+from babelscope.runs import Run, read_run
 from babelscope.study import read_study
 from babelscope.systems.opening import Options, open_system
 from babelscope.testsets import given_answers, load, score_files
@@ -172,3 +173,9 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
         assert sentence_fault(ran.err.rstrip("\n")) == ""
     # A name that is no text is written as it came.
     assert babelscope("translate", "--system", "toy:1", "p.en", "--out", os.fsdecode(b"\xff.txt")).code == 0
+
+
+def test_flows_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "flows.json").write_text('[["doctor_data_male", "doctor_student_other", 0]]')
+    with pytest.raises(BabelscopeError, match="nothing that flows from data"):
+        flow_pictures([Run(tmp_path, {}, [])])

@@ -30,6 +30,7 @@ from babelscope.cli import (
     systems,
     translate,
 )
+from babelscope.cli.common import RayCommand
 from babelscope.errors import BabelscopeError
 from babelscope.version import __version__
 
@@ -67,7 +68,7 @@ app.command("contrast")(contrast.contrast)
 app.command("condition")(condition.condition)
 app.command("space")(space.space)
 app.command("challenge")(challenge.challenge)
-app.command("run", cls=run.RunCommand)(run.run)
+app.command("run", cls=RayCommand)(run.run)
 app.command("merge")(merge.merge)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.text import parse_lines, read_lines
@@ -50,6 +52,17 @@ class Ties(StrEnum):
     half = "half"
     correct = "correct"
     wrong = "wrong"
+
+
+class RayCommand(TyperCommand):
+    """Lets --ray stand alone: what follows is its address only if it looks like one (HOST:PORT)."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        said = [
+            "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
+            for each, after in zip(args, [*args[1:], ""], strict=False)
+        ]
+        return super().parse_args(ctx, said)
 
 
 def open_systems(specs: Sequence[str], *, cache: bool) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, RayCommand, Seed, as_line, output
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
-from babelscope.cli.run import RunCommand
 from babelscope.errors import BabelscopeError
 from babelscope.files import replacing
 from babelscope.progress import progress
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make test sets from sources and references.", no_args_is_help=True)
 app.command("cues")(cues)
-app.command("challenge", cls=RunCommand)(challenge)
+app.command("challenge", cls=RayCommand)(challenge)
 app.command("machine-references")(machine_references)
 
 Type = Annotated[
@@ -60,7 +59,7 @@ def types(as_json: AsJson = False) -> None:
             typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
 
 
-@app.command("pairs", cls=RunCommand)
+@app.command("pairs", cls=RayCommand)
 def pairs(
     type: Type,
     source: Sources,

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from babelscope.cli.common import AsJson, as_line, resumable
 from babelscope.cli.report import NAME, WithReport
 
 if TYPE_CHECKING:
     from babelscope.results import Result
-
-
-class RunCommand(TyperCommand):
-    """Lets --ray stand alone: what follows is its address only if it looks like one (HOST:PORT)."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        said = [
-            "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
-            for each, after in zip(args, [*args[1:], ""], strict=False)
-        ]
-        return super().parse_args(ctx, said)
 
 
 def run(
@@ -110,9 +97,14 @@ def tell(result: Result, *, as_json: bool, report: bool) -> None:
 
 
 def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
-    number, of = map(int, shard.split("/"))
+    from babelscope.shards import Shard
+
+    parsed = Shard.parse(shard)
     if as_json:
-        told = {"name": "shard", "shard": number, "of": of, "records": len(result.records)}
+        told = {"name": "shard", "shard": parsed.number, "of": parsed.of, "records": len(result.records)}
         print(as_line({**told, "folder": str(result.folder)}))
     else:
-        print(f"shard {number} of {of}: {len(result.records)} records in {result.folder}", file=sys.stderr)
+        print(
+            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {result.folder}",
+            file=sys.stderr,
+        )

@@ -33,7 +33,7 @@ def _picture(run: Run) -> Picture:
         flows = merged([(str(start), str(end), float(count)) for start, end, count in found])
     except (TypeError, ValueError):
         raise BabelscopeError(f"{path} must be a list of [from, to, count]") from None
-    if not any(count > 0 for _, _, count in flows):
+    if not flows:
         raise BabelscopeError(f"{path} has no flows between {', '.join(STAGES)}")
     nodes = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
     classes = sorted({name.partition("_")[2] for name in nodes}, key=lambda name: (name == "other", name))
