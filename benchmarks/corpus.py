@@ -1,10 +1,11 @@
-"""Corpus-sized making: time and memory of `make challenge` and `make pairs` at n/4, n/2 and n sentence pairs.
+"""Corpus-sized making: time and memory of `make challenge` and `make pairs` as they read n sentence pairs.
 
-The pairs are the lab's, all different, with gold parses and alignments, streamed to disk. Each command runs in a
-process of its own; its row has its processor time and its peak memory (RSS). `memory_ratio` is the peak at n over
-that at n/4, and `time_ratio` the time from n/2 to n over twice that from n/4 to n/2, in which starting up cancels
-out: both are 1 where memory is flat and time linear. With --ray each command is run at n over Ray, too, and outputs
-are compared.
+The pairs are the lab's, all different, with gold parses and alignments, streamed to disk. Each command runs once, in
+a process of its own, and is looked at four times a second: how far it has read, its processor time, its memory (RSS).
+There is a row for each eighth of the corpus. `memory_ratio` is the memory at the end over that at an eighth, and
+`time_ratio` the time of the second half over that of the first, beginning after the first eighth, in which starting
+up is: both are 1 where memory is flat and time linear. With --ray each command runs over Ray, too, and outputs are
+compared. Linux only (/proc).
 """
 
 from __future__ import annotations
@@ -44,78 +45,91 @@ def main() -> None:
         "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
     )
     options = parser.parse_args()
-    quarter = max(1, (8000 if options.quick else options.n) // 4)
-    sizes = (quarter, 2 * quarter, 4 * quarter)
+    n = 8000 if options.quick else options.n
     rows: list[Row] = []
-    ratios: Row = {"n": sizes[-1]}
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    ratios: Row = {"n": n}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
         # Not in this process: what it held would count as held by every process it starts.
-        write = "import sys; from benchmarks.corpus import write; write(sys.argv[1], *map(int, sys.argv[2:]))"
-        subprocess.run([sys.executable, "-c", write, folder, *map(str, sizes)], check=True, cwd=_home())
+        write = "import sys; from benchmarks.corpus import write; write(sys.argv[1], int(sys.argv[2]))"
+        subprocess.run([sys.executable, "-c", write, str(folder), str(n)], check=True, cwd=_home())
         for command in COMMANDS:
-            for size in sizes:
-                rows.append(run(Path(folder), command, size))
-                print(json.dumps(rows[-1]), file=sys.stderr)  # of a large corpus, hours before the table
-            ratios |= ratios_of(command, rows[-3:])
+            found = run(folder, command, n)
+            rows += found
+            ratios |= ratios_of(command, found)
+            for row in found:
+                print(json.dumps(row), file=sys.stderr)  # of a large corpus, an hour before the table
             if options.ray:
-                rows.append(run(Path(folder), command, sizes[-1], "--ray"))
-                plain, spread = (Path(folder, f"{command}.{sizes[-1]}{more}") for more in ("", "--ray"))
+                run(folder, command, n, "--ray")
+                plain, spread = (folder / f"{command}.{n}{more}" for more in ("", "--ray"))
                 ratios[f"{command}_same_over_ray"] = filecmp.cmp(plain, spread, shallow=False)
     show(rows, ratios, as_json=options.json)
 
 
-def write(folder: str, *sizes: int) -> None:
-    """The largest corpus, pair by pair, and the heads of it."""
+def write(folder: str, n: int) -> None:
+    """The corpus, pair by pair, unless it is there; the file of labels is complete last."""
     from babelscope.lab.corpus import generate, written
-    from babelscope.language.ud import tree_stretches
-    from babelscope.stretches import line_stretches
 
-    quarter, _, whole = sizes
-    for _ in written(generate(whole, seed=9), folder, str(whole)):
-        pass
-    for ending in ("en", "de", "en.conllu", "align"):
-        path = Path(folder, f"{whole}.{ending}")
-        places = (tree_stretches if ending == "en.conllu" else line_stretches)(path, quarter)
-        for size, stretch in zip(sizes[:-1], (places[1], places[2]), strict=True):
-            copy_head(path, Path(folder, f"{size}.{ending}"), stretch.byte)
+    done = Path(folder, f"{n}.done")
+    if not done.exists():
+        for _ in written(generate(n, seed=9), folder, str(n)):
+            pass
+        done.touch()
 
 
-def copy_head(path: Path, to: Path, size: int) -> None:
-    with open(path, "rb") as old, open(to, "wb") as new:
-        while size:
-            size -= new.write(old.read(min(size, 1 << 20)))
-
-
-def run(folder: Path, command: str, size: int, *more: str) -> Row:
-    """A command in a process of its own; what it made stands in a file named after it."""
-    base = folder / str(size)
-    out = folder / f"{command}.{size}{''.join(more)}"
+def run(folder: Path, command: str, n: int, *more: str) -> list[Row]:
+    """A command in a process of its own; what it made stands in a file named after it. A row an eighth."""
+    base = folder / str(n)
+    out = folder / f"{command}.{n}{''.join(more)}"
     asked = [sys.executable, "-m", "babelscope", "make", command]
     asked += ["--source", f"{base}.en", "--reference", f"{base}.de", "--out", str(out), *more]
     asked += [each.format(base) for each in COMMANDS[command]]
-    began = time.perf_counter()
+    source = Path(f"{base}.en").resolve()
+    size = source.stat().st_size
+    looks: list[Row] = []
     with subprocess.Popen(asked, stdout=subprocess.DEVNULL, cwd=_home()) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        while process.poll() is None:
+            if (read := _read(process.pid, source)) is not None:
+                looks.append(
+                    {"name": " ".join([command, *more]), "n": round(n * read / size), **_used(process.pid)}
+                )
+            time.sleep(0.25)
     if process.returncode:
         raise SystemExit(f"{' '.join(asked)} ended with {process.returncode}")
+    reached = [min(looks, key=lambda look: abs(look["n"] - n * part / 8)) for part in range(1, 8)]
+    return [*reached, looks[-1]]
+
+
+def _read(pid: int, path: Path) -> int | None:
+    """Bytes that a process has read of a file; None if it does not have it open."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if Path(os.readlink(link)) == path:
+                return int(Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().split()[1])
+        except OSError:  # closed meanwhile
+            continue
+    return None
+
+
+def _used(pid: int) -> Row:
+    """Processor time and resident memory of a process."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return {
-        "name": " ".join([command, *more]),
-        "n": size,
-        "seconds": used.ru_utime + used.ru_stime,
-        "wall_seconds": time.perf_counter() - began,
-        "memory_mb": used.ru_maxrss / 1024,
-        "output_mb": out.stat().st_size / 2**20,
+        "seconds": (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"),
+        "memory_mb": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
     }
 
 
 def ratios_of(command: str, rows: Sequence[Row]) -> Row:
-    quarter, half, whole = rows
+    def seconds_a_pair(begin: int, end: int) -> float:
+        seconds: float = rows[end]["seconds"] - rows[begin]["seconds"]
+        return seconds / int(rows[end]["n"] - rows[begin]["n"])
+
     return {
-        f"{command}_memory_ratio": whole["memory_mb"] / quarter["memory_mb"],
-        f"{command}_time_ratio": (whole["seconds"] - half["seconds"])
-        / (2 * (half["seconds"] - quarter["seconds"])),
-        f"{command}_pairs_a_second": (whole["n"] - half["n"]) / (whole["seconds"] - half["seconds"]),
+        f"{command}_memory_ratio": rows[7]["memory_mb"] / rows[0]["memory_mb"],
+        f"{command}_time_ratio": seconds_a_pair(4, 7) / seconds_a_pair(0, 3),
+        f"{command}_pairs_a_second": 1 / seconds_a_pair(0, 7),
     }
 
 

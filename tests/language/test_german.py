@@ -49,6 +49,14 @@ def test_empty_text_has_no_tokens(german: German) -> None:
     assert german.analyse("").tokens == ()
 
 
+@pytest.mark.parametrize("letter", ["9", "a", "Ä"])
+def test_a_word_of_any_length_comes_back_whole_and_soon(german: German, letter: str) -> None:
+    """The time of an analysis grows with the square of a word's length: this one would take an hour."""
+    word = letter * 20_000
+    token = german.analyse(f"Das ist {word} hier.").tokens[2]
+    assert (token.text, token.lemma.lower()) == (word, word.lower())
+
+
 def tag_of(german: German, text: str, word: str) -> str:
     return next(token.tag for token in german.analyse(text).tokens if token.text == word)
 

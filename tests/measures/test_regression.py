@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from scipy.stats import linregress
+from scipy.stats import t as student
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.regression import regress
@@ -22,6 +24,22 @@ def test_a_plane_is_recovered() -> None:
     rows = found.rows({"task": "own"})
     assert [row.labels["variable"] for row in rows] == ["intercept", "bleu", "student"]
     assert rows[1].as_json().items() >= {"task": "own", "significant": "yes", "n": 6}.items()
+
+
+def test_one_variable_is_the_line_of_the_textbook_and_may_say_nothing() -> None:
+    bleu, outcome = [30.0, 31, 33, 36, 38, 41], [4.0, 1, 5, 2, 6, 3]
+    right = linregress(bleu, outcome)
+    found = regress(outcome, {"bleu": bleu})
+    reach = student.ppf(0.975, 4) * right.stderr
+    estimate = found.coefficients["bleu"].estimate
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx(
+        (right.slope, right.slope - reach, right.slope + reach)
+    )
+    # The F test of one variable is its t test.
+    assert (found.coefficients["bleu"].p, found.p) == pytest.approx((right.pvalue, right.pvalue))
+    assert found.r_squared == pytest.approx(right.rvalue**2)
+    assert right.pvalue > 0.5
+    assert found.rows()[1].labels["significant"] == "no"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from babelscope.language.german import missing
 
 # Word forms remembered: enough for a news test set, and memory stays flat beyond it.
 REMEMBERED = 50_000
+# Characters of a word that are analysed: the time grows with their square, and what is longer is no word of German.
+LONGEST = 100
 _PLAIN = {
     **dict.fromkeys("„“”»«‟", '"'),
     **dict.fromkeys("‚‘’›‹", "'"),
@@ -36,7 +38,7 @@ class HanTaTagger:
         if not words:
             return []
         # The model was trained on plain quotes and dashes.
-        tags = self._model.tag_sent([_PLAIN.get(word, word) for word in words], taglevel=0)
+        tags = self._model.tag_sent([_PLAIN.get(word, word)[:LONGEST] for word in words], taglevel=0)
         return [(_stts(tag), self._lemma(word, tag)) for word, tag in zip(words, tags, strict=True)]
 
     def can_be(self, word: str, tag: str) -> bool:
@@ -48,11 +50,11 @@ class HanTaTagger:
         return word in self._model.cache
 
     def _lemma_of(self, word: str, tag: str) -> str:
-        lemma: str = self._model.analyze(word, tag)[0]
-        return lemma
+        lemma: str = self._model.analyze(word[:LONGEST], tag)[0]
+        return lemma if len(word) <= LONGEST else word
 
     def _tags_of(self, word: str) -> tuple[str, ...]:
-        return tuple(_stts(tag) for tag, _ in self._model.tag_word(word, casesensitive=False))
+        return tuple(_stts(tag) for tag, _ in self._model.tag_word(word[:LONGEST], casesensitive=False))
 
 
 def _stts(tag: str) -> str:

@@ -1,0 +1,259 @@
+"""How cost grows: time and memory against sentences, length, k, vocabulary, size of the model, and workers.
+
+Every point is measured in a process of its own with one thread: processor seconds of the work alone, the least of
+three times (wall seconds for workers), and by how much it raised the process's peak memory. An exponent is the slope
+of log cost against log size, with the 95 % interval of least squares: 1 is linear, 0 is flat. Models whose size is
+varied have random weights; no trained model has as wide a space, so their searches end by a budget, and it is the
+cost of an expansion that grows. The table is written to --out as Markdown, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import show, sources_of
+
+Row = dict[str, Any]
+Work = Callable[[], object]
+_HOME = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done at several sizes; `prepare` opens the model and gives the work, and how often its unit is done."""
+
+    what: str
+    size: str
+    """What the sizes count."""
+    sizes: tuple[int, ...]
+    unit: str
+    prepare: Callable[[int], tuple[Work, int]]
+    clock: Callable[[], float] = time.process_time
+
+
+def scoring(pairs: int, length: int) -> tuple[Work, int]:
+    """Score sentences of so many tokens or a little more, made of sentences of the lab, as their own translation."""
+    from babelscope import open_system
+
+    system = open_system("lab:teacher")
+    one = sources_of("lab:parallel?n=500&seed=2026")
+    tokens = [len(scored.tokens) for scored in system.score([(text, text) for text in one])]
+    texts, at = [], 0
+    for _ in range(pairs):
+        words, count = [], 0
+        while count < length:
+            words.append(one[at % len(one)])
+            count += tokens[at % len(one)]
+            at += 1
+        texts.append(" ".join(words))
+    return lambda: system.score([(text, text) for text in texts]), pairs
+
+
+def translating(pairs: int) -> tuple[Work, int]:
+    from babelscope import open_system
+
+    system = open_system("lab:teacher")
+    sources = sources_of(f"lab:parallel?n={pairs}&seed=2026")
+    return lambda: system.translate(sources, beam=5), pairs
+
+
+def searching(k: int) -> tuple[Work, int]:
+    """The exact top k of 24 sentences."""
+    from babelscope import open_system
+
+    system = open_system("lab:student")
+    sources = sources_of("lab:parallel?n=24&seed=2026")
+    return lambda: system.top_k(sources, k=k), len(sources)
+
+
+def expanding(vocabulary: int = 8000, width: int = 128, layers: int = 3) -> tuple[Work, int]:
+    """Expansions of a random network in the shape of OPUS-MT, 256 prefixes at a time."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    from babelscope.decoding.exact import exact_search
+    from babelscope.decoding.marian import Marian
+    from babelscope.decoding.model import Vocabulary
+    from babelscope.systems.base import Budget
+
+    torch.manual_seed(1)
+    pad, heads = vocabulary - 1, max(1, width // 64)
+    network = MarianMTModel(
+        MarianConfig(
+            vocab_size=vocabulary, d_model=width, encoder_layers=layers, decoder_layers=layers,
+            encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, encoder_attention_heads=heads,
+            decoder_attention_heads=heads, pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad,
+            forced_eos_token_id=None, scale_embedding=True, share_encoder_decoder_embeddings=True,
+            activation_function="swish",
+        )
+    ).eval()  # fmt: skip
+    model = Marian(network, Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
+    source, expansions = [*range(100, 125), 0], 2048
+    exact_search(model, [source], k=10, budget=Budget(expansions=512))
+    budget = Budget(expansions=expansions)
+    return lambda: exact_search(model, [source], k=10, budget=budget), expansions
+
+
+def working(workers: int) -> tuple[Work, int]:
+    """Exact search by so many Ray workers."""
+    from babelscope.systems.spread import spread
+    from babelscope.systems.workers import connect
+    from benchmarks.spread import search, task
+
+    spec, sources = task(quick=True)
+    connect(workers, None, 1)
+    system = spread(spec, workers=workers, part=8)
+    search(system, sources)  # until all have opened their model
+    return lambda: search(system, sources), len(sources)
+
+
+JOBS = (
+    Job("score", "sentences", (500, 1000, 2000, 4000), "pair", lambda n: scoring(n, 1)),
+    Job("score", "tokens a sentence", (16, 32, 64, 128, 256), "pair", lambda n: scoring(200, n)),
+    Job("translate, beam 5", "sentences", (100, 200, 400, 800), "sentence", translating),
+    Job("exact top k", "k", (1, 2, 5, 10, 20, 50), "sentence", searching),
+    Job("exact", "vocabulary", (1000, 4000, 16000, 64000), "expansion", lambda n: expanding(vocabulary=n)),
+    Job("exact", "width", (128, 256, 512, 1024), "expansion", lambda n: expanding(width=n)),
+    Job("exact", "layers", (1, 2, 4, 8), "expansion", lambda n: expanding(width=256, layers=n)),
+    Job("exact over Ray", "workers", (1, 2), "sentence", working, clock=time.perf_counter),
+)
+
+
+def point(job: Job, size: int) -> Row:
+    """One measurement, in this process."""
+    import torch
+
+    torch.set_num_threads(1)
+    work, units = job.prepare(size)
+    before = _peak()
+    seconds = []
+    for _ in range(3):
+        began = job.clock()
+        work()
+        seconds.append(job.clock() - began)
+    return _row(job.what, job.size, size, min(seconds), units, job.unit, _peak() - before)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exponent(rows: Sequence[Row], cost: str) -> tuple[float, float, float]:
+    """Slope of log cost against log n with its 95 % interval; NaN where there is no cost, or no interval."""
+    from scipy.stats import linregress, t
+
+    costs = [row[cost] for row in rows]
+    if min(costs) <= 0:
+        return math.nan, math.nan, math.nan
+    fit = linregress([math.log(row["n"]) for row in rows], [math.log(each) for each in costs])
+    half = float(t.ppf(0.975, len(rows) - 2)) * fit.stderr
+    return fit.slope, fit.slope - half, fit.slope + half
+
+
+def corpora(n: int) -> list[Row]:
+    """`make challenge` and `make pairs` by the pairs they have read, counted from an eighth on."""
+    from benchmarks import corpus
+
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        corpus.write(folder, n)
+        for command in corpus.COMMANDS:
+            first, *others = corpus.run(Path(folder), command, n)
+            for row in others:
+                pairs, seconds = row["n"] - first["n"], row["seconds"] - first["seconds"]
+                grown = max(0.0, row["memory_mb"] - first["memory_mb"])
+                rows.append(_row(f"make {command}", "pairs", pairs, seconds, pairs, "pair", grown))
+    return rows
+
+
+def _row(what: str, size: str, n: int, seconds: float, units: int, unit: str, grown: float) -> Row:
+    return {
+        "what": what,
+        "size": size,
+        "n": n,
+        "seconds": seconds,
+        "ms_a_unit": 1000 * seconds / units,
+        "unit": unit,
+        "grown_mb": grown,
+    }
+
+
+def fitted(rows: Sequence[Row]) -> list[Row]:
+    """Exponents of time and memory of each job."""
+    fits = []
+    for what, size in dict.fromkeys((row["what"], row["size"]) for row in rows):
+        own = [row for row in rows if (row["what"], row["size"]) == (what, size)]
+        fit: Row = {"what": what, "size": size, "points": len(own)}
+        for cost, name in (("seconds", "time"), ("grown_mb", "memory")):
+            fit |= zip((name, f"{name}_low", f"{name}_high"), exponent(own, cost), strict=True)
+        fits.append(fit)
+    return fits
+
+
+def markdown(rows: Sequence[Row], fits: Sequence[Row]) -> str:
+    """Both tables."""
+    lines = ["| what | size | n | seconds | ms a unit | memory, MB more |", "|---|---|--:|--:|--:|--:|"]
+    for row in rows:
+        lines.append(
+            f"| {row['what']} | {row['size']} | {row['n']:,} | {row['seconds']:.3g} | "
+            f"{row['ms_a_unit']:.3g} a {row['unit']} | {row['grown_mb']:.1f} |"
+        )
+    lines += [
+        "",
+        "| what | against | exponent of time | exponent of memory | points |",
+        "|---|---|---|---|--:|",
+    ]
+    for fit in fits:
+        told = [
+            "none"
+            if math.isnan(fit[name])
+            else f"{fit[name]:.2f}"
+            if math.isnan(fit[f"{name}_low"])
+            else f"{fit[name]:.2f} ({fit[f'{name}_low']:.2f} to {fit[f'{name}_high']:.2f})"
+            for name in ("time", "memory")
+        ]
+        lines.append(f"| {fit['what']} | {fit['size']} | {told[0]} | {told[1]} | {fit['points']} |")
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="the three smallest sizes of each")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line; exponents last")
+    parser.add_argument("--out", type=Path, help="a file for the tables")
+    parser.add_argument("--point", nargs=2, type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.point:
+        number, size = options.point
+        print(json.dumps(point(JOBS[number], size)))
+        return
+    rows = []
+    for number, job in enumerate(JOBS):
+        for size in job.sizes[:3] if options.quick else job.sizes:
+            asked = [sys.executable, "-m", "benchmarks.growth", "--point", str(number), str(size)]
+            said = subprocess.run(asked, cwd=_HOME, check=True, stdout=subprocess.PIPE, text=True).stdout
+            rows.append(json.loads(said.splitlines()[-1]))
+            print(said.splitlines()[-1], file=sys.stderr)
+    rows += corpora(8000 if options.quick else 64000)
+    fits = fitted(rows)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(markdown(rows, fits), encoding="utf-8")
+    show(rows, {f"{fit['what']} / {fit['size']}": fit["time"] for fit in fits}, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()
