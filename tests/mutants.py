@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import importlib.abc
 import importlib.util
 import json
@@ -169,11 +170,12 @@ def tests_of(path: Path) -> list[Path]:
 class _Order:
     """A plugin: the tests that noticed the most mutants first, then the quickest of each file.
 
-    `ranks` are the seconds a test took, or minus the number of mutants it noticed; they go on in a file.
+    Ranks, which go on in the file `kept`, are the seconds a test took, or minus the number of mutants it noticed.
+    Tests that took longer than `longest` are left out.
     """
 
-    def __init__(self, kept: Path) -> None:
-        self._kept = kept
+    def __init__(self, kept: Path, longest: float) -> None:
+        self._kept, self._longest = kept, longest
         self._ranks: dict[str, float] = json.loads(kept.read_text()) if kept.exists() else {}
         self._known = bool(self._ranks)
 
@@ -183,7 +185,7 @@ class _Order:
             return min(own, 0.0), str(item.path), own  # a file's tests stay together, for they share fixtures
 
         if self._known:
-            items.sort(key=rank)
+            items[:] = sorted((item for item in items if rank(item)[2] <= self._longest), key=rank)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -196,7 +198,7 @@ class _Order:
 
 
 def notices(
-    tests: Sequence[Path], mutant: Mutant | None, seconds: float, ranks: Path
+    tests: Sequence[Path], mutant: Mutant | None, seconds: float, order: _Order
 ) -> tuple[bool | None, float]:
     """Whether the tests fail, None if they come to no end within so many seconds of a processor; and how many."""
     child = os.fork()
@@ -211,8 +213,16 @@ def notices(
             sys.meta_path.insert(0, _Loader(name, mutant))
         import pytest
 
-        options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutants")
-        os._exit(int(pytest.main([*options, *map(str, tests)], plugins=[_Order(ranks)]) != 0))
+        # Without what takes a second to start and tells no right number from a wrong one.
+        idle = ("cacheprovider", "anyio", "unraisableexception", "xdist")
+        options = (
+            "-x",
+            "-q",
+            "--assert=plain",
+            "--hypothesis-profile=mutants",
+            *(f"-pno:{each}" for each in idle),
+        )
+        os._exit(int(pytest.main([*options, *map(str, tests)], plugins=[order]) != 0))
     # A mutant may also wait for ever; on a busy machine an honest one waits long.
     deadline = time.monotonic() + 20 * seconds
     while time.monotonic() < deadline:
@@ -243,6 +253,7 @@ def _preload() -> None:
         derandomize=True,
         phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
     )
+    gc.freeze()  # the forks need not look through all of it for garbage
 
 
 def main() -> int:
@@ -252,6 +263,9 @@ def main() -> int:
     )
     arguments.add_argument("--sample", type=int, default=0, help="so many mutants, drawn at random; 0: all")
     arguments.add_argument("--seed", type=int, default=0, help="of the sample")
+    arguments.add_argument(
+        "--longest", type=float, default=math.inf, help="leave out tests that take more seconds than this"
+    )
     asked = arguments.parse_args()
     with tempfile.TemporaryDirectory() as kept:
         return _try_all(asked, kept)
@@ -283,12 +297,13 @@ def _try_all(asked: argparse.Namespace, kept: str) -> int:
         tests = tests_of(mutant.path)
         ranks = Path(kept, f"{mutant.path.stem}.json")
         if mutant.path not in limits:
-            fails, used = notices(tests, None, 600, ranks)
-            if not tests or fails is not False or notices(tests, None, 600, ranks)[0] is not False:
+            fails, _ = notices(tests, None, 600, _Order(ranks, asked.longest))
+            again, used = notices(tests, None, 600, _Order(ranks, asked.longest))
+            if not tests or fails is not False or again is not False:
                 print(f"{mutant.path.relative_to(ROOT)} has no tests of its own that pass", flush=True)
                 return 1
             limits[mutant.path] = PATIENCE + 3 * used
-        noticed, _ = notices(tests, mutant, limits[mutant.path], ranks)
+        noticed, _ = notices(tests, mutant, limits[mutant.path], _Order(ranks, asked.longest))
         killed += noticed is True
         timed_out += noticed is None
         if noticed is False:

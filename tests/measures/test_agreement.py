@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from babelscope.measures.labels import (
     is_right,
     reduced,
 )
+from babelscope.results import Estimate
 from babelscope.testsets.sets import read_json_lines
 
 
@@ -52,9 +54,13 @@ def test_kappa_of_a_worked_example() -> None:
     second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
     found = cohens_kappa(first, second)
     assert (found.value, found.n) == (pytest.approx(0.4), 50)
-    assert found.low < 0.4 < found.high
+    # Fleiss, Cohen and Everitt (1969): the diagonal, the rest, and what both have too much.
+    diagonal = 0.4 * (1 - (0.5 + 0.6) * 0.6) ** 2 + 0.3 * (1 - (0.5 + 0.4) * 0.6) ** 2
+    rest = 0.6**2 * (0.1 * (0.6 + 0.5) ** 2 + 0.2 * (0.4 + 0.5) ** 2)
+    reach = 1.959964 * math.sqrt((diagonal + rest - (0.4 - 0.5 * 0.6) ** 2) / (50 * (1 - 0.5) ** 2))
+    assert (found.low, found.high) == pytest.approx((0.4 - reach, 0.4 + reach))
     assert cohens_kappa(["a", "b"], ["a", "b"]).value == 1
-    assert cohens_kappa(["a", "a"], ["a", "a"]).value == 1
+    assert cohens_kappa(["a", "a"], ["a", "a"]) == Estimate(1.0, 1.0, 1.0, 2)
     assert cohens_kappa(["a", "b"], ["b", "a"]).value == -1
     assert cohens_kappa([], []).n == 0
 
@@ -127,6 +133,13 @@ def test_binary_labels() -> None:
         assert [judgement.label for judgement in each.values()] == [CORRECT, WRONG, WRONG]
     ours = [annotator(BOTH, TOO_BAD, MALE, gold=FEMALE)]
     assert [each.label for each in reduced(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
+
+
+def test_a_challenge_is_real_where_its_translation_was_judged() -> None:
+    labels = ("Translated right", "Translated wrong", "Real", "Not real", CANNOT_TELL)
+    for how, kept in (("real", ["Real", "Real", "Real", "Not real"]), ("binary", list(labels[:2]))):
+        (found,) = reduced([annotator(*labels)], "challenge", how)
+        assert [each.label for each in found.values()] == kept
 
 
 @pytest.mark.parametrize(
@@ -216,12 +229,12 @@ def test_verdicts_are_read_as_they_stand() -> None:
 
 def test_earlier_annotations_are_compared_by_row() -> None:
     ours = annotator(MALE, FEMALE, TOO_BAD, BOTH, MALE)
-    earlier = {"0": Judgement("0", MALE), "1": Judgement("1", MALE), "2": Judgement("2", MALE)}
+    earlier = {row: Judgement(row, MALE) for row in ("0", "1", "2", "4")}
     kappa, agreed = compare_with_earlier("a", ours, "old", earlier)
     assert kappa.labels == {"task": "winomt", "annotators": "a, old", "labels": "raw"}
     # What is too bad to tell is left out; rows that one side lacks are not common.
-    assert (agreed.estimate.value, agreed.estimate.n) == (0.5, 2)
-    assert agreed.counts == {"skipped": 1, "agreed": 1}
+    assert (agreed.estimate.value, agreed.estimate.n) == (2 / 3, 3)
+    assert agreed.counts == {"skipped": 1, "agreed": 2}
     assert kappa.counts == {"skipped": 1}
 
 
@@ -243,7 +256,7 @@ def test_agreement_on_what_pattern_matching_could_not_decide() -> None:
     two = [annotator(CORRECT, WRONG), annotator(CORRECT, CORRECT)]
     # Decided: 6 of 8, so that 4 judgements stand for 12 decided ones.
     patterns = [Verdict("", None, source=f"s{n}", word="pen") for n in range(2)]
-    patterns += [Verdict("", True, source=f"t{n}", word="pen") for n in range(6)]
+    patterns += [Verdict("", True, 1.0, source=f"t{n}", word="pen") for n in range(6)]
     rng = np.random.default_rng(0)
     sound = mucow_agreement(two, patterns, rng)
     assert sound.counts == {"judgements": 4, "agreed": 1, "covered": 12, "missing": 0}
@@ -312,3 +325,37 @@ def test_the_published_kappas(
         ("raw", raw, n_raw),
         ("binary", decided, n_decided),
     ]
+
+
+def test_one_annotator_is_enough_and_weights_count() -> None:
+    rng = np.random.default_rng(0)
+    said = [(False, 3.0), (True, 1.0), (None, 1.0), (True, 2.0), (True, 0.0)]
+    verdicts = [Verdict("", correct, weight, row=row) for row, (correct, weight) in enumerate(said)]
+    # Only the fourth verdict is not the annotator's; the last one agrees, but weighs nothing.
+    found = winomt_agreement([annotator(MALE, FEMALE, BOTH, MALE, FEMALE, gold=FEMALE)], verdicts, rng)
+    assert found.estimate.value == pytest.approx((3 + 1 + 1) / (3 + 1 + 1 + 2))
+    assert found.counts == {"judgements": 5, "agreed": 4, "unknown": 1, "missing": 0}
+
+    def verdict(source: str, correct: bool | None, weight: float = 1.0) -> Verdict:
+        return Verdict("", correct, weight, source, "pen")
+
+    patterns = [verdict(f"s{n}", None) for n in range(3)] + [verdict(f"t{n}", True) for n in range(3)]
+    own = [verdict("s0", True, 2), verdict("s1", True, 1), verdict("s2", None, 0.5)]
+    own += [verdict("t0", True, 4), verdict("t1", False, 2)]
+    found = mucow_agreement([annotator(CORRECT, WRONG, CORRECT)], patterns, rng, verdicts=own)
+    # Right about s0 and t0; as many decided ones count as undecided ones, so that each of both weighs the same.
+    assert found.estimate.value == pytest.approx((2 + 4) / (2 + 1 + 0.5 + 4 + 2))
+    assert found.counts == {"judgements": 3, "agreed": 1, "covered": 3, "missing": 0}
+
+
+def test_the_covered_are_counted_in_whole_numbers() -> None:
+    three = [annotator(CORRECT), annotator(CORRECT), annotator(WRONG)]
+    patterns = [Verdict("", None if n == 0 else True, source=f"s{n}", word="pen") for n in range(20)]
+    rng = np.random.default_rng(0)
+    # 19 of 20 are decided: for each judgement of the other one 19, whatever 1 - 0.95 is rounded to.
+    assert mucow_agreement(three, patterns, rng).counts == {
+        "judgements": 3, "agreed": 1, "covered": 57, "missing": 0,
+    }  # fmt: skip
+    # Pattern matching calls wrong what it does not know, as the last annotator does.
+    quirky = mucow_agreement(three, patterns, rng, quirks=["shared-labels", "inflated-coverage"])
+    assert quirky.counts == {"judgements": 3, "agreed": 3, "covered": 60, "missing": 0}

@@ -128,3 +128,38 @@ def test_the_mean_of_counts_is_that_of_the_values(values: list[int]) -> None:
 def test_the_mean_of_few_counts() -> None:
     assert mean_of_counts({}).n == 0
     assert mean_of_counts({7: 1}) == Estimate(7.0, -math.inf, math.inf, 1)
+
+
+def test_clusters_of_one_value_each_are_a_ratio_over_their_number() -> None:
+    values, names = [0.1, 0.9, 0.4, 0.2, 0.7], ["a", "b", "c", "d", "e"]
+    right = ratio_of_sums(values, [1] * 5, stream(0, "test"))
+    assert clustered_mean(values, names, stream(0, "test")) == right
+    assert clustered_proportion(values, names, stream(0, "test")) == right
+
+
+def test_one_value_alone_is_a_proportion_of_one() -> None:
+    one = proportion(1, 1)
+    assert clustered_proportion([1.0], ["a"], stream(0, "test")) == one
+    assert 0 < one.low < one.high == 1
+
+
+def test_two_clusters_are_enough_to_be_resampled() -> None:
+    # Half of all resamples are of one cluster only, so that the interval reaches from one to the other.
+    def mean(totals: np.ndarray) -> np.ndarray:
+        return np.stack([totals[..., 0] / totals[..., 1]])
+
+    samples = [np.array([[1.0, 1.0], [3.0, 1.0]])]
+    assert resampled_totals(samples, mean, stream(0, "test"), sizes=[2]) == [Estimate(2.0, 1.0, 3.0, 2)]
+    one, other = resampled_totals(
+        [samples[0][:1], np.ones((5, 2))],
+        lambda first, second: np.stack([first[..., 0], second[..., 0]]),
+        stream(0, "test"),
+        sizes=[1, 5],
+    )
+    assert (one.low, one.high, other.low, other.high) == (-math.inf, math.inf, -math.inf, math.inf)
+
+
+def test_many_clusters_are_flipped_at_random() -> None:
+    # None of 9999 random flips of 40 equal signs is as far from 0: twice 1 of 9999 + 1.
+    assert paired_p([1.0] * 40, stream(0, "test")) == pytest.approx(2 / 10_000)
+    assert paired_p([1.0] * 13, stream(0, "test")) == pytest.approx(2 / 2**13)

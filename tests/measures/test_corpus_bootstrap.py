@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from babelscope.errors import BabelscopeError
 from babelscope.measures.corpus_bootstrap import (
     corpus_score,
-    percentile_estimate,
     resampled_sums,
     sentence_score,
     sentence_statistics,
@@ -41,6 +40,9 @@ def test_sums_make_the_scores_of_sacrebleu_and_the_mean_of_ribes(
     rows = sentence_statistics("bleu", translations, references)
     for row, translation, own in zip(rows, translations, references, strict=True):
         assert sentence_score("bleu", row) == pytest.approx(sacrebleu.sentence_bleu(translation, own).score)
+    rows = sentence_statistics("chrf", translations, references)
+    for row, translation, own in zip(rows, translations, references, strict=True):
+        assert sentence_score("chrf", row) == pytest.approx(sacrebleu.sentence_chrf(translation, own).score)
 
 
 def test_references_may_differ_in_number() -> None:
@@ -53,6 +55,10 @@ def test_references_may_differ_in_number() -> None:
         assert np.array_equal(statistics, np.array(alone))
     with pytest.raises(BabelscopeError, match="2 translations cannot be held against 1 references"):
         sentence_statistics("bleu", translations, references[:1])
+    for metric in ("bleu", "chrf", "ribes"):
+        for some in ([], [[]]):
+            with pytest.raises(BabelscopeError, match="needs sentences, and at least one reference of each"):
+                sentence_statistics(metric, translations[: len(some)], some)
 
 
 def test_nothing_has_no_score() -> None:
@@ -78,12 +84,3 @@ def test_batches_leave_the_sums_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("babelscope.measures.corpus_bootstrap._BATCH", 12)
     found = resampled_sums(np.ones((5, 1)), [np.arange(5)], np.random.default_rng(0), resamples=7)[0]
     assert found.tolist() == [[5.0]] * 7
-
-
-def test_an_interval_leaves_out_resamples_without_a_value() -> None:
-    drawn = np.array([math.nan, *np.linspace(0, 1, 101)])
-    found = percentile_estimate(0.4, drawn, 5)
-    assert (found.low, found.high) == pytest.approx((0.025, 0.975))
-    assert percentile_estimate(0.4, drawn, 1).high == math.inf
-    assert percentile_estimate(math.nan, drawn, 3).n == 0
-    assert percentile_estimate(2.0, drawn, 3).high == 2.0, "no interval denies its own value"

@@ -10,6 +10,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.correlation import correlation, human_correlations, parse_scores
+from babelscope.results import Estimate
 
 RNG = np.random.default_rng(3)
 THEIRS = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
@@ -138,3 +139,54 @@ def test_score_files() -> None:
     ]:
         with pytest.raises(BabelscopeError, match=message):
             parse_scores([("f:1", record)])
+
+
+def rows_of(human: dict[str, list[float]], metric: dict[str, list[float]]) -> dict[tuple[str, str], Estimate]:
+    """Rows by coefficient and level; scores of each system by item."""
+    one, other = (
+        {(system, str(item)): score for system, some in scores.items() for item, score in enumerate(some)}
+        for scores in (human, metric)
+    )
+    rows = human_correlations(one, {"m": other}, lambda: np.random.default_rng(0))
+    return {(row.name, str(row.labels["level"])): row.estimate for row in rows}
+
+
+def test_systems_are_compared_by_their_own_means() -> None:
+    human = {"a": [1.0], "b": [2.0, 4.0], "c": [9.0, 1.0, 2.0], "d": [8.0, 6.0]}
+    metric = {"a": [5.0], "b": [1.0, 2.0], "c": [3.0, 4.0, 2.0], "d": [4.0, 8.0]}
+    found = rows_of(human, metric)
+    means = [1, 3, 4, 7], [5, 1.5, 3, 6]
+    assert found["pearson", "system"].value == pytest.approx(pearsonr(*means).statistic)
+    assert found["spearman", "system"].value == pytest.approx(spearmanr(*means).statistic)
+
+
+def test_two_items_are_drawn_together_or_one_alone() -> None:
+    human = {"a": [1.0, 1.5], "b": [2.0, 2.5], "c": [3.0, 3.5], "d": [4.0, 2.75]}
+    metric = {"a": [1.0, 4.0], "b": [2.5, 2.0], "c": [3.0, 3.0], "d": [4.0, 3.75]}
+    found = rows_of(human, metric)["pearson", "sentence"]
+    # A quarter of all resamples have the first item only, a quarter the second only: the interval's ends.
+    first, second = (
+        pearsonr(*([scores[item] for scores in side.values()] for side in (human, metric))).statistic
+        for item in (0, 1)
+    )
+    whole = pearsonr(*([score for some in side.values() for score in some] for side in (human, metric)))
+    assert second < whole.statistic < first
+    assert (found.low, found.value, found.high, found.n) == pytest.approx((second, whole.statistic, first, 8))
+
+
+def test_one_item_and_scores_all_alike_say_nothing() -> None:
+    one = rows_of({"a": [1.0], "b": [2.0], "c": [3.0]}, {"a": [1.0], "b": [2.0], "c": [4.0]})
+    estimate = one["spearman", "sentence"]
+    assert (estimate.value, estimate.low, estimate.high, estimate.n) == (pytest.approx(1), -1, 1, 3)
+    alike = rows_of({"a": [1.0, 2.0], "b": [2.0, 1.0]}, {"a": [5.0, 5.0], "b": [5.0, 5.0]})
+    assert alike["pearson", "sentence"].n == 0
+
+
+@pytest.mark.parametrize("statistic", THEIRS)
+def test_what_differs_by_rounding_only_has_no_correlation(statistic: str) -> None:
+    assert correlation([1e6, 1e6 + 1e-9, 1e6 - 1e-9], [1.0, 2.0, 3.0], statistic).n == 0
+    # Small numbers are no rounding errors.
+    assert correlation([1e-9, 2e-9, 3e-9], [1.0, 2.0, 4.0], statistic).value > 0.9
+    # Two points always lie on a line, which the interval knows.
+    two = correlation([1.0, 2.0], [7.0, 5.0], statistic)
+    assert (two.value, two.low, two.high, two.n) == (pytest.approx(-1), -1, 1, 2)

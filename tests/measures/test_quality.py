@@ -177,3 +177,17 @@ def test_every_sentence_can_be_drawn_again() -> None:
         found = corpus_quality("chrf", texts, [[first], [second]], np.random.default_rng(0), resamples=200)
         assert (found.high, found.n) == (pytest.approx(100), 2)
         assert found.low < 20 < found.value < 80
+
+
+def test_one_sentence_says_nothing_about_others() -> None:
+    found = corpus_quality("chrf", OUTPUT[1:2], ONE[1:2], np.random.default_rng(0), resamples=20)
+    assert 50 < found.value < 100
+    assert (found.low, found.high, found.n) == (-math.inf, math.inf, 1)
+
+
+def test_a_corpus_without_long_n_grams_has_no_bleu() -> None:
+    """sacreBLEU has effective order for sentences only: a corpus of two-word sentences scores 0."""
+    texts = ["der Hund", "die Katze"]
+    found = corpus_quality("bleu", texts, [[text] for text in texts], np.random.default_rng(0), resamples=20)
+    assert found.value == 0 == sacrebleu.corpus_bleu(texts, [texts]).score
+    assert sentence_qualities("bleu", [Segment("s", texts[0], (texts[0],))]) == [pytest.approx(1)]

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.statistics import (
+    percentile_estimate,
     perplexity,
     proportion,
     ratio_of_sums,
     resampled_counts,
+    resampled_totals,
     rogan_gladen,
 )
 from babelscope.results import Estimate
@@ -169,7 +171,10 @@ def test_resampled_counts_cover_what_is_known() -> None:
     def share(counts: Any) -> Any:
         return np.stack([counts[..., 1] / counts.sum(axis=-1)])
 
-    (estimate,) = resampled_counts([1] * 300 + [0] * 700, 2, share, rng)
+    cells = [1] * 300 + [0] * 700
+    (estimate,) = resampled_counts(cells, 2, share, np.random.default_rng(0))
+    table = np.array([[1 - cell, cell] for cell in cells])
+    assert [estimate] == resampled_totals([table], share, np.random.default_rng(0), sizes=[1000])
     assert estimate.value == 0.3
     # The percentile interval of a proportion is close to the normal one.
     assert (estimate.low, estimate.high) == pytest.approx((0.2716, 0.3284), abs=0.003)
@@ -177,3 +182,29 @@ def test_resampled_counts_cover_what_is_known() -> None:
         resampled_counts(cells, 2, lambda counts: counts[..., :1].T, rng)[0] for cells in ([], [0])
     )
     assert (nothing.n, one.value, one.low) == (0, 1, -np.inf)
+
+
+def test_a_cluster_is_drawn_with_its_own_denominator() -> None:
+    # Every cluster has the same ratio, so that every resample has it too.
+    assert ratio_of_sums([-2.0, -20.0, -80.0], [1, 10, 40], stream(0, "test")) == Estimate(-2, -2, -2, 3)
+
+
+@pytest.mark.parametrize(("false_alarms", "right"), [(3, 4), (4, 5)])
+def test_a_detector_known_from_too_little_leaves_everything_open(false_alarms: int, right: int) -> None:
+    # 1 of 1 is more than 3 of 4, but 2 of 3 no more than 4 of 6 or 5 of 7, which the interval is made of.
+    found = rogan_gladen(9, 10, found=1, wrong=1, false_alarms=false_alarms, right=right)
+    share = (0.9 - false_alarms / right) / (1 - false_alarms / right)
+    assert (found.value, found.low, found.high) == (pytest.approx(share), 0, 1)
+
+
+def test_an_interval_leaves_out_resamples_without_a_value() -> None:
+    drawn = np.array([math.nan, *np.linspace(0, 1, 101)])
+    found = percentile_estimate(0.4, drawn, 5)
+    assert (found.low, found.high) == pytest.approx((0.025, 0.975))
+    one, none_known = percentile_estimate(0.4, drawn, 1), percentile_estimate(0.4, drawn[:1], 5)
+    assert (one.low, one.high, one.n) == (-math.inf, math.inf, 1)
+    assert (none_known.low, none_known.high, none_known.n) == (-math.inf, math.inf, 5)
+    assert percentile_estimate(math.nan, drawn, 3).n == 0
+    assert percentile_estimate(0.4, drawn, 0).n == 0
+    assert percentile_estimate(2.0, drawn, 2).high == 2.0, "no interval denies its own value"
+    assert percentile_estimate(-2.0, drawn, 2).low == -2.0

@@ -133,6 +133,10 @@ def test_lengths_are_source_tokens_and_their_mean_stands_beside(result: Result) 
     row = the(result, "length", system="good", phenomenon="reflexive", min_distance=0)
     own = [item for number, item in enumerate(items()) if number % 7 == 0]
     assert row.estimate.value == pytest.approx(np.mean([len(item.source.split()) for item in own]))
+    # Over all sentences the interval is close to the normal one.
+    whole = the(result, "length", system="good", phenomenon="all").estimate
+    reach = 1.959964 * np.std([len(item.source.split()) for item in items()]) / math.sqrt(60)
+    assert (whole.low, whole.high) == pytest.approx((whole.value - reach, whole.value + reach), abs=0.25)
 
 
 def test_records_suit_a_report(result: Result) -> None:
@@ -246,6 +250,18 @@ def test_distance_correlations_are_of_sets_and_of_sentences(result: Result) -> N
     assert the(result, "distance_pearson", over="sets", **where).estimate.n == 0
 
 
+def test_three_sets_have_a_correlation_and_two_have_none() -> None:
+    for distances, n in (((0, 2, 4), 3), ((0, 4), 0)):
+        found = challenge(
+            canned("good", 5), items(), resamples=100, draws=2, distances=distances, metrics=("bleu",)
+        )
+        sets = the(found, "distance_pearson", over="sets", phenomenon="particle").estimate
+        assert sets.n == n
+        if n:
+            values = [scores(members(d), 5)["bleu"] for d in distances]
+            assert sets.value == pytest.approx(np.corrcoef(distances, values)[0, 1])
+
+
 def test_the_length_check_is_over_random_corpora() -> None:
     found = challenge(
         canned("good", 4), items(), resamples=100, draws=2, length_corpora=300, length_sizes=(30, 60, 10)
@@ -326,6 +342,9 @@ def test_a_file_of_translations_is_asked_as_a_whole(tmp_path: Path) -> None:
     system = open_system(f"file:{tmp_path}/out.txt")
     found = challenge(system, items(), resamples=100, draws=2)
     assert the(found, "bleu", phenomenon="all").estimate.value == pytest.approx(100)
+    # All is perfect, controls too: they are all at or below the score, and no spread to measure it by.
+    assert {row.estimate.value for row in found.rows if row.name == "control_rank"} == {1.0}
+    assert not [row for row in found.rows if row.name == "control_z"]
     with pytest.raises(BabelscopeError, match=r"59 sources were asked for, but .* has translations of 60"):
         challenge(system, items()[:-1])
 

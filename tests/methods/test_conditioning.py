@@ -28,6 +28,7 @@ from babelscope.results import Result, Row
 from babelscope.systems.base import Scored, Target
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.given_answers import GivenScores
+from babelscope.testsets.mucow import NO_CATEGORY
 from toys import ToySystem
 
 EVALUATOR = ToySystem("judge", salt="judge")
@@ -133,6 +134,7 @@ def test_the_rows_are_those_of_the_records() -> None:
         assert rows[category].estimate.n == len(own)
         weighted = sum(r["weight"] for r in own if r["verdict"] == "correct")
         assert rows[category].estimate.value == pytest.approx(weighted / sum(r["weight"] for r in own))
+    assert {row.labels["evaluator"] for row in result.rows} == {"judge"}
     lowest = min(("female", "male"), key=lambda name: rows[name].estimate.value)
     assert rows["minimum"].estimate.value == rows[lowest].estimate.value
     assert rows["minimum"].labels["lowest"] == lowest
@@ -257,6 +259,50 @@ def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> No
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
     assert minimum([([1.0, 0.0], [2.0, 1.0])]) == accuracy([1.0, 0.0], [2.0, 1.0])
+
+
+def wilson(p: float, n: float, z: float) -> tuple[float, float]:
+    middle, reach = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle - reach) / (1 + z * z / n), (middle + reach) / (1 + z * z / n)
+
+
+def test_weights_count_as_many_items_as_they_are_worth() -> None:
+    # Kish: (3 + 2 + 1)^2 / (9 + 4 + 1) items; of the weights 3 + 1 of 6 are on the right side.
+    found = accuracy([1.0, 0.0, 1.0], [3, 2, 1])
+    assert (found.value, found.n) == (pytest.approx(4 / 6), 3)
+    assert (found.low, found.high) == pytest.approx(wilson(4 / 6, 36 / 14, 1.959964), abs=1e-6)
+    assert accuracy([], []).n == minimum([]).n == 0
+    # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
+    groups = [([1.0] * 6 + [0.0] * 4, [1.0] * 10), ([1.0] * 14 + [0.0] * 6, [1.0] * 20)]
+    least = minimum(groups)
+    assert (least.value, least.n) == (pytest.approx(0.6), 30)
+    assert least.low == pytest.approx(
+        min(wilson(0.6, 10, 1.959964)[0], wilson(0.7, 20, 1.959964)[0]), abs=1e-6
+    )
+    assert least.high == pytest.approx(
+        min(wilson(0.6, 10, 2.241403)[1], wilson(0.7, 20, 2.241403)[1]), abs=1e-6
+    )
+
+
+def test_the_first_bin_has_0_and_the_last_one_certainty() -> None:
+    # Scores of 0.5, 0.54, 0.8, 0.2 and 1: at 0.2 the translation is wrong.
+    margins = [0.0, math.log(0.54 / 0.46), math.log(4), -math.log(4), math.inf]
+    items = [item(number, "m") for number in range(5)]
+    scores = {each.id: (-9.0, -9.0 - margin) for each, margin in zip(items, margins, strict=True)}
+    result = condition(None, GivenScores(scores), items)
+    bins = {row.labels["bin"]: row for row in result.rows if row.name == "confidence"}
+    assert {name: (row.counts["items"], row.counts["correct"]) for name, row in bins.items()} == {
+        "0-0.001": (1, 1), "0.001-0.003": (0, 0), "0.003-0.01": (0, 0), "0.01-0.03": (0, 0),
+        "0.03-0.1": (1, 1), "0.1-0.3": (0, 0), "0.3-0.5": (3, 2),
+    }  # fmt: skip
+    assert bins["0.3-0.5"].estimate.value == pytest.approx(3 / 5)
+
+
+def test_items_without_a_category_have_no_part_in_the_minimum() -> None:
+    rows = judged([1.0, 2.0, -1.0, -2.0], ["m", "m", NO_CATEGORY, NO_CATEGORY])
+    assert rows[NO_CATEGORY].estimate.value == 0
+    assert (rows["minimum"].estimate.value, rows["minimum"].estimate.n) == (1, 2)
+    assert rows["minimum"].labels["lowest"] == "m"
 
 
 # --- how systems are asked

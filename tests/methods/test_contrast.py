@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from babelscope import contrast
 from babelscope.errors import BabelscopeError
 from babelscope.methods.contrast_figures import Scores, discrepancy, verdict
-from babelscope.methods.contrast_tokens import token_view
+from babelscope.methods.contrast_tokens import Step, token_view
 from babelscope.results import Record, Result, Row
 from babelscope.systems.base import Capability, Scored, Target
 from babelscope.testsets import MinimalPair
@@ -304,3 +304,23 @@ def test_wrong_settings_are_explained() -> None:
         run([pair(1, "a", "a", "b")], tie="half")
     with pytest.raises(BabelscopeError, match="contrast: score: input should be 'mean' or 'total'"):
         run([pair(1, "a", "a", "b")], score="sum")
+
+
+def test_the_token_view_by_hand() -> None:
+    correct: Record = {"tokens": ["a", "b", "c", "."], "logprobs": [-0.5, -1.0, -2.0, -0.25]}
+    variant: Record = {"at": 1, "tokens": ["x", "y", "c", "."], "logprobs": [-3.0, -4.0, -2.5, -0.25]}
+    steps = token_view({"correct": correct, "contrastive": [variant]})
+    assert steps == [
+        Step("a", "a", 0.0),
+        Step("b", None, -1.0),
+        Step(None, "x", 3.0),
+        Step(None, "y", 4.0),
+        Step("c", "c", 0.5),
+        Step(".", ".", 0.0),
+    ]
+    # They add up to the difference of the totals: -3.75 of the correct one, -10.25 of the other.
+    assert math.fsum(step.difference for step in steps) == -3.75 + 10.25
+    # The impossible is null in a record; two impossible tokens do not differ.
+    correct["logprobs"], variant["logprobs"] = [-0.5, None, None, -0.25], [None, -4.0, None, -0.25]
+    found = token_view({"correct": correct, "contrastive": [variant]})
+    assert [step.difference for step in found] == [0.0, -math.inf, math.inf, 4.0, 0.0, 0.0]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
-from babelscope.methods.contrast_compare import comparisons
-from babelscope.methods.contrast_figures import Scores, figures, judged
-from babelscope.results import Record, Row
+from babelscope.errors import BabelscopeError
+from babelscope.methods.contrast_compare import comparisons, over_seeds
+from babelscope.methods.contrast_figures import Scores, _expected, discrepancy, figures, judged
+from babelscope.results import Estimate, Record, Row
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
@@ -71,6 +75,43 @@ def test_without_discrepancies_the_rate_of_the_same_reference_kind_is_expected()
 def test_no_controls_no_meter() -> None:
     assert meter(made("type", 30, 9, 1.0)) == {}
     assert meter(made("control", 30, 9, 1.0)) == {}
+    # One source says nothing about others; two do.
+    for controls, plausible, known in ((1, 2, 0), (2, 1, 0), (2, 2, 2)):
+        found = meter(made("control", controls, 1, 1.0) + made("type", plausible, 1, 1.0))
+        assert len(found) == known
+
+
+def spread(n: int, wrong: set[int]) -> list[Record]:
+    """Controls with the discrepancies 0, 1, 2..., some of them wrong."""
+    return [each for k in range(n) for each in made("control", 1, int(k in wrong), float(k))]
+
+
+def test_a_bin_of_controls_has_at_least_25_sources() -> None:
+    distances = {"near": 3.0, "middle": 20.0, "far": 40.0}
+    plausible = [each for kind, distance in distances.items() for each in made("type", 2, 0, distance, kind)]
+    wrong = {0, 1, 2, 3, 4, *range(35, 50)}
+    found = meter(spread(50, wrong) + plausible)
+    rates = [found["expected_false_positives", kind].estimate.value for kind in distances]
+    assert rates == pytest.approx([5 / 25, 5 / 25, 15 / 25])
+    found = meter(spread(49, wrong) + plausible)
+    rates = [found["expected_false_positives", kind].estimate.value for kind in distances]
+    assert rates == pytest.approx([19 / 49] * 3), "too few for two bins"
+
+
+def test_there_are_ten_bins_at_most() -> None:
+    # The last three of the first 30 of 300 are wrong; in more and smaller bins they would be in the second.
+    found = meter(spread(300, {27, 28, 29}) + made("type", 2, 1, 15.0))
+    assert found["expected_false_positives", "human"].estimate.value == pytest.approx(3 / 30)
+    assert found["excess_errors", "human"].estimate.value == pytest.approx(1 / 2 - 3 / 30)
+
+
+def test_controls_are_told_from_plausible_types() -> None:
+    rows = figures(
+        made("control", 4, 1, None) + made("type", 4, 1, None),
+        ties="half", controls=["control"], seed=0, resamples=100,
+    )  # fmt: skip
+    told = {each.name: each.labels.get("control") for each in rows if each.name in ("control", "type")}
+    assert told == {"control": "yes", "type": None}
 
 
 def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
@@ -112,3 +153,102 @@ def test_reference_kinds_are_compared_on_common_sources() -> None:
     (found,) = compared({("a", "human"): [0.0] * 8, ("a", "machine"): [1.0] * 6})
     assert (found.name, found.estimate.value, found.estimate.n) == ("machine_minus_human", 1.0, 6)
     assert float(found.labels["p"]) == pytest.approx(2 / 2**6, rel=1e-3)
+
+
+def test_discrepancies_are_clipped_only_where_asked() -> None:
+    # The 1-best is less probable than the correct variant: below 0, or in the released code 0.
+    scores = Scores(-1.0, (-2.0,), -3.0)
+    assert (judged(scores)["discrepancy"], discrepancy(scores)) == (-2.0, -2.0)
+    assert (judged(scores, clipped=True)["discrepancy"], discrepancy(scores, clipped=True)) == (0.0, 0.0)
+    nearer = Scores(-2.0, (-1.5, -4.0), -1.0)
+    assert judged(nearer, clipped=True)["discrepancy"] == 0.5
+    assert math.isnan(discrepancy(Scores(-1.0, (-2.0,))))
+    assert judged(Scores(-1.0, (-2.0,), -math.inf))["discrepancy"] is None
+
+
+def test_discrepancies_that_are_not_known_are_counted() -> None:
+    records = made("type", 4, 1, 0.5)
+    records[3] |= judged(Scores(-1.0, (-2.0,), -math.inf))
+    rows = figures(records, ties="half", controls=[], seed=0, resamples=100)
+    found = [each for each in rows if each.name == "discrepancy"]
+    assert [each.labels.get("phenomenon") for each in found] == [None, "type"]
+    for each in found:
+        assert (each.estimate.value, each.estimate.n, each.counts) == (0.5, 3, {"infinite": 1})
+    assert [each.counts["infinite"] for each in rows if each.name in ("all", "type")] == [1, 1]
+
+
+def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
+    records = made("word_sense", 3, 1, None)
+    extras = (
+        {"ambig word": "bank", "sense": "money", "origin": "news"},
+        {"ambig word": "bank", "sense": "river"},
+    )
+    for record, extra in zip(records, (*extras, {"ambig word": "bank"}), strict=True):
+        record["extra"] = extra
+    rows = figures(records, ties="half", controls=[], seed=0, resamples=100)
+    assert [(each.name, each.estimate.value, each.estimate.n) for each in rows[2:]] == [
+        ("news", 0.0, 1),
+        ("bank:money", 0.0, 1),
+        ("bank:river", 1.0, 1),
+    ]
+
+
+def test_an_empty_bin_has_the_rate_of_all_controls() -> None:
+    # Three bins: of the controls there are 0, 1 and 8 pairs with 0, 1 and 2 errors, as a resample may have it.
+    controls = np.array([0.0, 1, 8, 0, 1, 2])
+    expected, excess = _expected(controls, np.array([2.0, 3, 5, 1, 1, 2]))
+    assert expected == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
+    assert excess == pytest.approx(4 / 10 - expected)
+
+
+def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> None:
+    verdicts = {"human": [1.0, 1.0, 1.0, 0.0], "machine": [1.0, 0.0, 0.0, 1.0]}
+    (found,) = compared({("a", kind): some for kind, some in verdicts.items()})
+    assert found.estimate.value == pytest.approx(-1 / 4)
+    records = [
+        {
+            "method": "contrast", "tests": "t", "system": "a", "id": f"{source} {kind} {number}",
+            "source": source, "phenomenon": "p", "reference": kind, **judged(Scores(good, (0.5,))),
+        }
+        for source, kind, some in (
+            ("one", "human", [1.0, 0.0]), ("one", "machine", [1.0]),
+            ("two", "human", [0.0]), ("two", "machine", [1.0, 1.0, 1.0, 0.0]),
+        )
+        for number, good in enumerate(some)
+    ]  # fmt: skip
+    (found,) = comparisons(records, resamples=100)
+    assert (found.estimate.value, found.estimate.n) == (pytest.approx(((1 - 1 / 2) + (3 / 4 - 0)) / 2), 2)
+
+
+def test_seeds_are_averaged_over_systems_that_have_a_figure() -> None:
+    where: dict[str, str | int] = {"phenomenon": "p", "reference": "human"}
+    rows = [Row("p", Estimate(v, 0.0, 1.0, 9), {**where, "system": f"s-{v}"}) for v in (0.5, 0.7)]
+    rows += [
+        Row("p", Estimate.of_nothing(), {**where, "system": "s-0"}),
+        Row("p", Estimate(0.1, 0.0, 1.0, 9), {**where, "system": "other"}),
+        Row("all", Estimate(0.1, 0.0, 1.0, 9), {**where}),
+        *(
+            Row(name, Estimate(0.1, 0.0, 1.0, 9), {**where, "system": "s-0.5"})
+            for name in ("excess_errors", "discrepancy")
+        ),
+    ]
+    mean, sd = over_seeds(rows, ["s-*"])
+    assert (mean.name, mean.estimate.value, mean.estimate.n) == ("mean", pytest.approx(0.6), 2)
+    assert (sd.name, sd.estimate.value) == ("sd", pytest.approx(0.1 * math.sqrt(2)))
+    assert mean.labels == {**where, "system": "s-*", "measure": "accuracy"}
+    # One seed's errors may be measurable and another's not: they are averaged all the same.
+    notes: tuple[dict[str, str | int], ...] = ({}, {"note": "not measurable"})
+    noted = [
+        Row(name, Estimate(0.2 + 0.2 * k, 0.0, 1.0, 9), {**where, "system": f"s-{k}", **note})
+        for name in ("generated_errors", "discrepancy")
+        for k, note in enumerate(notes)
+    ]
+    assert [
+        (each.name, each.labels["measure"], each.estimate.value) for each in over_seeds(noted, ["s-?"])
+    ] == [
+        (name, measure, pytest.approx(value))
+        for measure in ("generated_errors", "discrepancy")
+        for name, value in (("mean", 0.3), ("sd", 0.2 / math.sqrt(2)))
+    ]
+    with pytest.raises(BabelscopeError, match="needs at least two systems"):
+        over_seeds(rows, ["other"])

@@ -22,7 +22,7 @@ from babelscope.methods import contrast as contrast_module
 from babelscope.methods.base import cells_of, set_up
 from babelscope.methods.contrast_free import NOT_MEASURABLE
 from babelscope.methods.contrast_table import table
-from babelscope.results import Result, Row
+from babelscope.results import Estimate, Result, Row
 from babelscope.systems.base import Scored, Target
 from babelscope.testsets import MinimalPair, TestSet
 from toys import ToySystem
@@ -217,3 +217,14 @@ def test_the_papers_table() -> None:
     assert "accuracy %, other" in alone
     accuracy = row(contrast(Scripted(FREE), ITEMS, resamples=100), DING, DING).estimate
     assert f"{100 * accuracy.value:.1f} [{100 * accuracy.low:.1f}, {100 * accuracy.high:.1f}]" in alone
+
+
+def test_a_seed_without_a_figure_leaves_its_cell_to_the_others() -> None:
+    where: dict[str, str | int] = {"phenomenon": DING, "reference": "human"}
+    rows = [
+        Row(name, Estimate(0.25, 0.125, 0.5, 8), {**where, "system": "s-1"})
+        for name in (DING, "generated_errors")
+    ]
+    unknown = Row("generated_errors", Estimate.of_nothing(), {**where, "system": "s-0"})
+    line = table([unknown, *rows], ["s-*"]).splitlines()[2]
+    assert line == f"| {DING} | human | 8 | 25.0 [12.5, 50.0] | 25.0 [12.5, 50.0] |"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.errors import BabelscopeError
-from babelscope.methods.contrast_scores import contrast_scores
+from babelscope.methods.contrast_scores import _question_direction, contrast_scores
 from babelscope.results import Result, Row
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
@@ -253,3 +253,26 @@ def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> Non
                     f"distil-lingeval:{folder / name}", "scores", ties="wrong", resamples=100
                 )
                 assert named(result)["all"].counts["correct"] == right["length_scorer_strict"]
+
+
+@pytest.mark.parametrize(
+    ("good", "n", "variants", "warned"),
+    [
+        (900, 2000, 1, False),  # 45 %: unlikely by chance, but not far below the half of guessing
+        (800, 2000, 1, False),  # four fifths of it are not yet far below
+        (799, 2000, 1, True),
+        (1, 4, 1, False),  # a quarter, as chance often has it
+        (45, 200, 3, False),  # one of four is right by chance
+        (20, 200, 3, True),
+    ],
+)
+def test_a_direction_is_questioned_far_below_chance(good: int, n: int, variants: int, warned: bool) -> None:
+    records = [
+        {"verdict": "correct" if k < good else "wrong", "scores": {"contrastive": [0.0] * variants}}
+        for k in range(n)
+    ]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        _question_direction(records, "scores", "higher")
+    assert len(told) == warned
+    assert all("--direction lower" in str(each.message) for each in told)

@@ -16,7 +16,7 @@ from babelscope.measures.quality import Segment, sentence_qualities
 from babelscope.measures.ranking import kqrg, krg
 from babelscope.methods.hypothesis_space import METHOD, SpaceSettings
 from babelscope.methods.hypothesis_space import space as evaluate
-from babelscope.methods.hypothesis_space_figures import Hypothesis, by_text, figures, gains
+from babelscope.methods.hypothesis_space_figures import Hypothesis, Region, by_text, figures, gains, region
 from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
 from babelscope.results import Record, Result, Row
 from babelscope.systems.base import Scored
@@ -278,6 +278,38 @@ def test_unresolved_searches_count_with_what_they_proved(toy: Enumerated) -> Non
         view="tokens",
     )
     assert (kept.estimate.n, kept.counts["unresolved"], kept.counts["short"]) == (6, 0, 6)
+
+
+def test_regions_are_cut_where_they_are_known() -> None:
+    answers = [{"text": str(log), "logprob": log, "quality": 0.5} for log in (-3.0, -1.0, -2.0)]
+    falling = sorted(answers, key=lambda each: -each["logprob"])
+    chosen = SpaceSettings(k=2)
+
+    def texts(name: Region, size: int, record: Record, chosen: SpaceSettings = chosen) -> list[str] | None:
+        found = region(record, name, size, chosen)
+        return None if found is None else [each.text for each in found]
+
+    assert texts("beam", 2, {"beam": answers}) == ["-1.0", "-2.0"]
+    drawn = {"samples": {"hypotheses": answers, "drawn": [2, 0, 2, 1]}}
+    assert texts("samples", 3, drawn) == ["-2.0", "-3.0", "-2.0"]
+
+    def top(bound: float | None) -> Record:
+        return {"top": {"found": falling, "exact": False, "bound": bound}}
+
+    # What is unseen is at most as probable as the bound; no bound means that there is nothing unseen.
+    assert [texts("top", size, top(-2.0)) for size in (2, 3)] == [["-1.0", "-2.0"], None]
+    assert texts("top", 3, top(None)) == ["-1.0", "-2.0", "-3.0"]
+    assert texts("top", 3, top(-2.0), SpaceSettings(k=2, unresolved="keep")) == ["-1.0", "-2.0", "-3.0"]
+
+
+def test_a_mode_that_was_not_found_is_left_out_and_counted(result: Result) -> None:
+    first, *others = copy.deepcopy(list(result.records))
+    first["top"] |= {"found": [], "exact": False, "bound": 0.0}
+    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr=5, resamples=100), 0)
+    for name in ("bleu", "chrf", "quality"):
+        found = row(rows, name, decoding="mode")
+        assert (found.estimate.n, found.counts["unresolved"]) == (len(ITEMS) - 1, 1)
+        assert row(rows, name, decoding="beam").counts["unresolved"] == 0
 
 
 def test_unfinished_samples_are_kept_and_counted(toy: Enumerated, result: Result) -> None:

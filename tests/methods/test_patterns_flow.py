@@ -141,9 +141,20 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
 
 
 def test_bad_queries(tmp_path: Path) -> None:
-    (tmp_path / "q.json").write_text('["cook"]')
-    with pytest.raises(BabelscopeError, match="must be an object of queries"):
-        read_queries(str(tmp_path / "q.json"))
+    for written in ('["cook"]', '{"cook": 3}'):
+        (tmp_path / "q.json").write_text(written)
+        with pytest.raises(BabelscopeError, match="must be an object of queries"):
+            read_queries(str(tmp_path / "q.json"))
+
+
+def test_words_are_looked_for_in_lines_as_they_stand(tmp_path: Path) -> None:
+    query = {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["Köchin"]}
+    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
+    # A separator that editors do not take for the end of a line stands inside of it.
+    (tmp_path / "en").write_text("A\u2028cook slept.\nThe cook!\n")
+    (tmp_path / "de").write_text("Ein\u2028Koch schlief.\nDie Köchin!\n")
+    found = count_flows(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json")))
+    assert found == [Occurrence("cook", ("male",)), Occurrence("cook", ("female",))]
 
 
 def test_the_published_flows_conserve_counts(shared: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from babelscope.errors import BabelscopeError
 from babelscope.methods.patterns import mucow
-from babelscope.methods.patterns_mucow import Translated, fold, judge
+from babelscope.methods.patterns_mucow import Translated, fold, judge, summarise
 from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.pattern_files import Given, read_lemmas, read_translations, read_verdicts
@@ -85,6 +86,20 @@ def test_figures_of_a_few_verdicts() -> None:
     assert figure(result, "coverage", category="frequent").estimate.n == 4
     assert figure(result, "coverage", domain="in").estimate.n == 6
     assert not [row for row in result.rows if row.labels.get("category") == "none"]
+
+
+def test_both_lists_of_words_are_needed() -> None:
+    for name in ("lemmas", "wrong_lemmas"):
+        bare = AmbiguousSource("7", "A pen.", (), (), "frequent", extra={**ITEM.extra, name: "stift"})
+        with pytest.raises(BabelscopeError, match="item 7 is none of MuCoW: it needs lists"):
+            judge([bare], [Translated("Ein Stift.")])
+
+
+def test_what_was_left_out_stands_beside_every_figure() -> None:
+    records = judge([ITEM], [Translated("Ein Stift.")])
+    rows = summarise(records, np.random.default_rng(0), counts={"missing": 2})
+    assert {row.counts["missing"] for row in rows} == {2}
+    assert all("missing" not in row.counts for row in summarise(records, np.random.default_rng(0)))
 
 
 def test_nothing_known_is_no_precision() -> None:

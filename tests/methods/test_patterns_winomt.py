@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.align import read_pharaoh
 from babelscope.methods.patterns import winomt, words_of
 from babelscope.methods.patterns_morphology import lemmatise, open_morphology
-from babelscope.methods.patterns_winomt import Aligned, judge, stereotypes_of
+from babelscope.methods.patterns_winomt import Aligned, _share, judge, stereotypes_of
 from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.pattern_files import Given, read_translations
@@ -103,6 +104,11 @@ def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         open_morphology("ru")
     with pytest.raises(BabelscopeError, match="no WinoMT morphology for 'fr'; known: de, ru, uk"):
         open_morphology("fr")
+
+
+def test_published_figures_have_one_decimal_of_a_percentage() -> None:
+    assert _share(np.array([2.0, 1.0]), np.array([3.0, 0.0]), "published").tolist() == [0.667, 0.0]
+    assert _share(np.array([2.0]), np.array([3.0]), "exact").tolist() == [2 / 3]
 
 
 def test_figures_of_a_small_table(tests: TestSet) -> None:

@@ -205,9 +205,8 @@ class _Search:
         room = least - scores
         deepest = self.memory.depth[nodes] >= self.deepest
         room[deepest] = math.inf
-        boundless = np.repeat([owner.probing and owner.bound == -math.inf for owner in owners], sizes)
-        boundless &= ~deepest
-        ends, rows, children, logprobs, whole = _reduce(self.model, hidden, room, boundless)
+        probed = np.repeat([owner.probing for owner in owners], sizes) & ~deepest
+        ends, rows, children, logprobs, whole = _reduce(self.model, hidden, room, probed)
         # Complete hypotheses first, so that the children are held against the newest bounds.
         first = np.cumsum([0, *sizes])
         complete = scores + ends
@@ -225,9 +224,7 @@ class _Search:
         self.references[nodes] = np.bincount(rows, minlength=len(nodes))
         cuts = np.searchsorted(rows, first)
         for number, owner in enumerate(owners):
-            if owner.bound > -math.inf:
-                self._catch_up(owner)
-            if boundless[first[number]]:
+            if probed[first[number]]:
                 self._put_off(owner, scores[first[number]], nodes[first[number]], whole[first[number]])
             owner.expanded.append(scores[first[number] : first[number + 1]])
             owner.expansions += sizes[number]
@@ -244,25 +241,29 @@ class _Search:
     def _put_off(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
         """Open the best child of a probed prefix; its others wait."""
         best = int(logprobs.argmax())
-        if logprobs[best] == -math.inf:
+        if score + float(logprobs[best]) <= sentence.least:
             return
         sentence.push(score + logprobs[[best]].astype(np.float64), np.array([node]), np.array([best]))
         logprobs[best] = -math.inf
         sentence.put_off.append((score, node, logprobs))
         self.references[node] += 2
 
-    def _catch_up(self, sentence: Frontier) -> None:
-        """Open what was put off, as far as it is worth it now."""
-        for score, node, logprobs in sentence.put_off:
-            children = np.flatnonzero(logprobs > sentence.least - score)
-            sentence.push(
-                score + logprobs[children].astype(np.float64), np.full(len(children), node), children
-            )
-            self.references[node] += len(children)
-        if sentence.put_off:
-            sentence.level = sentence.n
-            self._drop(np.array([node for _, node, _ in sentence.put_off]))
-            sentence.put_off.clear()
+    def _catch_up(self, sentence: Frontier, *, all_of_it: bool = False) -> None:
+        """Open what was put off and comes next, or all that is worth it now; the probe is then over."""
+        sentence.probing = sentence.probing and not sentence.put_off
+        rest = all_of_it or sentence.opened <= sentence.least
+        while sentence.put_off and (rest or sentence.opens_next()):
+            floor = sentence.least if rest else sentence.reach()
+            for score, node, logprobs in sentence.put_off:
+                children = np.flatnonzero(logprobs > floor - score)
+                sentence.push(
+                    score + logprobs[children].astype(np.float64), np.full(len(children), node), children
+                )
+                logprobs[children] = -math.inf
+                self.references[node] += len(children)
+            if floor == sentence.least:
+                self._drop(np.array([node for _, node, _ in sentence.put_off]))
+                sentence.put_off.clear()
 
     def _nodes(self, parents: Array, tokens: Array) -> Array:
         """New nodes in the tree; their parents keep the reference that the open prefix had."""
@@ -315,27 +316,27 @@ class _Search:
             self._stop(max(active, key=lambda each: each.n))
 
     def _stop(self, sentence: Frontier) -> None:
-        self._catch_up(sentence)
+        self._catch_up(sentence, all_of_it=True)
         self._drop(sentence.stop())
 
 
 @torch.inference_mode()
 def _reduce(
-    model: OpenModel, hidden: Tensor, room: Array, boundless: Array
+    model: OpenModel, hidden: Tensor, room: Array, probed: Array
 ) -> tuple[Array, Array, Array, Array, dict[int, Array]]:
     """After each row that was fed: log-probability of EOS [rows]; then row, token and log-probability of all other
-    tokens above `room` [rows], in the order of rows; but of `boundless` rows, by their number, those of all tokens
+    tokens above `room` [rows], in the order of rows; but of `probed` rows, by their number, those of all tokens
     [vocabulary], -inf for EOS."""
     eos = model.vocabulary.eos
     ends, rows, tokens, logprobs = [], [], [], []
     whole: dict[int, Array] = {}
-    room = np.where(boundless, math.inf, room)
+    room = np.where(probed, math.inf, room)
     floor = torch.from_numpy(room.astype(np.float32)).to(hidden.device)
     for start in range(0, len(hidden), _PIECE):
         part = torch.log_softmax(model.read(hidden[start : start + _PIECE]).float(), dim=1)
         ends.append(part[:, eos].double().cpu().numpy())
         part[:, eos] = -math.inf
-        for place in np.flatnonzero(boundless[start : start + _PIECE]).tolist():
+        for place in np.flatnonzero(probed[start : start + _PIECE]).tolist():
             whole[start + place] = part[place].cpu().numpy().copy()
         cut = floor[start : start + _PIECE]
         # About half of all prefixes have no child worth keeping, and their maximum tells.

@@ -12,6 +12,8 @@ from babelscope.decoding.model import Array
 # Prefixes taken at once are at most an eighth of those expanded before: a small space would else be overrun before
 # its bound is known.
 _SHARE, _FEW = 8, 4
+# How many nats below the best hypothesis the children of probed prefixes are opened at a time.
+_REACH = 2.0
 
 
 @dataclass(slots=True)
@@ -30,8 +32,10 @@ class Frontier:
     """While probing, the open prefixes from here on are the children of the last step."""
     probing: bool = True
     put_off: list[tuple[float, int, Array]] = field(default_factory=list)
-    """While there is no bound, all children of a probed prefix are worth continuing, thousands; they wait as its
-    score, its node and their log-probabilities, -inf for the one that the probe went on with."""
+    """While there is no bound, or a low one, thousands of a probed prefix's children are worth continuing. They wait
+    as its score, its node and their log-probabilities, -inf for those that are open."""
+    opened: float = math.inf
+    """What was put off and is more probable than this is open."""
     scores: Array = field(default_factory=lambda: np.empty(64))
     parents: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
     tokens: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
@@ -80,6 +84,19 @@ class Frontier:
             newest = self.scores[self.level : self.n]
             self.probing = bool(newest.max(initial=-math.inf) > self.complete[0][0])
         return self.probing
+
+    def opens_next(self) -> bool:
+        """Whether something that was put off may be more probable than all that is open."""
+        return float(self.scores[: self.n].max(initial=-math.inf)) < self.opened
+
+    def reach(self) -> float:
+        """Down to which score to open next: a little below the best there is, and nothing that is not worth it."""
+        best = max(score + float(logprobs.max()) for score, _, logprobs in self.put_off)
+        if self.complete:
+            best = min(best, self.complete[0][0])
+        lower = best - _REACH
+        self.opened = lower if self.least < lower < best else self.least
+        return self.opened
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
         """Remove and return the best open prefixes: while probing the best child of the last one, then any."""

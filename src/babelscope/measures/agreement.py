@@ -299,9 +299,9 @@ def mucow_agreement(
         sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
     if not known or not sums:
         raise BabelscopeError("no judged sample is among those that pattern matching could not decide")
-    coverage = len(known) / len(patterns)
-    share = 1.0 if "inflated-coverage" in quirks else coverage
-    counts["covered"] = int(counts["judgements"] * share / (1 - coverage))
+    # coverage / (1 - coverage) of the judgements, in whole numbers, which rounding cannot make one less.
+    covered = len(patterns) if "inflated-coverage" in quirks else len(known)
+    counts["covered"] = counts["judgements"] * covered // (len(patterns) - len(known))
     scale = counts["covered"] / len(known)
     for pattern in known:
         verdict = pattern if verdicts is None else said.get((pattern.source, pattern.word))

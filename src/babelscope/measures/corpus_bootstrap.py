@@ -13,7 +13,6 @@ from babelscope.errors import BabelscopeError
 from babelscope.measures.quality import tokens
 from babelscope.measures.ribes import sentence_ribes
 from babelscope.measures.statistics import Array
-from babelscope.results import Estimate
 
 CorpusMetric = Literal["bleu", "chrf", "ribes"]
 METRICS: tuple[CorpusMetric, ...] = ("bleu", "chrf", "ribes")
@@ -31,16 +30,17 @@ def sentence_statistics(
         raise BabelscopeError(
             f"{len(translations)} translations cannot be held against {len(references)} references"
         )
+    if not references or not all(references):
+        raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")
     if metric == "ribes":
         scores = [
             sentence_ribes(tokens(translation), [tokens(each) for each in own])
             for translation, own in zip(translations, references, strict=True)
         ]
-        return np.array([[score, 1.0] for score in scores]).reshape(-1, 2)
-    most = max(map(len, references), default=0)
+        return np.array([[score, 1.0] for score in scores])
+    most = max(map(len, references))
     streams = [[own[i] if i < len(own) else None for own in references] for i in range(most)]
-    found = _scorer(metric)._extract_corpus_statistics(list(translations), streams) if most else []
-    return np.array(found, dtype=float).reshape(len(translations), -1)
+    return np.array(_scorer(metric)._extract_corpus_statistics(list(translations), streams), dtype=float)
 
 
 def corpus_score(metric: CorpusMetric, sums: Array) -> float:
@@ -78,22 +78,6 @@ def resampled_sums(
         for own, part in zip(found, parts, strict=True):
             own.append(drawn[:, part] @ columns[part])
     return [np.concatenate(own) for own in found]
-
-
-def percentile_estimate(value: float, resampled: Array, n: int) -> Estimate:
-    """A figure with the 95 % percentile interval of its resamples; those that have no value are left out.
-
-    One sentence says nothing about others: the interval of n = 1 is unbounded, as it is where no resample
-    has a value.
-    """
-    if n == 0 or math.isnan(value):
-        return Estimate.of_nothing()
-    known = resampled[~np.isnan(resampled)]
-    if n == 1 or not len(known):
-        return Estimate(value, -math.inf, math.inf, n)
-    low, high = np.percentile(known, [2.5, 97.5])
-    # Few or skewed sentences can leave the value itself outside; no interval may deny its own value.
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n)
 
 
 @functools.cache

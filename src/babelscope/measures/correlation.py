@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from babelscope.errors import BabelscopeError
+from babelscope.measures.statistics import percentile_estimate
 from babelscope.results import Estimate, Row
 from babelscope.text import shorten
 
@@ -52,7 +53,7 @@ def _value(first: Any, second: Any, statistic: Statistic) -> float:
     if statistic == "spearman":
         first, second = rankdata(first), rankdata(second)
     # Bootstrap resamples have no use for scipy's p-values, which take most of its time.
-    return float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def human_correlations(
@@ -111,9 +112,7 @@ def _clustered(
     for _ in range(resamples):
         chosen = pairs[np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])]
         drawn.append(_value(chosen[:, 0], chosen[:, 1], statistic))
-    known = [each for each in drawn if not math.isnan(each)]
-    low, high = np.percentile(known, [2.5, 97.5]) if known else (-1.0, 1.0)
-    return Estimate(value, min(value, float(low)), max(value, float(high)), len(units))
+    return percentile_estimate(value, np.array(drawn), len(units))
 
 
 def parse_scores(

@@ -20,6 +20,7 @@ import numpy as np
 from babelscope.errors import BabelscopeError
 from babelscope.measures.chrf import pairwise_chrf
 from babelscope.measures.ribes import sentence_ribes
+from babelscope.measures.statistics import percentile_estimate
 from babelscope.results import Estimate
 from babelscope.text import shorten
 
@@ -122,7 +123,7 @@ def corpus_quality(
     *,
     resamples: int = 1000,
 ) -> Estimate:
-    """A corpus score on its customary scale, with the percentile bootstrap interval over sentences.
+    """A corpus score on its customary scale, with the percentile bootstrap interval over sentences (if several).
 
     BLEU, chrF, chrF++ and TER as sacreBLEU prints them, 0 to 100 (of TER, less is better); RIBES 0 to 1.
     `references[i]` are the references of translation i; their number may differ.
@@ -134,13 +135,11 @@ def corpus_quality(
     if not translations:
         return Estimate.of_nothing()
     statistics, score = _corpus_scorer(metric, translations, references)
-    value = score(statistics.sum(axis=0))
     scores = [
         score(statistics[rng.integers(0, len(statistics), len(statistics))].sum(axis=0))
         for _ in range(resamples)
     ]
-    low, high = np.percentile(scores, [2.5, 97.5])
-    return Estimate(value, min(value, float(low)), max(value, float(high)), len(translations))
+    return percentile_estimate(score(statistics.sum(axis=0)), np.array(scores), len(translations))
 
 
 def _corpus_scorer(

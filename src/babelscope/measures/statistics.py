@@ -55,7 +55,23 @@ def ratio_of_sums(
     return Estimate(value, min(value, float(interval.low)), max(value, float(interval.high)), count)
 
 
-def _ratio(numerators: Any, denominators: Any, axis: int = -1) -> Any:
+def percentile_estimate(value: float, resampled: Array, n: int) -> Estimate:
+    """A figure with the 95 % percentile interval of its resamples; those that have no value are left out.
+
+    One sentence says nothing about others: the interval of n = 1 is unbounded, as it is where no resample
+    has a value.
+    """
+    if n == 0 or math.isnan(value):
+        return Estimate.of_nothing()
+    known = resampled[~np.isnan(resampled)]
+    if n == 1 or not len(known):
+        return Estimate(value, -math.inf, math.inf, n)
+    low, high = np.percentile(known, [2.5, 97.5])
+    # Few or skewed sentences can leave the value itself outside; no interval may deny its own value.
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n)
+
+
+def _ratio(numerators: Any, denominators: Any, axis: int) -> Any:
     return numerators.sum(axis=axis) / denominators.sum(axis=axis)
 
 
@@ -63,8 +79,10 @@ def perplexity(nats_a_token: Estimate) -> Estimate:
     """exp(-mean): the one place where natural logs a token become a perplexity."""
 
     def convert(mean: float) -> float:
-        # exp overflows below -709 nats a token, where the perplexity is infinite for any purpose.
-        return math.exp(-mean) if mean > -700 else math.inf
+        try:
+            return math.exp(-mean)
+        except OverflowError:  # below -709 nats a token it is infinite for any purpose
+            return math.inf
 
     if nats_a_token.n == 0:
         return nats_a_token
@@ -179,7 +197,7 @@ def resampled_totals(
     `figures` takes the totals of each sample, [..., columns], and gives [figures, ...]; `sizes` are their `n`.
     """
 
-    def statistic(*drawn: Array, axis: int = -1) -> Array:  # noqa: ARG001 (scipy passes the last one)
+    def statistic(*drawn: Array, axis: int) -> Array:  # noqa: ARG001 (scipy passes the last one)
         return figures(*(_drawn_often(at) @ sample for at, sample in zip(drawn, samples, strict=True)))
 
     values = figures(*(sample.sum(axis=0) for sample in samples))
@@ -219,18 +237,17 @@ def resampled_counts(
 
 
 def _drawn_often(drawn: Array) -> Array:
-    """How often each of its `clusters` numbers stands in each row of [..., clusters]."""
-    clusters = drawn.shape[-1]
-    rows = drawn.reshape(-1, clusters).astype(np.int64)
-    shifted = rows + clusters * np.arange(len(rows))[:, None]
-    return np.bincount(shifted.ravel(), minlength=rows.size).reshape(drawn.shape).astype(float)
+    """How often each of its `clusters` numbers stands in each row of [resamples, clusters]."""
+    rows, clusters = drawn.shape
+    shifted = drawn.astype(np.int64) + clusters * np.arange(rows)[:, None]
+    return np.bincount(shifted.ravel(), minlength=drawn.size).reshape(drawn.shape).astype(float)
 
 
 def paired_p(differences: Sequence[float], rng: np.random.Generator, *, resamples: int = 9999) -> float:
     """Two-sided p of "no difference" between paired figures, one difference a cluster, by flipping signs.
 
     With differences of -1, 0 and 1 this is McNemar's test; here a cluster may have several pairs, and a
-    tie be worth a half. It is exact for up to 13 clusters that differ, else at least 1 / (resamples + 1).
+    tie be worth a half. It is exact for up to 13 clusters that differ, else at least 2 / (resamples + 1).
     """
     telling = np.array([each for each in differences if each], dtype=float)
     if len(telling) < 2:  # one flipped is as far from none as one not flipped

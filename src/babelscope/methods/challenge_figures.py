@@ -15,11 +15,10 @@ from babelscope.measures.corpus_bootstrap import (
     METRICS,
     CorpusMetric,
     corpus_score,
-    percentile_estimate,
     resampled_sums,
 )
 from babelscope.measures.correlation import correlation
-from babelscope.measures.statistics import Array, mean_and_sd, proportion
+from babelscope.measures.statistics import Array, mean_and_sd, percentile_estimate, proportion
 from babelscope.methods.challenge_sets import Instance, Part, farthest, found_in, kinds, parts_of
 from babelscope.results import Estimate, Record, Row
 from babelscope.seeds import stream

@@ -76,10 +76,10 @@ def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float
         return Estimate.of_nothing()
     total = math.fsum(weights)
     value = math.fsum(w * x for w, x in zip(weights, worth, strict=True)) / total
-    value = min(1.0, max(0.0, value))  # rounding
     effective = total**2 / math.fsum(w * w for w in weights)
     low, high = proportion_confint(value * effective, effective, outside, method="wilson")
-    return Estimate(value, max(0.0, min(value, float(low))), min(1.0, max(value, float(high))), len(worth))
+    # Rounding can put the bound of all or none a hair inside.
+    return Estimate(value, min(value, float(low)), max(value, float(high)), len(worth))
 
 
 def minimum(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:

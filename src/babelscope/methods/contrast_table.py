@@ -59,8 +59,9 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
             for row in rows
             if (row.labels.get("phenomenon"), row.labels.get("reference")) == (phenomenon, reference)
             and fnmatchcase(str(row.labels["system"]), name)
+            and row.estimate.n
         ]
-        values = [factor * row.estimate.value for row in found if row.estimate.n]
+        values = [factor * row.estimate.value for row in found]
         if not values:
             return "–"
         seen = any(row.estimate.low > 0 for row in found)
