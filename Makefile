@@ -25,8 +25,9 @@ check: $(READY)
 test: check
 	$(BIN)/python -m pytest -n 2
 
+# How cost grows, as tables in runs/growth.md: a quarter of an hour of one core.
 bench: $(READY)
-	$(BIN)/python -m benchmarks.scoring
+	$(BIN)/python -m benchmarks.growth --out runs/growth.md
 
 # A million broken inputs to every reader and to the command line: some ten minutes of one core.
 fuzz: $(READY)

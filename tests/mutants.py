@@ -164,6 +164,8 @@ def tests_of(path: Path) -> list[Path]:
     dotted = f"babelscope.{path.parent.name}"
     named = (f"{dotted}.{path.stem} ", f"{dotted} import {path.stem}", f"{dotted}.{path.stem}\n")
     found = [each for each in room.glob("test_*.py") if any(name in each.read_text() for name in named)]
+    own = room / f"test_{path.stem}.py"
+    found += [own] if own.exists() and own not in found else []
     return sorted(found) or sorted(room.glob(f"test_{path.stem.split('_')[0]}*.py"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -28,15 +29,14 @@ START, EOS, PAD = 0, 1, 2
 
 
 class Table(OpenModel):
-    """A model whose next-token probabilities are looked up: vocabulary START, EOS, PAD and two to three words."""
+    """A model whose next-token probabilities are looked up: vocabulary START, EOS, PAD and one to three words."""
 
     def __init__(
-        self, seed: int, kind: str, *, words: int, limit: int, prefix: tuple[int, ...] = (START,)
+        self, seed: int, kind: str, *, words: int, limit: int | None, prefix: tuple[int, ...] = (START,)
     ) -> None:
         self.vocabulary = Vocabulary(3 + words, prefix, EOS, (START, PAD), None, limit)
         self.device, self.dtype = torch.device("cpu"), torch.float32
         self.seed, self.kind = seed, kind
-        self.fed: dict[int, tuple[Target, Target]] = {}
         self.largest = 0
 
     def row(self, source: Target, prefix: Target) -> Array:
@@ -64,18 +64,18 @@ class Table(OpenModel):
             return np.log(full.astype(np.float32))
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
-        memory = Memory(len(sources), [tuple(source) for source in sources])
-        self.prefixes: dict[int, Target] = dict.fromkeys(range(len(sources)), ())
-        return memory
+        prefixes: dict[int, Target] = dict.fromkeys(range(len(sources)), ())
+        return Memory(len(sources), ([tuple(source) for source in sources], prefixes))
 
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         rows = []
+        sources, prefixes = memory.encoded
         self.largest = max(self.largest, len(nodes))
         for node, token in zip(nodes.tolist(), tokens.tolist(), strict=True):
             depth = memory.depth[node]
             above = memory.source[node] if depth == 1 else memory.paths[node, depth - 2] + memory.n_sources
-            self.prefixes[node] = (*self.prefixes[above], token)
-            rows.append(self.row(memory.encoded[memory.source[node]], self.prefixes[node]))
+            prefixes[node] = (*prefixes[above], token)
+            rows.append(self.row(sources[memory.source[node]], prefixes[node]))
         return torch.from_numpy(np.array(rows))
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
@@ -190,11 +190,98 @@ def test_every_row_is_given_back(
     assert not search.references[memory.n_sources : memory.size].any()
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+def test_groups_turns_and_cores_change_nothing(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources that wait for others, in several groups, on several cores: each has its own answer, in its place."""
+    monkeypatch.setattr(exact, "_GROUP", 4)
+    monkeypatch.setattr(exact, "_AT_ONCE", 2)
+    monkeypatch.setattr(exact, "_PIECE", 3)
+    model = Table(3, "random", words=2, limit=5)
+    sources = [tuple(range(1 + number % 3, 3 + number)) for number in range(9)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(cores)
+    try:
+        answers = exact_search(model, sources, k=3)
+        assert torch.get_num_threads() == cores
+    finally:
+        torch.set_num_threads(before)
+    for source, found in zip(sources, answers, strict=True):
+        complete, _ = enumerate_table(model, source)
+        assert (totals(found), found.exact) == (best(complete, 3), True)
+    assert exact_search(model, [], k=3) == []
+
+
+def test_a_space_without_end_is_searched_as_far_as_needed() -> None:
+    """Each word or the end with one half: the n-th best has n - 1 words, and probability 2 ** -n."""
+    k = 6
+    [found] = exact_search(Table(1, "flat", words=1, limit=None), [(1,)], k=k)
+    half = float(np.log(np.float32(0.5)))
+    assert found.ids == [[3] * words + [EOS] for words in range(k)]
+    assert found.logprobs == [[half] * (words + 1) for words in range(k)]
+    assert (found.exact, found.minimum) == (True, k)
+    assert found.bound == pytest.approx(-k * math.log(2))
+    assert found.mass == pytest.approx(1 - 2.0**-found.expansions)
+
+
+@pytest.mark.parametrize("rows", [1, 256])
+def test_what_is_impossible_is_never_opened(rows: int) -> None:
+    """No end before the fourth token, and each of two words with one half: 1 + 2 + 4 + 8 prefixes, 8 hypotheses."""
+
+    class Late(Table):
+        def row(self, source: Target, prefix: Target) -> Array:  # noqa: ARG002
+            logs = np.full(self.vocabulary.size, -math.inf, dtype=np.float32)
+            if len(prefix) == 4:
+                logs[EOS] = 0.0
+            else:
+                logs[3:] = math.log(0.5)
+            return logs
+
+    [found] = exact_search(Late(1, "", words=2, limit=6), [(1,)], k=9, rows=rows)
+    assert [ids[-1] for ids in found.ids] == [EOS] * 8
+    assert {tuple(ids[:-1]) for ids in found.ids} == set(itertools.product((3, 4), repeat=3))
+    assert (found.exact, found.bound, found.expansions, found.minimum) == (True, -math.inf, 15, 15)
+    assert found.mass == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "drift", "proven"),
+    [
+        (torch.float64, 0.0, True),
+        (torch.float64, 1e-3, False),
+        (torch.float32, 2e-5, True),
+        (torch.float32, -2e-5, True),
+        (torch.float32, 1e-3, False),
+        (torch.float32, -1e-3, False),
+        (torch.bfloat16, 1e-3, True),
+        (torch.bfloat16, -0.1, False),
+    ],
+)
+def test_what_rounding_may_have_hidden_is_not_called_exact(
+    dtype: torch.dtype, drift: float, proven: bool
+) -> None:
+    """Teacher forcing that differs from the search by more than the slack may put others in front."""
+
+    class Drifting(Table):
+        def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
+            return [edges + drift for edges in super().force(sources, trees)]
+
+    model = Drifting(4, "random", words=2, limit=3)
+    model.dtype = dtype
+    [found] = exact_search(model, [(1,)], k=3)
+    complete, _ = enumerate_table(model, (1,))
+    assert found.exact is proven
+    for (_, score), ids in zip(totals(found), found.ids, strict=True):
+        assert score == pytest.approx(complete[tuple(ids)] + drift * len(ids))
+    assert found.bound == totals(found)[-1][1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("family", ["marian", "marian-generic", "t5", "m2m100"])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**31), k=st.sampled_from([1, 4, 9]))
-def test_networks_are_searched_exactly(family: str, seed: int, k: int) -> None:
+def test_networks_are_searched_exactly(family: str, dtype: torch.dtype, seed: int, k: int) -> None:
     network, start, eos, pad = toy_network(family.removesuffix("-generic"), seed)
+    network = network.to(dtype)
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 4)
     model = Marian(network, vocabulary) if family == "marian" else Generic(network, vocabulary)
     sources = [[3, eos], [3, 4, 3, eos]] if pad != 3 else [[2, eos], [2, 4, 2, eos]]
@@ -248,6 +335,25 @@ def test_memory_budget_ends_the_search_with_a_bound() -> None:
     assert max(score for ids, score in complete.items() if ids not in dict(totals(found))) <= found.bound
 
 
+def test_memory_is_taken_from_the_largest_search() -> None:
+    """The search with the most open prefixes is stopped; those with one each come to their end."""
+
+    class Uneven(Table):
+        def row(self, source: Target, prefix: Target) -> Array:
+            if source == (1,):
+                return super().row(source, prefix)
+            sure = np.full(self.vocabulary.size, -math.inf, dtype=np.float32)
+            sure[EOS if len(prefix) > 12 else 3] = 0.0
+            return sure
+
+    model = Uneven(1, "flat", words=3, limit=16)
+    budget = Budget(bytes=25_000)
+    one, large, other = exact_search(model, [(2,), (1,), (3,)], k=1000, rows=16, budget=budget)
+    assert (one.ids, one.exact) == (other.ids, other.exact) == ([[3] * 12 + [EOS]], True)
+    assert not large.exact
+    assert large.expansions > 2 * one.expansions
+
+
 def test_seconds_end_the_search() -> None:
     [found] = exact_search(
         Table(1, "flat", words=3, limit=6), [(1,)], k=1000, rows=1, budget=Budget(seconds=0)
@@ -255,6 +361,9 @@ def test_seconds_end_the_search() -> None:
     assert not found.exact
     assert found.expansions == 1
     assert found.bound == pytest.approx(math.log(1 / 4))
+    # They are counted from the beginning of a search.
+    [ample] = exact_search(Table(1, "flat", words=2, limit=3), [(1,)], k=1000, budget=Budget(seconds=60))
+    assert ample.exact
 
 
 def test_no_hypothesis_is_no_question() -> None:

@@ -11,10 +11,19 @@ from typing import Any
 import pytest
 
 from babelscope.errors import BabelscopeError
-from babelscope.methods.base import Method, Settings, find_method, method_names, run_method, set_up
+from babelscope.methods.base import (
+    Method,
+    Settings,
+    Setup,
+    cells_of,
+    find_method,
+    method_names,
+    run_method,
+    set_up,
+)
 from babelscope.results import Estimate, Record, Row
 from babelscope.systems.base import Scored, Target
-from babelscope.testsets import ParallelSentence, TestSet
+from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from toys import ToySystem
 
 ITEMS = tuple(
@@ -166,3 +175,40 @@ def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pyte
         find_method("wrong")
     with pytest.raises(BabelscopeError, match="which is taken"):
         find_method("likelihood")
+
+
+def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> None:
+    systems = {"toy": ToySystem()}
+    one, two = TestSet("one", ITEMS), TestSet("two", ITEMS[:2])
+    pairs = TestSet("pairs", (MinimalPair("p", "a", "b", ("c",), "x", "human"),))
+    of_all, of_two, of_pairs = (
+        set_up(name, {}, label=label, tests=tests)
+        for name, label, tests in (
+            ("likelihood", "", ()),
+            ("likelihood", "second", ("two",)),
+            ("contrast", "", ()),
+        )
+    )
+
+    def found(setups: list[Setup], tests: dict[str, TestSet]) -> list[tuple[str, str]]:
+        return [(cell.setup.label, cell.tests_name) for cell in cells_of(setups, systems, tests, 0)]
+
+    assert found([of_all, of_two, of_pairs], {"one": one, "two": two, "pairs": pairs}) == [
+        ("likelihood", "one"), ("likelihood", "two"), ("second", "two"), ("contrast", "pairs")
+    ]  # fmt: skip
+    for setups, tests, told in (
+        ([of_pairs], {"one": one}, r"contrast judges MinimalPair items, but .* \(one has ParallelSentence\)"),
+        (
+            [of_all],
+            {"one": one, "pairs": pairs},
+            "no method judges the MinimalPair items of the test set pairs",
+        ),
+        (
+            [of_two],
+            {"one": one, "two": two},
+            "no method judges the ParallelSentence items of the test set one",
+        ),
+        ([of_two], {"one": one}, "second is for a test set 'two', but there are one"),
+    ):
+        with pytest.raises(BabelscopeError, match=told):
+            cells_of(setups, systems, tests, 0)

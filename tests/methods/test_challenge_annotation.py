@@ -59,6 +59,9 @@ def test_the_queue_is_blind_shuffled_and_the_same_for_all_systems() -> None:
     assert verbs != sorted(verbs)
     assert entries == queue(RECORDS, per_phenomenon=10, seed=1)
     assert entries != queue(RECORDS, per_phenomenon=10, seed=2)
+    assert queue(RECORDS, per_phenomenon=10) == queue(RECORDS, per_phenomenon=10, seed=0)
+    # Answers that were stored name their entries so.
+    assert {len(entry["id"]) for entry in entries} == {16}
 
 
 def test_what_systems_translate_alike_is_asked_once() -> None:
@@ -146,3 +149,24 @@ def test_answers_to_something_else_are_refused() -> None:
     entry = queue(RECORDS[:1], per_phenomenon=1)[0]
     with pytest.raises(BabelscopeError, match=r"me answers 1 entries, .* no translations of these systems"):
         answer_rows(RECORDS[5:], {"me": answers([("f:1", {**entry, "answer": RIGHT})])})
+
+
+@pytest.mark.parametrize(("wanted", "of_each"), [(6, 3), (7, 4), (1, 1), (40, 10)])
+def test_what_is_wanted_is_shared_by_the_distances(wanted: int, of_each: int) -> None:
+    entries = queue(RECORDS[:40], per_phenomenon=wanted, distances=(1, 3), seed=0)
+    distances = [int(entry["source"].split()[4]) % 4 for entry in entries]
+    assert sorted(distances) == [1] * of_each + [3] * of_each
+
+
+def test_half_a_distance_is_written_out() -> None:
+    half = [record(1, "one", "x", ("particle", 1)), record(2, "one", "y", ("particle", 1))]
+    half[1]["extra"]["dependencies"][0]["distance"] = 1.5
+    said = answers(("x", {**entry, "answer": RIGHT}) for entry in queue(half, per_phenomenon=2))
+    labels = [each.labels for each in answer_rows(half, {"me": said}) if each.name == "right"]
+    assert [each.get("distance") for each in labels] == [None, None, 1, "1.5"]
+    assert [each.get("side") for each in labels] == [None, "source", "source", "source"]
+
+
+def test_without_any_dependency_there_is_nothing_to_ask() -> None:
+    with pytest.raises(BabelscopeError, match="there is no dependency to be annotated"):
+        queue([record(1, "one", "x")], per_phenomenon=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -97,3 +98,16 @@ def test_notes_are_counted_once_an_item() -> None:
     assert result.rows[0].counts["changed"] == 3
     unfinished = sum("unfinished" in ToySystem(limit=1).translate([i.source])[0][0].notes for i in ITEMS[:3])
     assert result.rows[0].counts["unfinished"] == unfinished > 0
+
+
+@pytest.mark.parametrize("ties", ["correct", "wrong", "half"])
+def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> None:
+    scores = {"i0": (-1.0, -2.0), "i1": (-1.0, -1.0), "i2": (-2.0, -1.0), "i3": (-math.inf, -math.inf)}
+    records = condition(None, GivenScores(scores), ITEMS[:4], ties=ties).records
+    tie = {"correct": True, "wrong": False, "half": None}[ties]
+    assert [record["correct"] for record in records] == [True, tie, False, None]
+    assert [record["verdict"] for record in records[::2]] == ["correct", "wrong"]
+    likelihoods = math.exp(-1.0), math.exp(-2.0)
+    right = likelihoods[0] / sum(likelihoods)
+    assert [record["score"] for record in records[:3]] == pytest.approx([right, 0.5, 1 - right])
+    assert (records[3]["score"], records[3]["verdict"], records[3]["skipped"]) == (None, None, "impossible")

@@ -17,12 +17,13 @@ from babelscope.lab.contrasts import CONTRASTS
 from babelscope.lab.corpus import generate
 from babelscope.lab.grammar import SentencePair, realise
 from babelscope.lab.oracle import Judge, Verdict
+from babelscope.making.pairs.detecting import analysis_version
 from babelscope.measures.statistics import rogan_gladen
 from babelscope.methods import contrast as contrast_module
 from babelscope.methods.base import cells_of, set_up
-from babelscope.methods.contrast_free import NOT_MEASURABLE
+from babelscope.methods.contrast_free import NOT_MEASURABLE, free_errors
 from babelscope.methods.contrast_table import table
-from babelscope.results import Estimate, Result, Row
+from babelscope.results import Estimate, Record, Result, Row
 from babelscope.systems.base import Scored, Target
 from babelscope.testsets import MinimalPair, TestSet
 from toys import ToySystem
@@ -228,3 +229,75 @@ def test_a_seed_without_a_figure_leaves_its_cell_to_the_others() -> None:
     unknown = Row("generated_errors", Estimate.of_nothing(), {**where, "system": "s-0"})
     line = table([unknown, *rows], ["s-*"]).splitlines()[2]
     assert line == f"| {DING} | human | 8 | 25.0 [12.5, 50.0] | 25.0 [12.5, 50.0] |"
+
+
+def test_errors_that_are_seen_often_enough_are_measurable() -> None:
+    def record(source: str, *, verdict: str = "correct", false: bool = False, **said: object) -> Record:
+        detected = {"reference": {DING: false}, **said}
+        where = {"source": source, "phenomenon": DING, "reference": "human"}
+        return {**where, "verdict": verdict, "detected": detected}
+
+    records = [
+        record("s0", verdict="wrong", best=True, contrastive=[True]),
+        record("s0", verdict="wrong", best=True, contrastive=[False]),  # the same source again: half found
+        *(record(f"s{n}", best=n < 8, contrastive=[True], false=n == 11) for n in range(1, 12)),
+        record("not told 1"),
+        record("not told 2", verdict="wrong"),
+    ]
+    chosen: dict[str, Any] = {"ties": "half", "controls": [], "seed": 0, "resamples": 100}
+    forced, generated = free_errors(records, **chosen)
+    assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
+    assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)
+    assert 0 < generated.estimate.low < 1
+    assert generated.labels == forced.labels == {"phenomenon": DING, "reference": "human"}
+    assert generated.counts == {
+        "alarms": 8, "found": 12, "variants": 13, "false_alarms": 1, "references": 14, "untold": 2
+    }  # fmt: skip
+    seldom = [each for each in records if not each["detected"].get("best")]
+    _, rare = free_errors(seldom, **chosen)
+    assert (rare.estimate.value, rare.labels["note"]) == (0, NOT_MEASURABLE)
+
+
+def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
+    for free, stored in (
+        ("auto", f"auto, {analysis_version()}"),
+        ("yes", f"yes, {analysis_version()}"),
+        ("no", "no"),
+    ):
+        assert set_up("contrast", {"free": free}).config["settings"]["free"] == stored
+
+
+def test_the_table_to_the_letter() -> None:
+    def made(name: str, system: str, value: float, low: float, high: float, **labels: str | int) -> Row:
+        return Row(name, Estimate(value, low, high, 4), {"system": system, "reference": "human", **labels})
+
+    rows = [
+        Row("all", Estimate(0.5, 0.25, 0.75, 20), {"system": "a"}),
+        made("x", "a", 0.5, 0.25, 0.75, phenomenon="x"),
+        made("discrepancy", "a", 0.5, 0.25, 0.75, phenomenon="x"),
+        Row(
+            "generated_errors",
+            Estimate(0.25, 0.125, 0.5, 3),
+            {"system": "a", "reference": "human", "phenomenon": "x"},
+        ),
+    ]
+    head = "| phenomenon | reference | n | discrepancy, a | accuracy %, a | generated errors %, a |"
+    rule = "| --- | --- | --- | --- | --- | --- |"
+    line = "| x | human | 4 | 0.500 [0.250, 0.750] | 50.0 [25.0, 75.0] | 25.0 [12.5, 50.0] |"
+    assert table(rows).split("\n") == [head, rule, line]
+    # Without any discrepancy there is no column for it; a control and what covers 0 are marked and explained.
+    control = {"phenomenon": "y", "control": "yes"}
+    rows = [
+        made("y", "a", 1, 0.5, 1, **control), made("generated_errors", "a", 0.25, 0, 0.5, **control),
+        made("y", "b", 0.5, 0.25, 1, **control), made("generated_errors", "b", 0.75, -0.5, 1, **control),
+    ]  # fmt: skip
+    assert table(rows, ["?"]).split("\n") == [
+        "| phenomenon | reference | n | accuracy %, ? | generated errors %, ? |",
+        "| --- | --- | --- | --- | --- |",
+        "| *y | human | 4 | 75.0 ± 35.4 | 50.0 ± 35.4° |",
+        "* a control: nobody makes this error in free translation",
+        "° not measurable in free output: the interval, or that of each seed, covers 0",
+    ]
+    # One seed in which it is seen is enough.
+    seen = [*rows[:3], made("generated_errors", "b", 0.75, 0.5, 1, **control)]
+    assert "| 50.0 ± 35.4 |" in table(seen, ["?"])

@@ -124,6 +124,45 @@ def test_stored_verdicts_are_matched_by_source_and_word() -> None:
         mucow(tests)
 
 
+def test_lemmas_are_made_where_there_are_none() -> None:
+    pytest.importorskip("HanTa")
+    tests, plural = TestSet("own", (ITEM,)), Given("f", "Drei Stifte.")
+    assert mucow(tests, [plural]).records[0]["correct"] is None
+    assert mucow(tests, [plural], target="de").records[0]["correct"] is True
+    # Those that are given are believed.
+    given = Given("f", "Drei Stifte.", lemmas="drei gehege .")
+    assert mucow(tests, [given], target="de").records[0]["correct"] is False
+
+
+def test_stored_verdicts_alone_are_not_compared_and_what_they_leave_out_is_missing() -> None:
+    stored = [("v:1", {"source": "A pen.", "word": "pen", "correct": True})]
+    more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
+    result = mucow(TestSet("own", (ITEM, more), {"empty": 3}), stored=stored)
+    assert not [row for row in result.rows if row.name == "same_verdict"]
+    counts = figure(result, "coverage", category="all").counts
+    assert (counts["missing"], counts["skipped"]) == (1, 3)
+    assert result.config["seed"] == 0
+    again = mucow(TestSet("own", (ITEM,)), [Given("f", "Ein Stift.")])
+    assert not [row for row in again.rows if row.name == "same_verdict"]
+
+
+def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
+    tests = TestSet("own", (ITEM,))
+    for folded, rules, correct in ((False, "mucow", None), (True, "conditioning", True)):
+        given = [Given("f", "Viele", "A pen.", "viel fuller", folded=folded)]
+        result = mucow(tests, given)
+        assert result.records[0]["correct"] is correct
+        assert figure(result, "coverage", category="all").labels["rules"] == rules
+        assert (
+            figure(mucow(tests, given, rules="mucow"), "coverage", category="all").labels["rules"] == "mucow"
+        )
+    more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
+    with pytest.raises(BabelscopeError, match="1 of 2"):
+        mucow(TestSet("own", (ITEM, more)), given)
+    some = mucow(TestSet("own", (ITEM, more)), given, skip_missing=True)
+    assert figure(some, "coverage", category="all").counts["missing"] == 1
+
+
 def test_the_published_verdicts(shared: Path) -> None:
     folder = shared / "data" / "mucow"
     log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"

@@ -98,6 +98,13 @@ def test_lemmas_in_russian() -> None:
     assert lemmatise(["Врачи работали."], "ru") == [["врач", "работать", "."]]
 
 
+def test_lemmas_in_german() -> None:
+    pytest.importorskip("HanTa")
+    assert lemmatise(["Drei Stifte.", ""], "de") == [["drei", "Stift", "."], []]
+    with pytest.raises(BabelscopeError, match="no lemmatiser for 'fr'"):
+        lemmatise(["trois"], "fr")
+
+
 def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymorphy3", None)
     with pytest.raises(BabelscopeError, match=r"babelscope\[russian\]"):
@@ -194,6 +201,33 @@ def test_items_of_another_kind_are_refused() -> None:
     item = AmbiguousSource("7", "a", (), (), "male")
     with pytest.raises(BabelscopeError, match="item 7 is none of WinoMT"):
         judge([item], [Aligned([], ())], target="de")
+
+
+def test_alignments_count_the_words_of_the_file_or_else_of_the_test_set(tests: TestSet) -> None:
+    own = items(tests)
+    assert words_of([Given("f:1", "Die  Köchin", own[1].source)], own) == [
+        (own[1].source.split(), ["Die", "Köchin"])
+    ]
+    bare = [Given(f"f:{n}", text) for n, text in enumerate("abcd", 1)]
+    assert words_of(bare, own) == [
+        (item.source.split(), [each.translation]) for item, each in zip(own, bare, strict=True)
+    ]
+    with pytest.raises(BabelscopeError, match="there are 3 translations of 4 sources"):
+        words_of(bare[:3], own)
+    result = winomt(tests, bare, target="de", links=[()] * 4)
+    assert result.config["seed"] == 0
+    assert result.rows == winomt(tests, bare, target="de", links=[()] * 4, seed=0).rows
+
+
+def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> None:
+    given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
+    first, other = (winomt(tests, given, target="de", links=[links] * 4) for links in (((1, 1),), ((1, 2),)))
+    assert {row.labels["alignment"] for row in first.rows} == {"given"}
+    assert first.signature != other.signature
+    pytest.importorskip("thot")
+    made = winomt(tests, given, target="de")
+    assert {row.labels["alignment"] for row in made.rows} == {"forward"}
+    assert made.config["methods"][0]["settings"]["links"] is None
 
 
 # --- what was published

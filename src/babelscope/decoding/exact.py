@@ -39,8 +39,9 @@ _PIECE = 64
 # Prefixes of one source taken at once lie within a window of the best, in nats. A wide one fills batches, but
 # expands in vain; it is widened while less than _LITTLE of all expansions are, and narrowed above twice that.
 _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
-# How far the rounding of a score may reach, in nats: what is this close to the bound is kept and rescored.
-_SLACK = {torch.float64: 1e-9, torch.float32: 1e-4}
+# How far the rounding of a score may reach, in nats: what is this close to the bound is kept and rescored. A float64
+# network's answers pass through float32, too.
+_SLACK = {torch.float64: 1e-4, torch.float32: 1e-4}
 _HALF_SLACK = 0.05
 
 

@@ -221,7 +221,7 @@ class Marian(OpenModel):
             chosen = logits[row, self._put(wanted[here])].float()
             top = logits.amax(-1, keepdim=True)
             # In place: the logits are not needed any more, and a second copy would not fit the cache.
-            norm = logits.sub_(top).exp_().sum(-1, dtype=torch.float32).log_() + top[:, 0]
+            norm = logits.sub_(top).exp_().sum(-1, dtype=torch.float32).log_() + top[:, 0].float()
             found[self._put(here)] = chosen - norm[row]
         return found
 
