@@ -282,6 +282,8 @@ def test_what_rounding_may_have_hidden_is_not_called_exact(
 def test_networks_are_searched_exactly(family: str, dtype: torch.dtype, seed: int, k: int) -> None:
     network, start, eos, pad = toy_network(family.removesuffix("-generic"), seed)
     network = network.to(dtype)
+    # Of some toys a layer norm magnifies rounding; in float64 it does no harm.
+    near = 1e-4 if dtype == torch.float32 else 2e-6
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 4)
     model = Marian(network, vocabulary) if family == "marian" else Generic(network, vocabulary)
     sources = [[3, eos], [3, 4, 3, eos]] if pad != 3 else [[2, eos], [2, 4, 2, eos]]
@@ -291,14 +293,14 @@ def test_networks_are_searched_exactly(family: str, dtype: torch.dtype, seed: in
         expected = sorted(complete.items(), key=lambda item: -item[1])
         assert found.exact
         assert [score for _, score in totals(found)] == pytest.approx(
-            [score for _, score in expected[:k]], abs=1e-5
+            [score for _, score in expected[:k]], abs=near
         )
         # Hypotheses closer than rounding may change places; others may not.
         for (ids, score), (other, _) in zip(totals(found), expected, strict=False):
-            assert ids == other or complete[ids] == pytest.approx(score, abs=1e-5)
+            assert ids == other or complete[ids] == pytest.approx(score, abs=near)
         [alone] = exact_search(model, [source], k=k, rows=1)
         assert [score for _, score in totals(alone)] == pytest.approx(
-            [score for _, score in totals(found)], abs=1e-5
+            [score for _, score in totals(found)], abs=near
         )
 
 
