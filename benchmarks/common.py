@@ -49,6 +49,39 @@ def multi30k(language: str = "en") -> tuple[Path, list[str]] | None:
         return folder, file.read().removesuffix("\n").split("\n")
 
 
+def random_marian(vocabulary: int, width: int, layers: int) -> Any:
+    """An OpenModel of Marian's shape with random weights; 60,000, 512 and 6 are OPUS-MT's size."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    from babelscope.decoding.marian import Marian
+    from babelscope.decoding.model import Vocabulary
+
+    torch.manual_seed(1)
+    pad, heads = vocabulary - 1, max(1, width // 64)
+    network = MarianMTModel(
+        MarianConfig(
+            vocab_size=vocabulary, d_model=width, encoder_layers=layers, decoder_layers=layers,
+            encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, encoder_attention_heads=heads,
+            decoder_attention_heads=heads, pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad,
+            forced_eos_token_id=None, scale_embedding=True, share_encoder_decoder_embeddings=True,
+            activation_function="swish",
+        )
+    ).eval()  # fmt: skip
+    return Marian(network, Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
+
+
+def forget_peak() -> None:
+    """Let `peak_mb` begin anew from what is held now: opening a model may have taken more. Linux only."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mb() -> float:
+    """The most memory (RSS) this process has had, in MB. Linux only."""
+    [line] = [each for each in Path("/proc/self/status").read_text().splitlines() if each.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
 def rounds(sides: Mapping[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
     """Seconds of each side in each round; sides take turns, so that a machine's slow moments hit all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}

@@ -13,7 +13,6 @@ import argparse
 import itertools
 import json
 import math
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import show
+from benchmarks.common import forget_peak, peak_mb, random_marian, show
 
 Row = dict[str, Any]
 Work = Callable[[], object]
@@ -91,24 +90,7 @@ def searching(k: int) -> tuple[Work, int]:
 
 def expanding(vocabulary: int = 8000, width: int = 128, layers: int = 3) -> tuple[Work, int]:
     """The next tokens of 256 prefixes of 32 sources, as in a search, eight times, by a random Marian."""
-    import torch
-    from transformers import MarianConfig, MarianMTModel
-
-    from babelscope.decoding.marian import Marian
-    from babelscope.decoding.model import Vocabulary
-
-    torch.manual_seed(1)
-    pad, heads = vocabulary - 1, max(1, width // 64)
-    network = MarianMTModel(
-        MarianConfig(
-            vocab_size=vocabulary, d_model=width, encoder_layers=layers, decoder_layers=layers,
-            encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width, encoder_attention_heads=heads,
-            decoder_attention_heads=heads, pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad,
-            forced_eos_token_id=None, scale_embedding=True, share_encoder_decoder_embeddings=True,
-            activation_function="swish",
-        )
-    ).eval()  # fmt: skip
-    model = Marian(network, Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
+    model = random_marian(vocabulary, width, layers)
     sources = [[*range(100 + number, 125 + number), 0] for number in range(32)]
 
     def work() -> None:
@@ -158,17 +140,14 @@ def point(job: Job, size: int) -> Row:
 
     torch.set_num_threads(1)
     work, units = job.prepare(size)
-    before = _peak()
+    forget_peak()
+    before = peak_mb()
     seconds = []
     for _ in range(3):
         began = job.clock()
         work()
         seconds.append(job.clock() - began)
-    return _row(job.what, job.size, size, min(seconds), units, job.unit, _peak() - before)
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return _row(job.what, job.size, size, min(seconds), units, job.unit, peak_mb() - before)
 
 
 def exponent(rows: Sequence[Row], cost: str) -> tuple[float, float, float]:
