@@ -69,11 +69,12 @@ class Frontier:
         """Open prefixes, each a node and the token to feed after it."""
         needed = self.n + len(scores)
         if needed > len(self.scores):
-            room = max(needed, 2 * len(self.scores))
-            self.scores, self.parents, self.tokens = (
-                np.concatenate([each[: self.n], np.empty(room - self.n, dtype=each.dtype)])
-                for each in (self.scores, self.parents, self.tokens)
-            )
+            room = max(needed, len(self.scores) * 3 // 2)
+            for name in ("scores", "parents", "tokens"):  # one by one: a wide space's fill memory
+                old = getattr(self, name)
+                new = np.empty(room, dtype=old.dtype)
+                new[: self.n] = old[: self.n]
+                setattr(self, name, new)
         here = slice(self.n, needed)
         self.scores[here], self.parents[here], self.tokens[here] = scores, parents, tokens
         self.n = needed
@@ -140,5 +141,5 @@ class Frontier:
 
     @property
     def bytes(self) -> int:
-        waiting = sum(logprobs.nbytes for _, _, logprobs in self.put_off)
-        return self.scores.nbytes + self.parents.nbytes + self.tokens.nbytes + waiting
+        """What is held: three arrays, a fourth while they grow, and what was put off."""
+        return 4 * self.scores.nbytes + sum(logprobs.nbytes for _, _, logprobs in self.put_off)
