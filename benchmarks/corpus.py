@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def write(folder: str, n: int) -> None:
-    """The corpus, pair by pair, unless it is there; the file of labels is complete last."""
+    """The corpus, pair by pair, unless it is there."""
     from babelscope.lab.corpus import generate, written
 
     done = Path(folder, f"{n}.done")
@@ -78,7 +78,8 @@ def write(folder: str, n: int) -> None:
 
 
 def run(folder: Path, command: str, n: int, *more: str) -> list[Row]:
-    """A command in a process of its own; what it made stands in a file named after it. A row an eighth."""
+    """A command in a process of its own; what it made stands in a file named after it. A row an eighth,
+    or none over Ray, where others read."""
     base = folder / str(n)
     out = folder / f"{command}.{n}{''.join(more)}"
     asked = [sys.executable, "-m", "babelscope", "make", command]
@@ -96,6 +97,8 @@ def run(folder: Path, command: str, n: int, *more: str) -> list[Row]:
             time.sleep(0.25)
     if process.returncode:
         raise SystemExit(f"{' '.join(asked)} ended with {process.returncode}")
+    if more:
+        return []
     reached = [min(looks, key=lambda look: abs(look["n"] - n * part / 8)) for part in range(1, 8)]
     return [*reached, looks[-1]]
 

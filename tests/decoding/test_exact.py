@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -279,19 +280,23 @@ def test_what_rounding_may_have_hidden_is_not_called_exact(
 @pytest.mark.parametrize("family", ["marian", "marian-generic", "t5", "m2m100"])
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**31), k=st.sampled_from([1, 4, 9]))
+@example(seed=7538, k=4)  # float32 is off by 1e-5 here
 def test_networks_are_searched_exactly(family: str, dtype: torch.dtype, seed: int, k: int) -> None:
     network, start, eos, pad = toy_network(family.removesuffix("-generic"), seed)
-    network = network.to(dtype)
-    # Of some toys a layer norm magnifies rounding; in float64 it does no harm.
-    near = 1e-4 if dtype == torch.float32 else 2e-6
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 4)
-    model = Marian(network, vocabulary) if family == "marian" else Generic(network, vocabulary)
+    kind = Marian if family == "marian" else Generic
+    precise = kind(copy.deepcopy(network).double(), vocabulary)
+    model = kind(network, vocabulary) if dtype == torch.float32 else precise
     sources = [[3, eos], [3, 4, 3, eos]] if pad != 3 else [[2, eos], [2, 4, 2, eos]]
     together = exact_search(model, sources, k=k)
     for source, found in zip(sources, together, strict=True):
         complete = enumerate_network(model, source, 4)
         expected = sorted(complete.items(), key=lambda item: -item[1])
         assert found.exact
+        # A layer norm may magnify rounding: by as much as that moves the oracle itself, twice, the search may be off.
+        truth = enumerate_network(precise, source, 4)
+        near = 2e-6 if dtype == torch.float64 else 1e-5
+        near += 2 * max(abs(complete[ids] - truth[ids]) for ids in complete)
         assert [score for _, score in totals(found)] == pytest.approx(
             [score for _, score in expected[:k]], abs=near
         )

@@ -28,9 +28,8 @@ class Frontier:
     bound: float = -math.inf
     """What the k-th best complete hypothesis scores."""
     n: int = 0
-    level: int = 0
-    """While probing, the open prefixes from here on are the children of the last step."""
     probing: bool = True
+    """At first only the best child of the last prefix is open."""
     put_off: list[tuple[float, int, Array]] = field(default_factory=list)
     """While there is no bound, or a low one, thousands of a probed prefix's children are worth continuing. They wait
     as its score, its node and their log-probabilities, -inf for those that are open."""
@@ -82,8 +81,7 @@ class Frontier:
     def still_probing(self) -> bool:
         """The probe goes on while it may find something better than it has passed."""
         if self.probing and self.complete:
-            newest = self.scores[self.level : self.n]
-            self.probing = bool(newest.max(initial=-math.inf) > self.complete[0][0])
+            self.probing = bool(self.scores[: self.n].max(initial=-math.inf) > self.complete[0][0])
         return self.probing
 
     def opens_next(self) -> bool:
@@ -100,14 +98,12 @@ class Frontier:
         return self.opened
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes: while probing the best child of the last one, then any."""
-        start = self.level if self.probing else 0
-        pool = self.scores[start : self.n]
-        near = np.flatnonzero(pool >= pool.max() - window)
-        count = min(count, len(near), 1 if self.probing else max(_FEW, self.expansions // _SHARE))
-        if count < len(near):
-            near = near[np.argpartition(pool[near], len(near) - count)[len(near) - count :]]
-        chosen = start + near
+        """Remove and return the best open prefixes."""
+        pool = self.scores[: self.n]
+        chosen = np.flatnonzero(pool >= pool.max() - window)
+        count = min(count, len(chosen), max(_FEW, self.expansions // _SHARE))
+        if count < len(chosen):
+            chosen = chosen[np.argpartition(pool[chosen], len(chosen) - count)[len(chosen) - count :]]
         taken = self.scores[chosen], self.parents[chosen], self.tokens[chosen]
         # What stands at the end moves into the holes.
         end = self.n - count
@@ -117,7 +113,7 @@ class Frontier:
         movers = end + np.flatnonzero(stays)
         for each in (self.scores, self.parents, self.tokens):
             each[holes] = each[movers]
-        self.n = self.level = end
+        self.n = end
         return taken
 
     def prune(self) -> Array:
@@ -125,7 +121,6 @@ class Frontier:
         good = self.scores[: self.n] > self.least
         dropped = self.parents[: self.n][~good]
         if len(dropped):
-            self.level = int(np.count_nonzero(good[: self.level]))
             kept = int(np.count_nonzero(good))
             for each in (self.scores, self.parents, self.tokens):
                 each[:kept] = each[: self.n][good]
