@@ -1,7 +1,7 @@
 """Corpus-sized making: time and memory of `make challenge` and `make pairs` as they read n sentence pairs.
 
 The pairs are the lab's, all different, with gold parses and alignments, streamed to disk. Each command runs once, in
-a process of its own, and is looked at four times a second: how far it has read, its processor time, its memory (RSS).
+a process of its own, and is looked at all the time: how far it has read, its processor time, its memory (RSS).
 There is a row for each eighth of the corpus. `memory_ratio` is the memory at the end over that at an eighth, and
 `time_ratio` the time of the second half over that of the first, beginning after the first eighth, in which starting
 up is: both are 1 where memory is flat and time linear. With --ray each command runs over Ray, too, and outputs are
@@ -94,7 +94,7 @@ def run(folder: Path, command: str, n: int, *more: str) -> list[Row]:
                 looks.append(
                     {"name": " ".join([command, *more]), "n": round(n * read / size), **_used(process.pid)}
                 )
-            time.sleep(0.25)
+            time.sleep(0.05)
     if process.returncode:
         raise SystemExit(f"{' '.join(asked)} ended with {process.returncode}")
     if more:
