@@ -226,7 +226,7 @@ def make_models(
     models: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the packed models go.")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
 ) -> None:
-    """Train the shipped models from nothing, three at a time; after a kill, run again to go on."""
+    """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
     from babelscope.lab.recipe import make_models as make
 
     make(out, models, seeds=range(1, seeds + 1))
