@@ -3,22 +3,27 @@
 The others are the papers' ways, through transformers' forward pass with its key-value cache: (a) depth first, one
 prefix a forward pass, from a beam-search bound, as SGNMT finds the mode; (b) algorithm 2 of the hypothesis-space
 paper, from the bounds of a beam of 2k, one prefix at a time or siblings in batches of 16. Seconds are of processor
-time, one thread each. Sentences are drawn at random, fifty for each k; those whose space is too large for (b) to be
-waited for are passed over and counted, which favours the others: small spaces fill our batches least.
+time, one thread each. Sentences are drawn at random, fifty (with --quick, 25 for k above 1). Those whose space is too
+large for the others to be waited for are passed over and counted, which favours the others: small spaces fill our
+batches least.
 
-`row_over_forward` is what an expansion costs in a search over what it costs in forward passes of 256 prefixes to
-their log-probabilities, with nothing around them; `row_over_logits` the same without the softmax.
+`row_over_forward` is what an expansion costs in a search, all that is around it included (encoding, the first steps
+with few prefixes, rescoring), over what it costs in forward passes of 256 prefixes to their log-probabilities, with
+nothing around them; `row_over_logits` the same without the softmax. `full_row_over_forward` is that of a row in those
+steps of a search that have 256.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -35,6 +40,7 @@ from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
 
 _NEAR = 1e-3  # nats; totals that differ by more are a mismatch
+_FULL = 256  # prefixes that a search feeds at once where it has them
 
 
 class DepthFirst:
@@ -129,7 +135,26 @@ def clocked(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, answer
 
 
-def bare_forward(system: HuggingFace, sources: list[Any], depth: int, rows: int = 256) -> tuple[float, float]:
+def watched(system: HuggingFace, sources: list[Any], k: int) -> tuple[float, float, list[Found]]:
+    """Seconds of an exact search, the median seconds a row of its full steps, and what it found."""
+    steps: list[tuple[float, int]] = []
+    feed = system.model.feed
+
+    def stamped(memory: Any, nodes: Any, tokens: Any) -> Tensor:
+        steps.append((time.process_time(), len(nodes)))
+        return feed(memory, nodes, tokens)
+
+    with patch.object(system.model, "feed", stamped):
+        seconds, found = clocked(lambda: exact_search(system.model, sources, k=k))
+    full = [
+        (after - before) / _FULL for (before, rows), (after, _) in itertools.pairwise(steps) if rows == _FULL
+    ]
+    return seconds, statistics.median(full) if full else float("nan"), found
+
+
+def bare_forward(
+    system: HuggingFace, sources: list[Any], depth: int, rows: int = _FULL
+) -> tuple[float, float]:
     """Seconds a row of batched forward passes of that depth, with nothing of a search around them: to
     log-probabilities, and to logits."""
     memory = system.model.encode(sources)
@@ -175,18 +200,18 @@ def compare(name: str, system: HuggingFace, k: int, sources: list[Any]) -> dict[
     and its median counts, so that a slow moment of the machine does not decide.
     """
     runs: list[float] = []
-    rows: list[tuple[float, float]] = []
+    rows: list[tuple[float, float, float]] = []
     found: list[Found] = []
 
     def ours() -> None:
         nonlocal found
         for _ in range(3):
-            seconds, found = clocked(lambda: exact_search(system.model, sources, k=k))
+            seconds, full, found = watched(system, sources, k)
             runs.append(seconds)
             depth = round(statistics.mean(len(ids) for each in found for ids in each.ids))
             each = seconds / sum(one.expansions for one in found)
             forward, logits = bare_forward(system, sources, depth)
-            rows.append((each / forward, each / logits))
+            rows.append((each / forward, each / logits, full / forward))
 
     ours()
     totals = [[sum(logs) for logs in each.logprobs] for each in found]
@@ -211,7 +236,7 @@ def compare(name: str, system: HuggingFace, k: int, sources: list[Any]) -> dict[
         )
     row["seconds"] = statistics.median(runs)
     row |= {f"vs_{way}": seconds / row["seconds"] for way, seconds in theirs.items()}
-    for number, name in enumerate(("row_over_forward", "row_over_logits")):
+    for number, name in enumerate(("row_over_forward", "row_over_logits", "full_row_over_forward")):
         row[name] = statistics.median(each[number] for each in rows)
     return row
 
@@ -219,7 +244,6 @@ def compare(name: str, system: HuggingFace, k: int, sources: list[Any]) -> dict[
 def main() -> None:
     options = arguments(__doc__ or "")
     torch.set_num_threads(1)
-    size = 1 if options.quick else 5
     places: list[tuple[str, str, list[str]]] = []
     if real := multi30k():
         folder, texts = real
@@ -234,8 +258,8 @@ def main() -> None:
     for name, spec, texts in places:
         system = open_system(spec)
         assert isinstance(system, HuggingFace)
-        first, passed = choose(system, texts, 1, 1500 * size, 50)
-        others, passed_too = choose(system, texts, 10, 2000 * size, 50)
+        first, passed = choose(system, texts, 1, 1500 if options.quick else 8000, 50)
+        others, passed_too = choose(system, texts, 10, 8000, 25 if options.quick else 50)
         exact_search(system.model, first[:2], k=1)  # warm
         for k, sources in ((1, first), (5, others), (10, others)):
             row = compare(name, system, k, sources)
@@ -258,6 +282,7 @@ def main() -> None:
             "top10_vs_siblings16": by_k[10]["vs_siblings16"],
             "row_over_forward": by_k[10]["row_over_forward"],
             "row_over_logits": by_k[10]["row_over_logits"],
+            "full_row_over_forward": by_k[10]["full_row_over_forward"],
             "mismatches": sum(row["mismatches"] for row in rows),
             "unresolved": sum(row["unresolved"] for row in rows),
             "sentences": by_k[1]["sentences"] + by_k[10]["sentences"],

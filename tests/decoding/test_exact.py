@@ -368,9 +368,22 @@ def test_seconds_end_the_search() -> None:
     assert not found.exact
     assert found.expansions == 1
     assert found.bound == pytest.approx(math.log(1 / 4))
-    # They are counted from the beginning of a search.
     [ample] = exact_search(Table(1, "flat", words=2, limit=3), [(1,)], k=1000, budget=Budget(seconds=60))
     assert ample.exact
+
+
+def test_seconds_are_a_searchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches beside each other do not use up each other's time."""
+    clock = itertools.count()  # every step takes a second
+    monkeypatch.setattr("babelscope.decoding.exact.time.monotonic", lambda: next(clock))
+    model, sources = Table(1, "flat", words=2, limit=3), [(1,), (2,), (3,)]
+    needed = max(found.expansions for found in exact_search(model, sources, k=1000, rows=1))
+    for seconds, enough in ((needed, True), (needed - 1.5, False)):
+        found = exact_search(model, sources, k=1000, rows=1, budget=Budget(seconds=seconds))
+        assert all(each.exact for each in found) == enough
+    # Rows fed together share their step.
+    together = exact_search(model, sources, k=1000, rows=64, budget=Budget(seconds=needed / 2))
+    assert all(each.exact for each in together)
 
 
 def test_no_hypothesis_is_no_question() -> None:

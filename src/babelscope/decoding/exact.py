@@ -178,7 +178,7 @@ class _Search:
 
     def _begin(self, number: int) -> Frontier:
         slack = _SLACK.get(self.model.dtype, _HALF_SLACK)
-        sentence = Frontier(number, self.k, slack, began=time.monotonic())
+        sentence = Frontier(number, self.k, slack)
         self.references[self.start[number]] += 1
         sentence.push(np.zeros(1), self.start[[number]], np.array([self.prefix[-1]]))
         return sentence
@@ -186,7 +186,7 @@ class _Search:
     def _step(self, active: Sequence[Frontier]) -> None:
         """Expand the best open prefixes of all active sentences in one forward pass."""
         turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
-        room, taken, owners = self.rows, [], []
+        began, room, taken, owners = time.monotonic(), self.rows, [], []
         for position, sentence in enumerate(turn):
             if not sentence.still_probing():
                 self._catch_up(sentence)
@@ -212,7 +212,6 @@ class _Search:
         first = np.cumsum([0, *sizes])
         complete = scores + ends
         mass = np.add.reduceat(np.exp(complete), first[:-1])
-        risen = [owner.bound for owner in owners]
         hits = np.flatnonzero(complete > least)
         for row in hits[np.argsort(-complete[hits], kind="stable")]:
             owner = owners[int(np.searchsorted(first, row, side="right")) - 1]
@@ -233,11 +232,13 @@ class _Search:
             mine = slice(cuts[number], cuts[number + 1])
             owner.push(totals[mine], nodes[rows[mine]], children[mine])
         self._release(nodes[self.references[nodes] == 0])
-        for owner, before in zip(owners, risen, strict=True):
-            if owner.bound > before:
-                self._drop(owner.prune())
+        for owner in owners:
+            self._drop(owner.prune())
             if not owner.n:
                 self._catch_up(owner)
+        each_row = (time.monotonic() - began) / len(nodes)
+        for owner, size in zip(owners, sizes, strict=True):
+            owner.seconds += size * each_row
 
     def _put_off(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
         """Open the best child of a probed prefix; its others wait."""
@@ -246,7 +247,7 @@ class _Search:
             return
         sentence.push(score + logprobs[[best]].astype(np.float64), np.array([node]), np.array([best]))
         logprobs[best] = -math.inf
-        sentence.put_off.append((score, node, logprobs))
+        sentence.put_off.append((np.array([score]), np.array([node]), logprobs[None]))
         self.references[node] += 2
 
     def _catch_up(self, sentence: Frontier, *, all_of_it: bool = False) -> None:
@@ -255,15 +256,14 @@ class _Search:
         rest = all_of_it or sentence.opened <= sentence.least
         while sentence.put_off and (rest or sentence.opens_next()):
             floor = sentence.least if rest else sentence.reach()
-            for score, node, logprobs in sentence.put_off:
-                children = np.flatnonzero(logprobs > floor - score)
-                sentence.push(
-                    score + logprobs[children].astype(np.float64), np.full(len(children), node), children
-                )
-                logprobs[children] = -math.inf
-                self.references[node] += len(children)
+            scores, nodes, logprobs = sentence.join_put_off()
+            cut = (floor - scores).astype(np.float32)[:, None]
+            rows, children = np.divmod(np.flatnonzero(logprobs > cut), logprobs.shape[1])
+            sentence.push(scores[rows] + logprobs[rows, children], nodes[rows], children)
+            logprobs[rows, children] = -math.inf
+            self.references[nodes] += np.bincount(rows, minlength=len(nodes))
             if floor == sentence.least:
-                self._drop(np.array([node for _, node, _ in sentence.put_off]))
+                self._drop(nodes)
                 sentence.put_off.clear()
 
     def _nodes(self, parents: Array, tokens: Array) -> Array:
@@ -287,6 +287,8 @@ class _Search:
 
     def _drop(self, nodes: Array) -> None:
         """Take a reference from nodes, one for each time they are named."""
+        if not len(nodes):
+            return
         np.subtract.at(self.references, nodes, 1)
         self._release(np.unique(nodes[self.references[nodes] == 0]))
 
@@ -303,7 +305,7 @@ class _Search:
         """True if a sentence has used up its expansions or seconds."""
         most, seconds = self.budget.expansions, self.budget.seconds
         return (most is not None and sentence.expansions >= most) or (
-            seconds is not None and time.monotonic() - sentence.began >= seconds
+            seconds is not None and sentence.seconds >= seconds
         )
 
     def _save_memory(self, active: Sequence[Frontier]) -> None:

@@ -28,11 +28,13 @@ class Frontier:
     bound: float = -math.inf
     """What the k-th best complete hypothesis scores."""
     n: int = 0
+    """Places taken in the three arrays below: 0 once nothing is left to be continued."""
     probing: bool = True
     """At first only the best child of the last prefix is open."""
-    put_off: list[tuple[float, int, Array]] = field(default_factory=list)
+    put_off: list[tuple[Array, Array, Array]] = field(default_factory=list)
     """While there is no bound, or a low one, thousands of a probed prefix's children are worth continuing. They wait
-    as its score, its node and their log-probabilities, -inf for those that are open."""
+    as prefixes' scores [prefixes], nodes [prefixes] and log-probabilities [prefixes, vocabulary], -inf for those
+    that are open."""
     opened: float = math.inf
     """What was put off and is more probable than this is open."""
     scores: Array = field(default_factory=lambda: np.empty(64))
@@ -44,7 +46,8 @@ class Frontier:
     mass: float = 0.0
     unseen: float = -math.inf
     """The most probable prefix left open when the budget ended."""
-    began: float = 0.0
+    seconds: float = 0.0
+    """Its share of the time that its steps took."""
 
     @property
     def least(self) -> float:
@@ -53,7 +56,7 @@ class Frontier:
 
     def minimum(self, last: float) -> int:
         """How many of the expanded prefixes are more probable than the last hypothesis found."""
-        return sum(int((scores > last + self.slack).sum()) for scores in self.expanded)
+        return int(np.count_nonzero(np.concatenate(self.expanded) > last + self.slack)) if self.expanded else 0
 
     def add(self, score: float, ids: list[int]) -> None:
         """Take in a complete hypothesis."""
@@ -88,9 +91,17 @@ class Frontier:
         """Whether something that was put off may be more probable than all that is open."""
         return float(self.scores[: self.n].max(initial=-math.inf)) < self.opened
 
+    def join_put_off(self) -> tuple[Array, Array, Array]:
+        """What was put off, as one."""
+        if len(self.put_off) > 1:
+            scores, nodes, logprobs = (np.concatenate(each) for each in zip(*self.put_off, strict=True))
+            self.put_off = [(scores, nodes, logprobs)]
+        return self.put_off[0]
+
     def reach(self) -> float:
         """Down to which score to open next: a little below the best there is, and nothing that is not worth it."""
-        best = max(score + float(logprobs.max()) for score, _, logprobs in self.put_off)
+        scores, _, logprobs = self.join_put_off()
+        best = float((scores + logprobs.max(axis=1)).max())
         if self.complete:
             best = min(best, self.complete[0][0])
         lower = best - _REACH
@@ -98,39 +109,34 @@ class Frontier:
         return self.opened
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes."""
+        """Remove and return the best open prefixes; their places are empty until `prune`."""
         pool = self.scores[: self.n]
-        chosen = np.flatnonzero(pool >= pool.max() - window)
-        count = min(count, len(chosen), max(_FEW, self.expansions // _SHARE))
+        chosen = np.flatnonzero(pool > max(pool.max() - window, self.least))
+        count = min(count, max(_FEW, self.expansions // _SHARE))
         if count < len(chosen):
             chosen = chosen[np.argpartition(pool[chosen], len(chosen) - count)[len(chosen) - count :]]
-        taken = self.scores[chosen], self.parents[chosen], self.tokens[chosen]
-        # What stands at the end moves into the holes.
-        end = self.n - count
-        holes = chosen[chosen < end]
-        stays = np.ones(count, dtype=bool)
-        stays[chosen[chosen >= end] - end] = False
-        movers = end + np.flatnonzero(stays)
-        for each in (self.scores, self.parents, self.tokens):
-            each[holes] = each[movers]
-        self.n = end
+        taken = pool[chosen], self.parents[chosen], self.tokens[chosen]
+        pool[chosen] = -math.inf
         return taken
 
     def prune(self) -> Array:
-        """Drop open prefixes that the bound has overtaken; returns their nodes."""
-        good = self.scores[: self.n] > self.least
-        dropped = self.parents[: self.n][~good]
-        if len(dropped):
-            kept = int(np.count_nonzero(good))
-            for each in (self.scores, self.parents, self.tokens):
-                each[:kept] = each[: self.n][good]
-            self.n = kept
+        """Close up once half of the places are empty or overtaken by the bound; returns the nodes of the latter."""
+        pool = self.scores[: self.n]
+        good = pool > self.least
+        kept = int(np.count_nonzero(good))
+        if 2 * kept > self.n:
+            return self.parents[:0]
+        dropped = self.parents[: self.n][~good & (pool > -math.inf)]
+        for each in (self.scores, self.parents, self.tokens):
+            each[:kept] = each[: self.n][good]
+        self.n = kept
         return dropped
 
     def stop(self) -> Array:
         """End before the proof; returns the nodes of what is left open."""
-        self.unseen = float(self.scores[: self.n].max())
-        dropped = self.parents[: self.n].copy()
+        pool = self.scores[: self.n]
+        self.unseen = float(pool.max())
+        dropped = self.parents[: self.n][pool > -math.inf]
         self.n = 0
         return dropped
 

@@ -176,11 +176,13 @@ class Marian(OpenModel):
         return logits
 
     def _runs(self, sources: Array) -> tuple[_Packing, Tensor]:
-        """Rows of one source that stand together share its keys and values in cross-attention, _RUN at a time."""
+        """Rows of one source that stand together share its keys and values in cross-attention, at most _RUN at a
+        time, and no more than a source has on average: one with many would have the others padded."""
         new = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
         sizes = np.diff(np.concatenate([new, [len(sources)]]))
+        run = min(_RUN, math.ceil(len(sources) / len(new)))
         starts = np.concatenate(
-            [np.arange(start, start + size, _RUN) for start, size in zip(new, sizes, strict=True)]
+            [np.arange(start, start + size, run) for start, size in zip(new, sizes, strict=True)]
         )
         packing = _Packing(np.diff(np.concatenate([starts, [len(sources)]])), self.device)
         return packing, self._put(sources[starts])

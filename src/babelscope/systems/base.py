@@ -169,6 +169,7 @@ class Budget:
     expansions: int | None = None
     """Prefixes whose next-token distribution is asked for."""
     seconds: float | None = None
+    """Of a search that runs beside others, its share."""
     bytes: int | None = None
     """Of keys, values and open prefixes kept at once."""
 

@@ -1,0 +1,69 @@
+"""The open prefixes of one source against a plain dictionary of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.decoding.frontier import Frontier
+
+# Few values, so that ties and bounds that equal a score are common.
+SCORES = st.integers(-20, 0).map(lambda tenth: tenth / 10)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("push"), st.lists(SCORES, min_size=1, max_size=40)),
+        st.tuples(st.just("take"), st.integers(1, 12)),
+        st.tuples(st.just("bound"), SCORES),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS, st.sampled_from([0.05, 0.3, 100.0]))
+def test_nothing_open_is_lost_and_the_best_are_taken(
+    steps: list[tuple[str, list[float] | int | float]], window: float
+) -> None:
+    frontier = Frontier(0, k=1, slack=0.01)
+    open_now: dict[int, float] = {}
+    dropped: Counter[int] = Counter()
+    pushed = 0
+    for what, value in steps:
+        if what == "push":
+            assert isinstance(value, list)
+            good = np.array([score for score in value if score > frontier.least])
+            numbers = np.arange(pushed, pushed + len(good))
+            frontier.push(good, numbers, numbers + 1000)
+            open_now |= dict(zip(numbers.tolist(), good.tolist(), strict=True))
+            pushed += len(good)
+        elif what == "bound":
+            assert isinstance(value, float)
+            frontier.bound = max(frontier.bound, value)
+        elif frontier.n:
+            assert isinstance(value, int)
+            best = max(open_now.values())
+            scores, parents, tokens = frontier.take(value, window)
+            assert 1 <= len(scores) <= value
+            assert (tokens == parents + 1000).all()
+            taken = [open_now.pop(number) for number in parents.tolist()]
+            assert taken == scores.tolist()
+            assert min(taken) > max(best - window, frontier.least)
+            left = [score for score in open_now.values() if score > max(best - window, frontier.least)]
+            assert max(left, default=-math.inf) <= min(taken)
+        gone = frontier.prune().tolist()
+        dropped.update(gone)
+        assert all(open_now.pop(number) <= frontier.least for number in gone)
+        # Something is left to take exactly if something is worth it; then at most half of the places are not.
+        worth = sum(score > frontier.least for score in open_now.values())
+        assert bool(frontier.n) == bool(worth)
+        assert frontier.n < 2 * worth or not worth
+    if frontier.n:
+        last = frontier.stop()
+        dropped.update(last.tolist())
+        assert sorted(last.tolist()) == sorted(open_now)
+    else:
+        assert not open_now
+    assert set(dropped.values()) <= {1}
