@@ -102,11 +102,18 @@ def audit(
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.pairs.audit import sample_for_audit
 
-    _lines(source, reference)
+    with progress("making pairs", _lines(source, reference)) as advance:
+        texts = _counted(stream_lines(source), advance), stream_lines(reference)
+        rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
     with output(out) as write:
-        texts = stream_lines(source), stream_lines(reference)
-        for row in sample_for_audit(type, *texts, n=n, seed=seed, mode=mode):
+        for row in rows:
             write(as_line(row))
+
+
+def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        advance(1)
 
 
 def _over_ray(made: PairsOfFiles, address: str, advance: Callable[[int], None]) -> Iterator[bytes]:
