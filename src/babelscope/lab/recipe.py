@@ -20,7 +20,7 @@ PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 _SELDOM = ("--set", "dev_every=1000")
 _TEACHER = ("--shape", "lab-teacher", "--steps", "4000", "--set", "batch_tokens=2000", *_SELDOM)
 _SMALL = ("--shape", "lab-student", "--steps", "6000", "--set", "batch_tokens=1000", *_SELDOM)
-# Each has one thread. A third on two cores was tried, so that neither is idle at the end: all were slower by a quarter.
+# Each has one thread. Three on two cores, so that neither is idle at the end, were slower by a quarter in all.
 _AT_ONCE = 2
 
 
