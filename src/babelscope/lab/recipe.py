@@ -58,8 +58,8 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
             found.append(Job(model_name(kind, seed), (*plain, "--tokenizer", first, *own), (vocabulary,)))
-    # Teachers first: students wait for them.
-    return sorted(found, key=lambda job: not job.name.startswith("teacher"))
+    # Teachers first, since students wait for them; then students, which take longest: short jobs fill up the end.
+    return sorted(found, key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train"))
 
 
 def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
