@@ -56,7 +56,9 @@ class Frontier:
 
     def minimum(self, last: float) -> int:
         """How many of the expanded prefixes are more probable than the last hypothesis found."""
-        return int(np.count_nonzero(np.concatenate(self.expanded) > last + self.slack)) if self.expanded else 0
+        return (
+            int(np.count_nonzero(np.concatenate(self.expanded) > last + self.slack)) if self.expanded else 0
+        )
 
     def add(self, score: float, ids: list[int]) -> None:
         """Take in a complete hypothesis."""
