@@ -253,18 +253,23 @@ class _Search:
     def _catch_up(self, sentence: Frontier, *, all_of_it: bool = False) -> None:
         """Open what was put off and comes next, or all that is worth it now; the probe is then over."""
         sentence.probing = sentence.probing and not sentence.put_off
+        sentence.join_put_off()
         rest = all_of_it or sentence.opened <= sentence.least
         while sentence.put_off and (rest or sentence.opens_next()):
             floor = sentence.least if rest else sentence.reach()
-            scores, nodes, logprobs = sentence.join_put_off()
-            cut = (floor - scores).astype(np.float32)[:, None]
-            rows, children = np.divmod(np.flatnonzero(logprobs > cut), logprobs.shape[1])
-            sentence.push(scores[rows] + logprobs[rows, children], nodes[rows], children)
-            logprobs[rows, children] = -math.inf
-            self.references[nodes] += np.bincount(rows, minlength=len(nodes))
+            for block in sentence.put_off:
+                self._open(sentence, floor, *block)
             if floor == sentence.least:
-                self._drop(nodes)
+                self._drop(np.concatenate([nodes for _, nodes, _ in sentence.put_off]))
                 sentence.put_off.clear()
+
+    def _open(self, sentence: Frontier, floor: float, scores: Array, nodes: Array, logprobs: Array) -> None:
+        """Open those children of some prefixes that are more probable than `floor`."""
+        cut = (floor - scores).astype(np.float32)[:, None]
+        rows, children = np.divmod(np.flatnonzero(logprobs > cut), logprobs.shape[1])
+        sentence.push(scores[rows] + logprobs[rows, children], nodes[rows], children)
+        logprobs[rows, children] = -math.inf
+        self.references[nodes] += np.bincount(rows, minlength=len(nodes))
 
     def _nodes(self, parents: Array, tokens: Array) -> Array:
         """New nodes in the tree; their parents keep the reference that the open prefix had."""
@@ -344,13 +349,15 @@ def _reduce(
         cut = floor[start : start + _PIECE]
         # About half of all prefixes have no child worth keeping, and their maximum tells.
         alive = torch.nonzero(part.amax(1) > cut)[:, 0]
+        left = part.index_select(0, alive)
+        del part  # here and below: a wide vocabulary's next piece would else be made beside this one
         if not len(alive):
             continue
-        left = part.index_select(0, alive)
         row, token = _where(left > cut[alive][:, None])
         rows.append((alive[row] + start).cpu().numpy())
         tokens.append(token.cpu().numpy())
         logprobs.append(left[row, token].double().cpu().numpy())
+        del left
     empty = [np.zeros(0, dtype=np.int64)]
     return (
         np.concatenate(ends),

@@ -14,6 +14,8 @@ from babelscope.decoding.model import Array
 _SHARE, _FEW = 8, 4
 # How many nats below the best hypothesis the children of probed prefixes are opened at a time.
 _REACH = 2.0
+# Children of probed prefixes looked through at once.
+_CHILDREN = 2**17
 
 
 @dataclass(slots=True)
@@ -93,17 +95,20 @@ class Frontier:
         """Whether something that was put off may be more probable than all that is open."""
         return float(self.scores[: self.n].max(initial=-math.inf)) < self.opened
 
-    def join_put_off(self) -> tuple[Array, Array, Array]:
-        """What was put off, as one."""
-        if len(self.put_off) > 1:
-            scores, nodes, logprobs = (np.concatenate(each) for each in zip(*self.put_off, strict=True))
-            self.put_off = [(scores, nodes, logprobs)]
-        return self.put_off[0]
+    def join_put_off(self) -> None:
+        """Blocks of one prefix each become blocks of several: fewer to look through, none too large to be copied."""
+        if len(self.put_off) < 2 or len(self.put_off[0][0]) > 1:
+            return
+        some = max(1, _CHILDREN // self.put_off[0][2].shape[1])
+        singles, self.put_off = self.put_off, []
+        while singles:
+            scores, nodes, logprobs = (np.concatenate(each) for each in zip(*singles[:some], strict=True))
+            del singles[:some]
+            self.put_off.append((scores, nodes, logprobs))
 
     def reach(self) -> float:
         """Down to which score to open next: a little below the best there is, and nothing that is not worth it."""
-        scores, _, logprobs = self.join_put_off()
-        best = float((scores + logprobs.max(axis=1)).max())
+        best = max(float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.put_off)
         if self.complete:
             best = min(best, self.complete[0][0])
         lower = best - _REACH
