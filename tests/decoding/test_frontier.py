@@ -67,3 +67,19 @@ def test_nothing_open_is_lost_and_the_best_are_taken(
     else:
         assert not open_now
     assert set(dropped.values()) <= {1}
+
+
+def test_put_off_is_joined_in_blocks_unless_rows_are_wide() -> None:
+    for width, sizes in ((2**15, [4, 1]), (2**17, [1] * 5)):
+        frontier = Frontier(0, k=1, slack=0.01)
+        rows = [np.full((1, width), -1.0 - number, dtype=np.float32) for number in range(5)]
+        frontier.put_off = [(np.array([0.5 * i]), np.array([i]), row) for i, row in enumerate(rows)]
+        frontier.join_put_off()
+        frontier.join_put_off()  # what is joined stays as it is
+        scores, nodes, logprobs = (np.concatenate(each) for each in zip(*frontier.put_off, strict=True))
+        assert [len(block[0]) for block in frontier.put_off] == sizes
+        assert scores.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+        assert nodes.tolist() == [0, 1, 2, 3, 4]
+        assert (logprobs == np.concatenate(rows)).all()
+    # Nothing was copied that is not joined.
+    assert all(block[2] is row for block, row in zip(frontier.put_off, rows, strict=True))

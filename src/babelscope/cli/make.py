@@ -111,6 +111,7 @@ def audit(
 
 
 def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
+    """The lines, each reported once it is done with."""
     for line in lines:
         yield line
         advance(1)

@@ -99,7 +99,9 @@ class Frontier:
         """Blocks of one prefix each become blocks of several: fewer to look through, none too large to be copied."""
         if len(self.put_off) < 2 or len(self.put_off[0][0]) > 1:
             return
-        some = max(1, _CHILDREN // self.put_off[0][2].shape[1])
+        some = _CHILDREN // self.put_off[0][2].shape[1]
+        if some < 2:
+            return
         singles, self.put_off = self.put_off, []
         while singles:
             scores, nodes, logprobs = (np.concatenate(each) for each in zip(*singles[:some], strict=True))
