@@ -73,6 +73,11 @@ def test_a_small_text_is_memorised(memorised: tuple[Path, dict[str, Any]]) -> No
     assert card["best_step"] == min(card["history"], key=lambda look: look[2])[0]
 
 
+def test_muon_memorises_it_too(tmp_path: Path) -> None:
+    card = learn(tmp_path, tmp_path / "model", quick(steps=200, dev_every=100, optimizer="muon"))
+    assert card["dev_loss"] < 0.05
+
+
 def test_the_folder_opens_as_any_marian_model_does(memorised: tuple[Path, dict[str, Any]]) -> None:
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -238,7 +243,7 @@ def killable(folder: str, out: str) -> None:
     learn(Path(folder), Path(out), _KILLED, checkpoint_seconds=0)
 
 
-_KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1)
+_KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1, optimizer="muon")
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> None:
@@ -376,6 +381,8 @@ def test_impossible_settings_are_refused() -> None:
         find_shape("lab-techer")
     with pytest.raises(BabelscopeError, match=r"label_smoothing is 1\.5; it must be between 0 and"):
         quick(label_smoothing=1.5)
+    with pytest.raises(BabelscopeError, match="optimizer is 'sgd'; it must be adam or muon"):
+        quick(optimizer="sgd")
     with pytest.raises(BabelscopeError, match="no setting 'droput'"):
         quick(droput=0.1)
     with pytest.raises(BabelscopeError, match="no vocabulary of 12 pieces"):

@@ -18,8 +18,8 @@ from babelscope.lab.tokenizer import FILES
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 # The rate falls to 0 at the last step, which is the best: looking at the development text often tells nothing.
 _SELDOM = ("--set", "dev_every=1000")
-_TEACHER = ("--shape", "lab-teacher", "--steps", "4000", "--set", "batch_tokens=2000", *_SELDOM)
-_SMALL = ("--shape", "lab-student", "--steps", "6000", "--set", "batch_tokens=1000", *_SELDOM)
+_TEACHER = ("--shape", "lab-teacher", *_SELDOM)
+_SMALL = ("--shape", "lab-student", *_SELDOM)
 # Each has one thread. Three on two cores, so that neither is idle at the end, were slower by a quarter in all.
 _AT_ONCE = 2
 

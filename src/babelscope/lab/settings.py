@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.errors import BabelscopeError
-from babelscope.lab.shapes import Schedule, Shape, find_shape
+from babelscope.lab.shapes import OptimizerName, Schedule, Shape, find_shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class Settings:
     """At its peak, after `warmup` steps."""
     warmup: int
     schedule: Schedule
+    optimizer: OptimizerName
     batch_tokens: int
     """Most tokens on a batch's longer side, padding included."""
     steps: int
@@ -63,6 +64,8 @@ class Settings:
                 raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
         if self.schedule not in ("linear", "inverse-sqrt"):
             raise BabelscopeError(f"schedule is {self.schedule!r}; it must be linear or inverse-sqrt")
+        if self.optimizer not in ("adam", "muon"):
+            raise BabelscopeError(f"optimizer is {self.optimizer!r}; it must be adam or muon")
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, counted from 1."""
@@ -81,6 +84,7 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
     "learning_rate": float,
     "warmup": int,
     "schedule": str,
+    "optimizer": str,
     "batch_tokens": int,
     "clip": float,
     "dev_every": int,

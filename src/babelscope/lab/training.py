@@ -26,6 +26,7 @@ from babelscope.lab.checkpoints import (
     save_checkpoint,
 )
 from babelscope.lab.loss import smoothed_cross_entropy
+from babelscope.lab.muon import Muon
 from babelscope.lab.networks import network_weights, new_network, save_network, torch_seed
 from babelscope.lab.parallel import Batch, Corpus, Text, hold_out, read_parallel
 from babelscope.lab.progress import Progress
@@ -128,7 +129,7 @@ class Run:
             self.device
         )
         self.weights = [weight for weight in self.network.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.Adam(self.weights, betas=settings.betas, eps=1e-9, fused=True)
+        self.optimizers = _optimizers(self.network, settings)
         torch.manual_seed(torch_seed(settings.seed, "lab/dropout"))
         self.step = 0
         self.epoch = 0
@@ -152,7 +153,7 @@ class Run:
         return {
             **{name: getattr(self, name) for name in _POSITION},
             "network": self.network.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "random": torch.get_rng_state(),
             "pieces": torch.frombuffer(bytearray(self.pieces.proto), dtype=torch.uint8),
         }
@@ -162,7 +163,8 @@ class Run:
         for name in _POSITION:
             setattr(self, name, state[name])
         self.network.load_state_dict(state["network"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
         torch.set_rng_state(state["random"])
 
     def go(
@@ -211,12 +213,12 @@ class Run:
             self.epoch, self.position = self.epoch + 1, 0
 
     def _learn(self, batch: Batch) -> float:
-        """One step of Adam; the loss before it, in nats a token."""
+        """One step; the loss before it, in nats a token."""
         self.step += 1
         self.network.train()
         hidden, labels = self._hidden(batch)
         loss = smoothed_cross_entropy(hidden, self._output(), labels, self.settings.label_smoothing)
-        self.optimizer.zero_grad()
+        self.network.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         norm = torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
         if not bool(torch.isfinite(norm)):
@@ -224,9 +226,10 @@ class Run:
                 f"the loss is no longer finite at step {self.step:,}; try a lower learning rate than "
                 f"{self.settings.learning_rate:g}, or a longer warm-up than {self.settings.warmup} steps"
             )
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.rate(self.step)
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = self.settings.rate(self.step)
+            optimizer.step()
         self.tokens += len(labels)
         return float(loss.detach())
 
@@ -287,6 +290,18 @@ class Run:
         self.network.load_state_dict(weights, strict=False)
         self.best_loss = self.dev_loss(self.network)
         return self.network
+
+
+def _optimizers(network: Any, settings: Settings) -> list[torch.optim.Optimizer]:
+    """What moves the weights: Adam all of them, or Muon the matrices of the layers and Adam the rest."""
+    matrices: list[Tensor] = []
+    rest: list[Tensor] = []
+    for name, weight in network.named_parameters():
+        if weight.requires_grad:
+            of_a_layer = weight.ndim == 2 and ".layers." in name
+            (matrices if of_a_layer and settings.optimizer == "muon" else rest).append(weight)
+    adam = torch.optim.Adam(rest, betas=settings.betas, eps=1e-9, fused=True)
+    return [adam, Muon(matrices)] if matrices else [adam]
 
 
 def _digests(text: Text) -> list[str]:
