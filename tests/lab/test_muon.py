@@ -39,7 +39,7 @@ def test_steps_are_those_of_torch() -> None:
         weights = [torch.nn.Parameter(weight.clone()) for weight in start]
         optimizer: torch.optim.Optimizer = Muon(weights)
         if kind == "torch":
-            optimizer = torch.optim.Muon(weights, weight_decay=0, adjust_lr_fn="match_rms_adamw")
+            optimizer = torch.optim.Muon(weights, weight_decay=0, adjust_lr_fn="match_rms_adamw", ns_steps=3)
         random = torch.Generator().manual_seed(2)
         for step in range(5):
             for weight in weights:

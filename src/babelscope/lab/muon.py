@@ -9,13 +9,14 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-# A polynomial of odd degree 5 that drives singular values towards 1, and how often it is applied.
+# A polynomial of degree 5 that drives singular values towards 1, and how often it is applied: five times is usual, but
+# with three a control learned no worse (one run each), and a step is quicker.
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ROUNDS = 3
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices [many, rows, columns] with their singular values made about 1 (0.7 to 1.2), by Newton-Schulz."""
+    """Matrices [many, rows, columns] with their singular values, but the smallest, made about 1, by Newton-Schulz."""
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonal(matrices.mT).mT
     x: Tensor = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -29,7 +30,7 @@ class Muon(torch.optim.Optimizer):
     """Nesterov momentum whose steps are made orthogonal, and as large as Adam's usually are at the same rate.
 
     As torch.optim.Muon with `adjust_lr_fn="match_rms_adamw"` and without decay; but that computes in bfloat16, one
-    matrix after another, which is slow on a processor.
+    matrix after the other, which is slow on a processor.
     """
 
     def __init__(self, weights: Iterable[Tensor], *, momentum: float = 0.95) -> None:
