@@ -22,9 +22,8 @@ def test_directions_stay_and_their_lengths_become_one(
     random = torch.Generator().manual_seed(seed)
     matrices = torch.randn(3, rows, columns, generator=random)
     u, values, v = torch.linalg.svd(matrices, full_matrices=False)
-    values = values.clamp(
-        min=0.1 * float(values.max())
-    )  # the method leaves what is next to nothing short of 1
+    # What is next to nothing stays below 1; a tenth of the longest does not.
+    values = values.clamp(min=0.1 * float(values.max()))
     made = u.mT @ orthogonal(scale * (u * values[:, None]) @ v) @ v.mT
     lengths = made.diagonal(dim1=1, dim2=2)
     assert torch.all((lengths > 0.6) & (lengths < 1.3)), lengths
