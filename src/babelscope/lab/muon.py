@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 # A polynomial of degree 5 that drives singular values towards 1, and how often it is applied: five times is usual,
-# but with three a control learned no worse (one run each), and a step is quicker.
+# but with three a control learned about as well (one run each), and a step is quicker.
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ROUNDS = 3
 
