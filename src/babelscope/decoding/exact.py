@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from babelscope.decoding.frontier import Frontier
+from babelscope.decoding.kernels import log_normalisers
 from babelscope.decoding.model import Array, OpenModel, score_targets
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Budget
@@ -339,24 +340,26 @@ def _reduce(
     ends, rows, tokens, logprobs = [], [], [], []
     whole: dict[int, Array] = {}
     room = np.where(probed, math.inf, room)
-    floor = torch.from_numpy(room.astype(np.float32)).to(hidden.device)
+    floor = torch.from_numpy(room).to(hidden.device)
     for start in range(0, len(hidden), _PIECE):
-        part = torch.log_softmax(model.read(hidden[start : start + _PIECE]).float(), dim=1)
-        ends.append(part[:, eos].double().cpu().numpy())
+        part = model.read(hidden[start : start + _PIECE]).float()
+        tops = part.amax(1)
+        norms = _log_normalisers(part, tops)
+        ends.append((part[:, eos] - norms).cpu().numpy())
         part[:, eos] = -math.inf
         for place in np.flatnonzero(probed[start : start + _PIECE]).tolist():
-            whole[start + place] = part[place].cpu().numpy().copy()
-        cut = floor[start : start + _PIECE]
+            whole[start + place] = (part[place] - norms[place]).float().cpu().numpy()
+        cut = floor[start : start + _PIECE] + norms
         # About half of all prefixes have no child worth keeping, and their maximum tells.
-        alive = torch.nonzero(part.amax(1) > cut)[:, 0]
+        alive = torch.nonzero(tops > cut)[:, 0]
         left = part.index_select(0, alive)
         del part  # here and below: a wide vocabulary's next piece would else be made beside this one
         if not len(alive):
             continue
-        row, token = _where(left > cut[alive][:, None])
+        row, token = _where(left > cut[alive].float()[:, None])
         rows.append((alive[row] + start).cpu().numpy())
         tokens.append(token.cpu().numpy())
-        logprobs.append(left[row, token].double().cpu().numpy())
+        logprobs.append((left[row, token] - norms[alive[row]]).cpu().numpy())
         del left
     empty = [np.zeros(0, dtype=np.int64)]
     return (
@@ -366,6 +369,13 @@ def _reduce(
         np.concatenate(logprobs or [np.zeros(0)]),
         whole,
     )
+
+
+def _log_normalisers(logits: Tensor, tops: Tensor) -> Tensor:
+    """log sum exp of each row, in double, given the rows' maxima."""
+    if logits.device.type == "cpu":
+        return torch.from_numpy(log_normalisers(logits.numpy(), tops.numpy()))
+    return (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
 
 
 def _where(mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ reduced to what is asked (a gather and a logsumexp), in pieces that stay in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers.activations import ACT2FN
 
+from babelscope.decoding.kernels import attend
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 
 # Rows of the output layer computed at once; measured best on two cores for vocabularies of 4,000 and 60,000.
 _OUTPUT_ROWS = 256
-# Rows that share one copy of their source's keys: more would pad sources that have few.
-_RUN = 32
-# Rows whose self-attention is computed at once.
-_PART = 64
-# Numbers that two tensors may have and still stay in a processor's cache.
-_IN_CACHE = 2**21
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,10 @@ class _Linear:
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
+
+
+def _linear(layer: Any) -> _Linear:
+    return _Linear(layer.weight, layer.bias)
 
 
 def _joined(*layers: Any) -> _Linear:
@@ -60,16 +59,21 @@ def _norm(layer: Any) -> _Norm:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cross:
+    q: _Linear
+    kv: _Linear
+    out: _Linear
+    norm: _Norm
+
+
+@dataclass(frozen=True, slots=True)
 class _Layer:
     """One post-norm Transformer layer; the cross-attention is absent in the encoder."""
 
     qkv: _Linear
     self_out: _Linear
     self_norm: _Norm
-    cross_q: _Linear | None
-    cross_kv: _Linear | None
-    cross_out: _Linear | None
-    cross_norm: _Norm | None
+    cross: _Cross | None
     fc1: _Linear
     fc2: _Linear
     final_norm: _Norm
@@ -79,14 +83,18 @@ def _layer(layer: Any) -> _Layer:
     own, cross = layer.self_attn, getattr(layer, "encoder_attn", None)
     return _Layer(
         qkv=_joined(own.q_proj, own.k_proj, own.v_proj),
-        self_out=_Linear(own.out_proj.weight, own.out_proj.bias),
+        self_out=_linear(own.out_proj),
         self_norm=_norm(layer.self_attn_layer_norm),
-        cross_q=_Linear(cross.q_proj.weight, cross.q_proj.bias) if cross else None,
-        cross_kv=_joined(cross.k_proj, cross.v_proj) if cross else None,
-        cross_out=_Linear(cross.out_proj.weight, cross.out_proj.bias) if cross else None,
-        cross_norm=_norm(layer.encoder_attn_layer_norm) if cross else None,
-        fc1=_Linear(layer.fc1.weight, layer.fc1.bias),
-        fc2=_Linear(layer.fc2.weight, layer.fc2.bias),
+        cross=_Cross(
+            _linear(cross.q_proj),
+            _joined(cross.k_proj, cross.v_proj),
+            _linear(cross.out_proj),
+            _norm(layer.encoder_attn_layer_norm),
+        )
+        if cross
+        else None,
+        fc1=_linear(layer.fc1),
+        fc2=_linear(layer.fc2),
         final_norm=_norm(layer.final_layer_norm),
     )
 
@@ -101,6 +109,7 @@ class Marian(OpenModel):
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
         encoder, decoder = model.get_encoder(), model.get_decoder()
+        self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
         self._encoder = [_layer(layer) for layer in encoder.layers]
         self._decoder = [_layer(layer) for layer in decoder.layers]
         self._heads = (config.encoder_attention_heads, config.decoder_attention_heads)
@@ -123,46 +132,50 @@ class Marian(OpenModel):
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
-        cross, real = self._encode(sources)
-        # Contiguous, since each step takes some sources' out of them.
-        return Memory(len(sources), ([(k.contiguous(), v.contiguous()) for k, v in cross], real))
+        cross, lengths = self._encode(sources)
+        places = np.arange(len(sources) * max(lengths)).reshape(len(sources), -1)
+        return Memory(len(sources), ([both.flatten(0, 1) for both in cross], places, np.array(lengths)))
 
     @torch.inference_mode()
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
-        depths = memory.depth[nodes]
+        cross, places, lengths = memory.encoded
+        depths, source = memory.depth[nodes], memory.source[nodes]
         slot = self._put(nodes - memory.n_sources)
-        parts = list(self._by_depth(memory, nodes, depths))
-        runs, source = self._runs(memory.source[nodes])
-        cross, real = memory.encoded
-        real = real[source]
-        position = self._put(depths - 1)
-        x = self._embed(self._put(tokens), position)
+        back = self._attention(memory.paths, nodes, depths)
+        across = self._attention(places, source, lengths[source])
+        x = self._embed(self._put(tokens), self._put(depths - 1))
         for number, layer in enumerate(self._decoder):
             qkv = layer.qkv(x).view(len(nodes), 3, self._heads[1], -1)
-            memory.put(number, slot, qkv[:, 1:])
-            q = qkv[:, 0]
-            mixed = q.new_empty(q.shape)
-            for rows, path, seen in parts:
-                keys, values = memory.get(number, path)
-                mixed.index_copy_(0, rows, _attend_once(q.index_select(0, rows), keys, values, seen))
-            x = layer.self_norm(x + layer.self_out(mixed.view(len(nodes), -1)))
-            keys, values = cross[number]
-            x = self._rest(layer, x, _rows(keys, source), _rows(values, source), real, runs)
+            table = memory.put(number, slot, qkv[:, 1:])
+            x = layer.self_norm(x + layer.self_out(back(qkv, table)))
+            assert layer.cross is not None
+            q = layer.cross.q(x).view(len(nodes), 1, self._heads[1], -1)
+            x = layer.cross.norm(x + layer.cross.out(across(q, cross[number])))
+            x = self._feed_forward(layer, x)
         return x
 
-    def _by_depth(
-        self, memory: Memory, nodes: Array, depths: Array
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Rows of like depth, _PART at a time, with their paths [rows, longest] and what of these is real: little
-        padding, and keys and values that stay in a processor's cache from their gathering to their use."""
-        order = np.argsort(depths, kind="stable")
-        part = _PART if self.device.type == "cpu" else len(nodes)
-        for start in range(0, len(nodes), part):
-            rows = order[start : start + part]
-            longest = int(depths[rows[-1]])
-            seen = np.arange(longest) < depths[rows, None]
-            path = memory.paths[nodes[rows], :longest]
-            yield self._put(rows), self._put(path), self._put(seen)
+    def _attention(self, paths: Array, rows: Array, lengths: Array) -> Callable[[Tensor, Tensor], Tensor]:
+        """A function from queries [n, _, heads, width], of which the first are taken, and a table of keys and values
+        [places, 2, heads, width] to what query i sees at the first `lengths[i]` places of `paths[rows[i]]`."""
+
+        def compiled(queries: Tensor, table: Tensor) -> Tensor:
+            mixed = queries.new_empty((len(queries), *queries.shape[2:]))
+            attend(queries.numpy(), table.numpy(), paths, rows, lengths, mixed.numpy())
+            return mixed.flatten(1)
+
+        if self._compiled:
+            return compiled
+        longest = int(lengths.max())
+        path = self._put(paths[rows, :longest].ravel())
+        seen = self._put(np.arange(longest) < lengths[:, None])[:, None, None]
+
+        def plain(queries: Tensor, table: Tensor) -> Tensor:
+            both = table.flatten(1).index_select(0, path).view(len(rows), longest, *table.shape[1:])
+            keys, values = both.permute(2, 0, 3, 1, 4)
+            mixed = F.scaled_dot_product_attention(queries[:, 0, :, None], keys, values, attn_mask=seen)
+            return mixed.flatten(1)
+
+        return plain
 
     def _put(self, array: Array) -> Tensor:
         return torch.from_numpy(array).to(self.device)
@@ -175,32 +188,26 @@ class Marian(OpenModel):
         logits[:, self._masked] = float("-inf")
         return logits
 
-    def _runs(self, sources: Array) -> tuple[_Packing, Tensor]:
-        """Rows of one source that stand together share its keys and values in cross-attention, at most _RUN at a
-        time, and no more than a source has on average: one with many would have the others padded."""
-        new = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
-        sizes = np.diff(np.concatenate([new, [len(sources)]]))
-        run = min(_RUN, math.ceil(len(sources) / len(new)))
-        starts = np.concatenate(
-            [np.arange(start, start + size, run) for start, size in zip(new, sizes, strict=True)]
-        )
-        packing = _Packing(np.diff(np.concatenate([starts, [len(sources)]])), self.device)
-        return packing, self._put(sources[starts])
-
     @torch.inference_mode()
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
-        cross, real = self._encode(sources)
+        cross, lengths = self._encode(sources)
+        real = _Packing(lengths, self.device).real[:, None, None]
         sizes = [len(tree.tokens) for tree in trees]
         packing = _Packing(sizes, self.device)
         ancestors = self._put(_ancestors(trees, packing.longest))[:, None]
         tokens = torch.tensor([token for tree in trees for token in tree.tokens], device=self.device)
         depths = torch.tensor([depth for tree in trees for depth in tree.depths], device=self.device)
         x = self._embed(tokens, depths)  # [nodes of all trees, width], as everywhere but in attention
-        for layer, (keys, values) in zip(self._decoder, cross, strict=True):
+        for layer, both in zip(self._decoder, cross, strict=True):
             x = layer.self_norm(
                 x + layer.self_out(self._attend(layer.qkv(x), self._heads[1], ancestors, packing))
             )
-            x = self._rest(layer, x, keys, values, real, packing)
+            assert layer.cross is not None
+            q = packing.spread(layer.cross.q(x))
+            q = q.view(*q.shape[:2], self._heads[1], -1).transpose(1, 2)
+            keys, values = both.permute(2, 0, 3, 1, 4)
+            mixed = packing.pack(F.scaled_dot_product_attention(q, keys, values, attn_mask=real))
+            x = self._feed_forward(layer, layer.cross.norm(x + layer.cross.out(mixed)))
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.concatenate(
             [np.asarray(t.edge_nodes) + o for t, o in zip(trees, offsets[:-1], strict=True)]
@@ -227,23 +234,23 @@ class Marian(OpenModel):
             found[self._put(here)] = chosen - norm[row]
         return found
 
-    def _encode(self, sources: Sequence[Sequence[int]]) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
-        """Cross-attention keys and values a decoder layer, each [sources, heads, length, width], and their mask."""
-        packing = _Packing([len(source) for source in sources], self.device)
+    def _encode(self, sources: Sequence[Sequence[int]]) -> tuple[list[Tensor], list[int]]:
+        """Cross-attention keys and values a decoder layer [sources, longest, 2, heads, width], and the lengths."""
+        lengths = [len(source) for source in sources]
+        packing = _Packing(lengths, self.device)
         ids = torch.tensor([token for source in sources for token in source], device=self.device)
-        positions = torch.cat([torch.arange(len(source), device=self.device) for source in sources])
+        positions = torch.cat([torch.arange(length, device=self.device) for length in lengths])
         x = F.embedding(ids, self._source_embedding) * self._scale + self._source_positions[positions]
         real = packing.real[:, None, None]
         for layer in self._encoder:
             x = layer.self_norm(x + layer.self_out(self._attend(layer.qkv(x), self._heads[0], real, packing)))
-            x = layer.final_norm(x + layer.fc2(self._activation(layer.fc1(x))))
+            x = self._feed_forward(layer, x)
         cross = []
         for layer in self._decoder:
-            assert layer.cross_kv is not None
-            both = packing.spread(layer.cross_kv(x))
-            keys, values = both.view(*both.shape[:2], 2, self._heads[1], -1).permute(2, 0, 3, 1, 4)
-            cross.append((keys, values))
-        return cross, real
+            assert layer.cross is not None
+            both = packing.spread(layer.cross.kv(x))
+            cross.append(both.view(*both.shape[:2], 2, self._heads[1], -1))
+        return cross, lengths
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         embedded: Tensor = F.embedding(tokens, self._target_embedding)
@@ -256,33 +263,8 @@ class Marian(OpenModel):
         q, k, v = spread.view(*spread.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
         return packing.pack(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
-    def _rest(
-        self, layer: _Layer, x: Tensor, keys: Tensor, values: Tensor, real: Tensor, packing: _Packing
-    ) -> Tensor:
-        """Cross-attention and feed-forward of packed [tokens, width]."""
-        assert layer.cross_q is not None
-        assert layer.cross_out is not None
-        assert layer.cross_norm is not None
-        q = packing.spread(layer.cross_q(x))
-        q = q.view(*q.shape[:2], self._heads[1], -1).transpose(1, 2)
-        mixed = packing.pack(F.scaled_dot_product_attention(q, keys, values, attn_mask=real))
-        x = layer.cross_norm(x + layer.cross_out(mixed))
+    def _feed_forward(self, layer: _Layer, x: Tensor) -> Tensor:
         return layer.final_norm(x + layer.fc2(self._activation(layer.fc1(x))))
-
-
-def _attend_once(q: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
-    """Attention of one query a row [rows, heads, width] to keys and values [rows, length, heads, width]."""
-    if q.device.type == "cpu" and keys.numel() < _IN_CACHE:  # then twice as fast as torch's own
-        weights = (keys * (q / math.sqrt(q.shape[-1]))[:, None]).sum(-1)
-        weights = weights.masked_fill_(~seen[:, :, None], float("-inf")).softmax(1)
-        return (values * weights[..., None]).sum(1)
-    keys, values = keys.transpose(1, 2), values.transpose(1, 2)
-    return F.scaled_dot_product_attention(q[:, :, None], keys, values, attn_mask=seen[:, None, None])
-
-
-def _rows(table: Tensor, index: Tensor) -> Tensor:
-    """table[index], by the quicker of torch's two ways on a processor."""
-    return table.flatten(1).index_select(0, index).view(len(index), *table.shape[1:])
 
 
 class _Packing:

@@ -95,8 +95,8 @@ class Memory:
                 [self.paths, np.zeros((len(self.paths), more), dtype=np.int64)], axis=1
             )
 
-    def put(self, layer: int, slots: Tensor, both: Tensor) -> None:
-        """Store one layer's keys and values [rows, 2, heads, width] at `slots`."""
+    def put(self, layer: int, slots: Tensor, both: Tensor) -> Tensor:
+        """Store one layer's keys and values [rows, 2, heads, width] at `slots`; returns all of that layer's."""
         if layer == len(self._stores):
             self._stores.append(both.new_empty((0, *both.shape[1:])))
         store = self._stores[layer]
@@ -107,6 +107,7 @@ class Memory:
             self._stores[layer] = store = grown
         # As below: on two dimensions, torch's quickest way on a processor.
         store.flatten(1).index_copy_(0, slots, both.flatten(1))
+        return store
 
     def get(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """One layer's keys and values at `slots` [rows, length], each [rows, length, heads, width]."""
