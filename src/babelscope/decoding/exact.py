@@ -24,13 +24,13 @@ import torch
 from torch import Tensor
 
 from babelscope.decoding.frontier import Frontier
-from babelscope.decoding.kernels import log_normalisers
+from babelscope.decoding.kernels import let_go, likely
 from babelscope.decoding.model import Array, OpenModel, score_targets
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Budget
 
 # Prefixes fed at once: enough to fill a processor's vector units, few enough to stay in its cache.
-_ROWS = {"cpu": 256, "cuda": 4096}
+_ROWS = {"cpu": 512, "cuda": 4096}
 # Sources searched at once; the others wait, so that memory is that of a few searches.
 _AT_ONCE = 96
 # Sources encoded together.
@@ -222,7 +222,7 @@ class _Search:
         if len(hits):
             good = totals > np.repeat([owner.least for owner in owners], sizes)[rows]
             rows, children, totals = rows[good], children[good], totals[good]
-        self.references[nodes] = np.bincount(rows, minlength=len(nodes))
+        self.references[nodes] = 1 + np.bincount(rows, minlength=len(nodes))
         cuts = np.searchsorted(rows, first)
         for number, owner in enumerate(owners):
             if probed[first[number]]:
@@ -232,7 +232,7 @@ class _Search:
             owner.mass += float(mass[number])
             mine = slice(cuts[number], cuts[number + 1])
             owner.push(totals[mine], nodes[rows[mine]], children[mine])
-        self._release(nodes[self.references[nodes] == 0])
+        self._drop(nodes)
         for owner in owners:
             self._drop(owner.prune())
             if not owner.n:
@@ -293,19 +293,9 @@ class _Search:
 
     def _drop(self, nodes: Array) -> None:
         """Take a reference from nodes, one for each time they are named."""
-        if not len(nodes):
-            return
-        np.subtract.at(self.references, nodes, 1)
-        self._release(np.unique(nodes[self.references[nodes] == 0]))
-
-    def _release(self, nodes: Array) -> None:
-        """Give back nodes without references, and whatever of their ancestors is then without any."""
-        while len(nodes):
-            nodes = nodes[nodes >= self.memory.n_sources]
-            self.memory.give_back(nodes)
-            parents = self.parent[nodes]
-            np.subtract.at(self.references, parents, 1)
-            nodes = np.unique(parents[self.references[parents] == 0])
+        if len(nodes):
+            memory = self.memory
+            self.memory.give_back(let_go(nodes, self.references, self.parent, memory.depth, memory.n_sources))
 
     def _spent(self, sentence: Frontier) -> bool:
         """True if a sentence has used up its expansions or seconds."""
@@ -337,51 +327,34 @@ def _reduce(
     tokens above `room` [rows], in the order of rows; but of `probed` rows, by their number, those of all tokens
     [vocabulary], -inf for EOS."""
     eos = model.vocabulary.eos
-    ends, rows, tokens, logprobs = [], [], [], []
+    parts: list[tuple[Array, ...]] = []
     whole: dict[int, Array] = {}
     room = np.where(probed, math.inf, room)
-    floor = torch.from_numpy(room).to(hidden.device)
     for start in range(0, len(hidden), _PIECE):
-        part = model.read(hidden[start : start + _PIECE]).float()
-        tops = part.amax(1)
-        norms = _log_normalisers(part, tops)
-        ends.append((part[:, eos] - norms).cpu().numpy())
-        part[:, eos] = -math.inf
-        for place in np.flatnonzero(probed[start : start + _PIECE]).tolist():
-            whole[start + place] = (part[place] - norms[place]).float().cpu().numpy()
-        cut = floor[start : start + _PIECE] + norms
-        # About half of all prefixes have no child worth keeping, and their maximum tells.
-        alive = torch.nonzero(tops > cut)[:, 0]
-        left = part.index_select(0, alive)
-        del part  # here and below: a wide vocabulary's next piece would else be made beside this one
-        if not len(alive):
-            continue
-        row, token = _where(left > cut[alive].float()[:, None])
-        rows.append((alive[row] + start).cpu().numpy())
-        tokens.append(token.cpu().numpy())
-        logprobs.append((left[row, token] - norms[alive[row]]).cpu().numpy())
-        del left
-    empty = [np.zeros(0, dtype=np.int64)]
-    return (
-        np.concatenate(ends),
-        np.concatenate(rows or empty),
-        np.concatenate(tokens or empty),
-        np.concatenate(logprobs or [np.zeros(0)]),
-        whole,
-    )
+        piece = slice(start, start + _PIECE)
+        logits = model.read(hidden[piece]).float()
+        tops = logits.amax(1)
+        if logits.device.type == "cpu":
+            norms, rows, tokens, logprobs = likely(logits.numpy(), tops.numpy(), room[piece], eos)
+        else:
+            norms, rows, tokens, logprobs = plain_likely(logits, tops, room[piece], eos)
+        parts.append((logits[:, eos].double().cpu().numpy() - norms, rows + start, tokens, logprobs))
+        for place in np.flatnonzero(probed[piece]).tolist():
+            logits[place, eos] = -math.inf
+            whole[start + place] = logits[place].cpu().numpy() - np.float32(norms[place])
+        del logits  # a wide vocabulary's next piece would else be made beside this one
+    ends, rows, tokens, logprobs = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return ends, rows, tokens, logprobs, whole
 
 
-def _log_normalisers(logits: Tensor, tops: Tensor) -> Tensor:
-    """log sum exp of each row, in double, given the rows' maxima."""
-    if logits.device.type == "cpu":
-        return torch.from_numpy(log_normalisers(logits.numpy(), tops.numpy()))
-    return (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
-
-
-def _where(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and columns of what is true; numpy's search is twice as fast as torch's on a processor."""
-    if mask.device.type != "cpu":
-        row, column = torch.nonzero(mask, as_tuple=True)
-        return row, column
-    flat = np.flatnonzero(mask.numpy())
-    return torch.from_numpy(flat // mask.shape[1]), torch.from_numpy(flat % mask.shape[1])
+def plain_likely(logits: Tensor, tops: Tensor, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
+    """`kernels.likely` in tensor operations, for other devices than a processor."""
+    norms = (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
+    cut = (torch.from_numpy(least).to(logits.device) + norms).float()
+    alive = torch.nonzero(tops > cut)[:, 0]
+    left = logits.index_select(0, alive)
+    left[:, eos] = -math.inf
+    row, tokens = torch.nonzero(left > cut[alive, None], as_tuple=True)
+    logprobs = left[row, tokens] - norms[alive[row]]
+    found = (norms, alive[row], tokens, logprobs)
+    return tuple(each.cpu().numpy() for each in found)  # type: ignore[return-value]

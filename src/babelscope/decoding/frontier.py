@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from babelscope.decoding.kernels import close_up, take_best
 from babelscope.decoding.model import Array
 
 # Prefixes taken at once are at most an eighth of those expanded before: a small space would else be overrun before
@@ -119,26 +120,13 @@ class Frontier:
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
         """Remove and return the best open prefixes; their places are empty until `prune`."""
-        pool = self.scores[: self.n]
-        chosen = np.flatnonzero(pool > max(pool.max() - window, self.least))
-        count = min(count, max(_FEW, self.expansions // _SHARE))
-        if count < len(chosen):
-            chosen = chosen[np.argpartition(pool[chosen], len(chosen) - count)[len(chosen) - count :]]
-        taken = pool[chosen], self.parents[chosen], self.tokens[chosen]
-        pool[chosen] = -math.inf
-        return taken
+        n, count = self.n, min(count, max(_FEW, self.expansions // _SHARE))
+        return take_best(self.scores[:n], self.parents[:n], self.tokens[:n], count, window, self.least)
 
     def prune(self) -> Array:
         """Close up once half of the places are empty or overtaken by the bound; returns the nodes of the latter."""
-        pool = self.scores[: self.n]
-        good = pool > self.least
-        kept = int(np.count_nonzero(good))
-        if 2 * kept > self.n:
-            return self.parents[:0]
-        dropped = self.parents[: self.n][~good & (pool > -math.inf)]
-        for each in (self.scores, self.parents, self.tokens):
-            each[:kept] = each[: self.n][good]
-        self.n = kept
+        n = self.n
+        self.n, dropped = close_up(self.scores[:n], self.parents[:n], self.tokens[:n], self.least)
         return dropped
 
     def stop(self) -> Array:

@@ -87,14 +87,119 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
 
 
 @_compiled
-def log_normalisers(logits: Array, tops: Array) -> Array:
-    """log sum exp of each row of logits [rows, vocabulary], given the rows' maxima; in double."""
+def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
+    """The log of each row's normaliser [rows], then row, token and log-probability of what is above the row's `least`
+    and is no EOS.
+
+    `tops` are the rows' maxima; log-probabilities are in double.
+    """
     rows, size = logits.shape
     norms = np.empty(rows)
+    above = np.zeros((rows, -(-size // 8) * 8), dtype=np.uint8)
+    eights = above.view(np.uint64)
+    count = 0
     for i in range(rows):
         top = tops[i]
         total = np.float32(0)
         for j in range(size):
             total += _exp(logits[i, j] - top)
         norms[i] = top + math.log(total)
-    return norms
+        cut = np.float32(least[i] + norms[i])
+        if top > cut:  # about half of all prefixes have no child worth keeping
+            for j in range(size):
+                above[i, j] = logits[i, j] > cut
+            above[i, eos] = 0
+            for eight in range(eights.shape[1]):
+                if eights[i, eight]:
+                    for j in range(8 * eight, 8 * eight + 8):
+                        count += above[i, j]
+    which, tokens, logprobs = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+    found = 0
+    for i in range(rows):
+        if tops[i] > np.float32(least[i] + norms[i]):
+            for eight in range(eights.shape[1]):
+                if eights[i, eight]:
+                    for j in range(8 * eight, 8 * eight + 8):
+                        if above[i, j]:
+                            which[found], tokens[found], logprobs[found] = i, j, logits[i, j] - norms[i]
+                            found += 1
+    return norms, which, tokens, logprobs
+
+
+@_compiled
+def take_best(
+    scores: Array, parents: Array, tokens: Array, count: int, window: float, least: float
+) -> tuple[Array, Array, Array]:
+    """The best open prefixes, at most `count`, within `window` of the best and above `least`; -inf in their place."""
+    top = -np.inf
+    for i in range(len(scores)):
+        top = max(top, scores[i])
+    cut = max(top - window, least)
+    good = 0
+    for i in range(len(scores)):
+        good += scores[i] > cut
+    equal = 0  # how many of those that score just `cut` are taken
+    if good > count:
+        pool = np.empty(good)
+        place = 0
+        for i in range(len(scores)):
+            if scores[i] > cut:
+                pool[place] = scores[i]
+                place += 1
+        pool = np.partition(pool, good - count)
+        cut, good, equal = pool[good - count], count, count
+        for i in range(good):
+            equal -= pool[len(pool) - 1 - i] > cut
+    taken, nodes, fed = np.empty(good), np.empty(good, np.int64), np.empty(good, np.int64)
+    place = 0
+    for i in range(len(scores)):
+        if scores[i] >= cut and (scores[i] > cut or equal > 0):
+            equal -= scores[i] == cut
+            taken[place], nodes[place], fed[place] = scores[i], parents[i], tokens[i]
+            scores[i] = -np.inf
+            place += 1
+    return taken, nodes, fed
+
+
+@_compiled
+def close_up(scores: Array, parents: Array, tokens: Array, least: float) -> tuple[int, Array]:
+    """Move open prefixes above `least` to the front, in their order, once they are no more than half of the places.
+
+    Returns how many places are taken then, and the parents of those that were left out, but not of empty places.
+    """
+    kept = lost = 0
+    for i in range(len(scores)):
+        kept += scores[i] > least
+        lost += scores[i] > -np.inf
+    if 2 * kept > len(scores):
+        return len(scores), parents[:0]
+    dropped = np.empty(lost - kept, np.int64)
+    kept = lost = 0
+    for i in range(len(scores)):
+        if scores[i] > least:
+            scores[kept], parents[kept], tokens[kept] = scores[i], parents[i], tokens[i]
+            kept += 1
+        elif scores[i] > -np.inf:
+            dropped[lost] = parents[i]
+            lost += 1
+    return kept, dropped
+
+
+@_compiled
+def let_go(nodes: Array, references: Array, parents: Array, depths: Array, n_sources: int) -> Array:
+    """Take a reference from each of `nodes`; returns those that are then without any, and whatever of their ancestors
+    is then without any, children before parents. The sources themselves stay."""
+    most = 0
+    for i in range(len(nodes)):
+        most += depths[nodes[i]]
+    gone = np.empty(most, np.int64)
+    count = 0
+    for i in range(len(nodes)):
+        node = nodes[i]
+        references[node] -= 1
+        while references[node] == 0 and node >= n_sources:
+            gone[count] = node
+            count += 1
+            node = parents[node]
+            references[node] -= 1
+    return gone[:count]
