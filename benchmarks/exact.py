@@ -9,9 +9,9 @@ time, one thread each. Fifty sentences are drawn at random. Those whose space is
 for are passed over and counted, which favours the others: small spaces fill our batches least.
 
 `row_over_forward` is what an expansion costs in a search, all that is around it included (encoding, the first steps
-with few prefixes, rescoring), over what it costs in forward passes of 256 prefixes to their log-probabilities, with
+with few prefixes, rescoring), over what it costs in forward passes of 512 prefixes to their log-probabilities, with
 nothing around them; `row_over_logits` the same without the softmax. `full_row_over_forward` is that of a row in those
-steps of a search that have 256.
+steps of a search that have 512.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
 
 _NEAR = 1e-3  # nats; totals that differ by more are a mismatch
-_FULL = 256  # prefixes that a search feeds at once where it has them
+_FULL = 512  # prefixes that a search feeds at once where it has them
 
 
 class DepthFirst:

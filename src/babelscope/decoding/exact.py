@@ -25,7 +25,7 @@ from torch import Tensor
 
 from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.kernels import let_go, likely
-from babelscope.decoding.model import Array, OpenModel, score_targets
+from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Budget
 
@@ -338,6 +338,7 @@ def _reduce(
             norms, rows, tokens, logprobs = likely(logits.numpy(), tops.numpy(), room[piece], eos)
         else:
             norms, rows, tokens, logprobs = plain_likely(logits, tops, room[piece], eos)
+        refuse_nan(norms)
         parts.append((logits[:, eos].double().cpu().numpy() - norms, rows + start, tokens, logprobs))
         for place in np.flatnonzero(probed[piece]).tolist():
             logits[place, eos] = -math.inf

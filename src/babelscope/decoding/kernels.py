@@ -14,15 +14,18 @@ import numpy as np
 
 from babelscope.decoding.model import Array
 
+# Into how many buckets the prefixes of one source that may be taken at once are sorted.
+_BUCKETS = 256
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _compiled(function: _Function) -> _Function:
     """Compiled once for all processes, if there is a folder to keep it in; sums may be taken in any order."""
-    options = {
+    options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
-        "fastmath": {"reassoc", "contract", "nsz", "arcp", "nnan"},
+        "fastmath": {"reassoc", "contract", "nsz", "arcp"},
     }
     try:
         made: _Function = numba.njit(cache=True, **options)(function)
@@ -130,34 +133,37 @@ def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, A
 def take_best(
     scores: Array, parents: Array, tokens: Array, count: int, window: float, least: float
 ) -> tuple[Array, Array, Array]:
-    """The best open prefixes, at most `count`, within `window` of the best and above `least`; -inf in their place."""
+    """The best open prefixes, at most `count`, within `window` of the best and above `least`; -inf in their place.
+
+    They are sorted into buckets; the last one may be taken in part, in the order of places. To sort all would be
+    dearer than the few expansions in vain that this costs.
+    """
     top = -np.inf
     for i in range(len(scores)):
         top = max(top, scores[i])
     cut = max(top - window, least)
-    good = 0
+    if not cut < top:
+        return scores[:0], parents[:0], tokens[:0]
+    per_nat = _BUCKETS / (top - cut)
+    sizes = np.zeros(_BUCKETS + 1, np.int64)
     for i in range(len(scores)):
-        good += scores[i] > cut
-    equal = 0  # how many of those that score just `cut` are taken
-    if good > count:
-        pool = np.empty(good)
-        place = 0
-        for i in range(len(scores)):
-            if scores[i] > cut:
-                pool[place] = scores[i]
-                place += 1
-        pool = np.partition(pool, good - count)
-        cut, good, equal = pool[good - count], count, count
-        for i in range(good):
-            equal -= pool[len(pool) - 1 - i] > cut
-    taken, nodes, fed = np.empty(good), np.empty(good, np.int64), np.empty(good, np.int64)
+        if scores[i] > cut:
+            sizes[int((top - scores[i]) * per_nat)] += 1
+    last, rest = 0, count
+    while last < _BUCKETS and sizes[last] <= rest:
+        rest -= sizes[last]
+        last += 1
+    some = min(count, sizes.sum())
+    taken, nodes, fed = np.empty(some), np.empty(some, np.int64), np.empty(some, np.int64)
     place = 0
     for i in range(len(scores)):
-        if scores[i] >= cut and (scores[i] > cut or equal > 0):
-            equal -= scores[i] == cut
-            taken[place], nodes[place], fed[place] = scores[i], parents[i], tokens[i]
-            scores[i] = -np.inf
-            place += 1
+        if scores[i] > cut:
+            bucket = int((top - scores[i]) * per_nat)
+            if bucket < last or (bucket == last and rest > 0):
+                rest -= bucket == last
+                taken[place], nodes[place], fed[place] = scores[i], parents[i], tokens[i]
+                scores[i] = -np.inf
+                place += 1
     return taken, nodes, fed
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from babelscope.decoding.trees import TargetTree, target_tree
+from babelscope.errors import SystemFailure
 
 Array = np.ndarray[Any, Any]
 
@@ -160,7 +161,9 @@ class OpenModel(Protocol):
         """Feed `tokens` after the prefixes `parents`: log-probabilities [prefixes, vocabulary], natural logs."""
         logits = self.advance(memory, memory.add(parents), np.asarray(tokens, dtype=np.int64))
         with torch.inference_mode():
-            return torch.log_softmax(logits.float(), dim=-1)
+            logprobs = torch.log_softmax(logits.float(), dim=-1)
+            refuse_nan(logprobs[:, self.vocabulary.eos].cpu().numpy())  # one NaN makes all of its row so
+            return logprobs
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         """Log-probabilities of every edge of each source's tree, natural logs."""
@@ -239,6 +242,15 @@ def out_of_memory(error: Exception) -> bool:
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
+
+
+def refuse_nan(values: Array) -> None:
+    """A search would take NaN for something improbable, and end with a wrong answer."""
+    if np.isnan(values).any():
+        raise SystemFailure(
+            "the model's probabilities are not numbers (NaN): its weights are broken or its dtype overflows; "
+            "try dtype=float32"
+        )
 
 
 def pad_rows(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> tuple[Tensor, Tensor]:

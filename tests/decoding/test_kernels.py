@@ -1,0 +1,158 @@
+"""Compiled loops against the same in plain Python or tensor operations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from babelscope.decoding import kernels
+from babelscope.decoding.beam import beam_search
+from babelscope.decoding.exact import exact_search, plain_likely
+from babelscope.decoding.marian import Marian
+from babelscope.decoding.model import Vocabulary
+from babelscope.errors import SystemFailure
+from models import toy_network
+
+
+def toy(seed: int) -> Marian:
+    network, start, eos, pad = toy_network("marian", seed)
+    return Marian(network, Vocabulary(5, (start,), eos, (pad,), 32, 32))
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(1, 9), heads=st.integers(1, 3), width=st.integers(1, 40))
+def test_attention_is_that_of_torch(seed: int, rows: int, heads: int, width: int) -> None:
+    random = np.random.default_rng(seed)
+    queries = random.normal(0, 3, (rows, 2, heads, width)).astype(np.float32)
+    table = random.normal(0, 3, (20, 2, heads, width)).astype(np.float32)
+    paths = random.integers(0, 20, (7, 5))
+    chosen, lengths = random.integers(0, 7, rows), random.integers(1, 6, rows)
+    mixed = np.full((rows, heads, width), np.nan, dtype=np.float32)
+    kernels.attend(queries, table, paths, chosen, lengths, mixed)
+    for row in range(rows):
+        keys, values = torch.from_numpy(table[paths[chosen[row], : lengths[row]]]).permute(1, 2, 0, 3)
+        seen = F.scaled_dot_product_attention(torch.from_numpy(queries[row, 0])[:, None], keys, values)
+        assert np.allclose(mixed[row], seen[:, 0], atol=1e-5)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**31))
+def test_compiled_and_plain_attention_give_the_same_distributions(seed: int) -> None:
+    lean, plain = toy(seed % 1000), toy(seed % 1000)
+    assert lean._compiled
+    plain._compiled = False  # as on a graphics card
+    random = np.random.default_rng(seed)
+    sources = [[2, 3, 1], [3, 1], [2, 2, 3, 2, 1]]
+    memories = [model.encode(sources) for model in (lean, plain)]
+    fed, tokens = [0, 1, 2], [lean.vocabulary.prefix[0]] * 3
+    for _ in range(5):
+        ours, theirs = (
+            model.step(memory, fed, tokens) for model, memory in zip((lean, plain), memories, strict=True)
+        )
+        assert torch.allclose(ours, theirs, atol=1e-5)
+        fed = random.integers(3, memories[0].size, 6).tolist()
+        tokens = random.integers(2, 4, 6).tolist()
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    shape=st.tuples(st.integers(1, 6), st.integers(2, 70)),
+    spread=st.sampled_from([0.1, 3.0, 40.0]),
+)
+def test_likely_tokens_are_those_of_torch(seed: int, shape: tuple[int, int], spread: float) -> None:
+    random = np.random.default_rng(seed)
+    logits = random.normal(0, spread, shape).astype(np.float32)
+    eos = int(random.integers(shape[1]))
+    logits[random.random(shape) < 0.1] = -math.inf
+    logits[:, eos] = random.normal(0, spread, shape[0])
+    least = random.choice([-math.inf, -9.0, -2.0, -0.01, math.inf], shape[0])
+    tops = logits.max(1)
+    norms, rows, tokens, logprobs = kernels.likely(logits, tops, least, eos)
+    truth = torch.log_softmax(torch.from_numpy(logits).double(), 1).numpy()
+    assert np.allclose(norms, (logits[:, eos] - truth[:, eos]), atol=1e-6)
+    found = np.zeros(shape, dtype=bool)
+    found[rows, tokens] = True
+    wanted = truth > least[:, None]
+    wanted[:, eos] = False
+    near = np.isclose(truth, least[:, None], rtol=0, atol=1e-4) & np.isfinite(truth)  # rounding may decide
+    assert (found == wanted)[~near].all()
+    assert (np.diff(rows * shape[1] + tokens) > 0).all()
+    assert np.allclose(logprobs, truth[rows, tokens], atol=1e-5)
+    plain = plain_likely(torch.from_numpy(logits), torch.from_numpy(tops), least, eos)
+    assert np.allclose(plain[0], norms, atol=1e-5)
+    if not near.any():
+        assert all((a == b).all() for a, b in zip(plain[1:3], (rows, tokens), strict=True))
+        assert np.allclose(plain[3], logprobs, atol=1e-5)
+
+
+def test_the_exponential_is_right_to_the_last_places() -> None:
+    x = -np.concatenate([[0.0], np.geomspace(1e-9, 86, 20_001), [87.5, 1e30, math.inf]]).astype(np.float32)
+    ours = _all_exponentials(x)
+    truth = np.exp(x.astype(np.float64))
+    assert (np.abs(ours[:-3] / truth[:-3] - 1) < 2 * 2.0**-23).all()
+    assert (ours[-3:] < 2e-38).all()
+
+
+@numba.njit
+def _all_exponentials(x: Any) -> Any:
+    found = np.empty_like(x)
+    for i in range(len(x)):
+        found[i] = kernels._exp(x[i])
+    return found
+
+
+@given(seed=st.integers(0, 2**31), size=st.integers(1, 30))
+def test_nodes_go_with_their_last_reference(seed: int, size: int) -> None:
+    """A tree of which some leaves are held from outside, and are let go in any order."""
+    random = np.random.default_rng(seed)
+    parents = np.array([-1, -1, *(random.integers(0, 2 + node) for node in range(size))])
+    depths, references = np.zeros_like(parents), np.bincount(parents[2:], minlength=len(parents))
+    for node in range(2, len(parents)):
+        depths[node] = depths[parents[node]] + 1
+    held = random.integers(2, len(parents), size)
+    leaves = np.setdiff1d(np.arange(2, len(parents)), parents)
+    held = np.concatenate([held, leaves])  # a leaf that nobody holds would have gone before
+    references += np.bincount(held, minlength=len(parents))
+    random.shuffle(held)
+    gone: list[int] = []
+    for start in range(0, len(held), 4):
+        gone += kernels.let_go(held[start : start + 4], references, parents, depths, 2).tolist()
+        still = set(held[start + 4 :].tolist())
+        needed = {int(node) for node in still}
+        for node in still:
+            while parents[node] >= 2:
+                node = int(parents[node])
+                needed.add(node)
+        assert set(gone) == set(range(2, len(parents))) - needed
+        places = {node: place for place, node in enumerate(gone)}
+        assert len(places) == len(gone)
+        assert all(places[node] < places.get(int(parents[node]), len(gone)) for node in gone)
+
+
+def test_without_a_folder_for_compiled_code_it_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = numba.njit
+
+    def unwritable(*, cache: bool = False, **options: Any) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(**options)
+
+    monkeypatch.setattr(numba, "njit", unwritable)
+    assert kernels._compiled(lambda x: x + 1)(1) == 2
+
+
+def test_a_network_that_answers_nan_is_an_error() -> None:
+    network, start, eos, pad = toy_network("marian", 1)
+    with torch.no_grad():
+        network.model.decoder.layers[0].fc1.weight[0, 0] = math.nan
+    model = Marian(network, Vocabulary(5, (start,), eos, (pad,), 32, 32))
+    for search in (lambda: exact_search(model, [[2, eos]], k=2), lambda: beam_search(model, [[2, eos]])):
+        with pytest.raises(SystemFailure, match="NaN"):
+            search()
