@@ -35,8 +35,10 @@ _ROWS = {"cpu": 512, "cuda": 4096}
 _AT_ONCE = 96
 # Sources encoded together.
 _GROUP = 192
-# Rows of logits reduced at once: their exponentials should stay in the processor's cache.
-_PIECE = 64
+# Rows of logits made and reduced at once, and most logits: they should stay in a processor's cache, and a wide
+# vocabulary's take memory.
+_PIECE = 128
+_LOGITS = 2**22
 # Prefixes of one source taken at once lie within a window of the best, in nats. A wide one fills batches, but
 # expands in vain; it is widened while less than _LITTLE of all expansions are, and narrowed above twice that.
 _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
@@ -212,7 +214,7 @@ class _Search:
         # Complete hypotheses first, so that the children are held against the newest bounds.
         first = np.cumsum([0, *sizes])
         complete = scores + ends
-        mass = np.add.reduceat(np.exp(complete), first[:-1])
+        mass = np.add.reduceat(np.exp(complete), first[:-1]).tolist()
         hits = np.flatnonzero(complete > least)
         for row in hits[np.argsort(-complete[hits], kind="stable")]:
             owner = owners[int(np.searchsorted(first, row, side="right")) - 1]
@@ -222,16 +224,21 @@ class _Search:
         if len(hits):
             good = totals > np.repeat([owner.least for owner in owners], sizes)[rows]
             rows, children, totals = rows[good], children[good], totals[good]
+        # One reference more than children, which is taken away below: then those without any are given back.
         self.references[nodes] = 1 + np.bincount(rows, minlength=len(nodes))
-        cuts = np.searchsorted(rows, first)
+        above = nodes[rows]
+        cuts = np.searchsorted(rows, first).tolist()
+        starts = first.tolist()
         for number, owner in enumerate(owners):
-            if probed[first[number]]:
-                self._put_off(owner, scores[first[number]], nodes[first[number]], whole[first[number]])
-            owner.expanded.append(scores[first[number] : first[number + 1]])
-            owner.expansions += sizes[number]
-            owner.mass += float(mass[number])
+            start, end = starts[number], starts[number + 1]
+            if probed[start]:
+                self._put_off(owner, scores[start], nodes[start], whole[start])
+            owner.expanded.append(scores[start:end])
+            owner.expansions += end - start
+            owner.mass += mass[number]
             mine = slice(cuts[number], cuts[number + 1])
-            owner.push(totals[mine], nodes[rows[mine]], children[mine])
+            if mine.start < mine.stop:
+                owner.push(totals[mine], above[mine], children[mine])
         self._drop(nodes)
         for owner in owners:
             self._drop(owner.prune())
@@ -330,8 +337,9 @@ def _reduce(
     parts: list[tuple[Array, ...]] = []
     whole: dict[int, Array] = {}
     room = np.where(probed, math.inf, room)
-    for start in range(0, len(hidden), _PIECE):
-        piece = slice(start, start + _PIECE)
+    some = max(1, min(_PIECE, _LOGITS // model.vocabulary.size))
+    for start in range(0, len(hidden), some):
+        piece = slice(start, start + some)
         logits = model.read(hidden[piece]).float()
         tops = logits.amax(1)
         if logits.device.type == "cpu":
