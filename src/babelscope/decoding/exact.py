@@ -316,7 +316,8 @@ class _Search:
         if self.budget.bytes is None:
             return
         while any(each.n for each in active):
-            held = self.memory.bytes_for(self.rows) + sum(each.bytes for each in active if each.n)
+            more = min(self.rows, sum(each.most for each in active if each.n))
+            held = self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n)
             if held <= self.budget.bytes:
                 return
             self._stop(max(active, key=lambda each: each.n))

@@ -118,9 +118,14 @@ class Frontier:
         self.opened = lower if self.least < lower < best else self.least
         return self.opened
 
+    @property
+    def most(self) -> int:
+        """How many prefixes may be taken at once."""
+        return max(_FEW, self.expansions // _SHARE)
+
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
         """Remove and return the best open prefixes; their places are empty until `prune`."""
-        n, count = self.n, min(count, max(_FEW, self.expansions // _SHARE))
+        n, count = self.n, min(count, self.most)
         return take_best(self.scores[:n], self.parents[:n], self.tokens[:n], count, window, self.least)
 
     def prune(self) -> Array:
