@@ -1,8 +1,8 @@
 """Memory of exact search on a model of OPUS-MT's size: random weights, a vocabulary of 60,000, 1,000 open prefixes.
 
 A random model has the widest space there is, so the search runs until its budget is spent. Beyond the budget, which
-is for keys, values and open prefixes, a search holds one piece of logits (2^22 numbers of 4 bytes) and what is computed
-from it, for which half as much is granted; all three together are printed as `allowed`.
+is for keys, values and open prefixes, a search holds one piece of logits (2^22 numbers of 4 bytes) and what is
+computed from it, for which half as much is granted; all three together are printed as `allowed`.
 """
 
 from __future__ import annotations
