@@ -10,9 +10,9 @@ import numpy as np
 from babelscope.decoding.kernels import close_up, take_best
 from babelscope.decoding.model import Array
 
-# Prefixes taken at once are at most an eighth of those expanded before: a small space would else be overrun before
+# Prefixes taken at once are at most a quarter of those expanded before: a small space would else be overrun before
 # its bound is known.
-_SHARE, _FEW = 8, 4
+_SHARE, _FEW = 4, 4
 # How many nats below the best hypothesis the children of probed prefixes are opened at a time.
 _REACH = 2.0
 # Children of probed prefixes looked through at once.
@@ -124,9 +124,13 @@ class Frontier:
         return max(_FEW, self.expansions // _SHARE)
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes; their places are empty until `prune`."""
+        """Remove and return the best open prefixes; their places are empty until `prune`.
+
+        Those halfway down to the best hypothesis found are outside the window, but hardly ever expanded in vain.
+        """
         n, count = self.n, min(count, self.most)
-        return take_best(self.scores[:n], self.parents[:n], self.tokens[:n], count, window, self.least)
+        found = self.complete[0][0] if self.complete else math.inf
+        return take_best(self.scores[:n], self.parents[:n], self.tokens[:n], count, window, found, self.least)
 
     def prune(self) -> Array:
         """Close up once half of the places are empty or overtaken by the bound; returns the nodes of the latter."""

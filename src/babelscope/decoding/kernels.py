@@ -131,9 +131,10 @@ def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, A
 
 @_compiled
 def take_best(
-    scores: Array, parents: Array, tokens: Array, count: int, window: float, least: float
+    scores: Array, parents: Array, tokens: Array, count: int, window: float, found: float, least: float
 ) -> tuple[Array, Array, Array]:
-    """The best open prefixes, at most `count`, within `window` of the best and above `least`; -inf in their place.
+    """The best open prefixes, at most `count`, above `least`, and within `window` of the best or in the upper half
+    between it and `found`; -inf in their place.
 
     They are sorted into buckets; the last one may be taken in part, in the order of places. To sort all would be
     dearer than the few expansions in vain that this costs.
@@ -141,7 +142,7 @@ def take_best(
     top = -np.inf
     for i in range(len(scores)):
         top = max(top, scores[i])
-    cut = max(top - window, least)
+    cut = max(min(top - window, (top + found) / 2), least)
     if not cut < top:
         return scores[:0], parents[:0], tokens[:0]
     per_nat = _BUCKETS / (top - cut)
