@@ -19,6 +19,7 @@ STEPS = st.lists(
         st.tuples(st.just("push"), st.lists(SCORES, min_size=1, max_size=40)),
         st.tuples(st.just("take"), st.integers(1, 12)),
         st.tuples(st.just("bound"), SCORES),
+        st.tuples(st.just("found"), SCORES),
     ),
     max_size=40,
 )
@@ -43,6 +44,9 @@ def test_nothing_open_is_lost_and_the_best_are_taken(
         elif what == "bound":
             assert isinstance(value, float)
             frontier.bound = max(frontier.bound, value)
+        elif what == "found":
+            assert isinstance(value, float)
+            frontier.complete = [(value, [])]
         elif frontier.n:
             assert isinstance(value, int)
             best = max(open_now.values())
@@ -51,10 +55,13 @@ def test_nothing_open_is_lost_and_the_best_are_taken(
             assert (tokens == parents + 1000).all()
             taken = [open_now.pop(number) for number in parents.tolist()]
             assert taken == scores.tolist()
-            assert min(taken) > max(best - window, frontier.least)
-            left = [score for score in open_now.values() if score > max(best - window, frontier.least)]
+            found = frontier.complete[0][0] if frontier.complete else math.inf
+            cut = max(min(best - window, (best + found) / 2), frontier.least)
+            assert min(taken) > cut
+            left = [score for score in open_now.values() if score > cut]
+            assert not left or len(taken) == min(value, frontier.most)
             # Within a bucket any may be taken.
-            assert max(left, default=-math.inf) <= min(taken) + window / kernels._BUCKETS
+            assert max(left, default=-math.inf) <= min(taken) + (best - cut) / kernels._BUCKETS
         gone = frontier.prune().tolist()
         dropped.update(gone)
         assert all(open_now.pop(number) <= frontier.least for number in gone)
