@@ -164,7 +164,7 @@ class _Search:
             for sentence in active:
                 if sentence.n and self._spent(sentence):
                     self._stop(sentence)
-            self._save_memory(active)
+            self._save_memory(active, min(len(waiting), _AT_ONCE - len(active)))
             for sentence in [each for each in active if not each.n]:
                 active.remove(sentence)
                 self._adapt(sentence)
@@ -302,7 +302,7 @@ class _Search:
         """Take a reference from nodes, one for each time they are named."""
         if len(nodes):
             memory = self.memory
-            self.memory.give_back(let_go(nodes, self.references, self.parent, memory.depth, memory.n_sources))
+            memory.give_back(let_go(nodes, self.references, self.parent, memory.depth, memory.n_sources))
 
     def _spent(self, sentence: Frontier) -> bool:
         """True if a sentence has used up its expansions or seconds."""
@@ -311,12 +311,13 @@ class _Search:
             seconds is not None and sentence.seconds >= seconds
         )
 
-    def _save_memory(self, active: Sequence[Frontier]) -> None:
-        """Stop the largest searches while the next step might need more memory than there is to spend."""
+    def _save_memory(self, active: Sequence[Frontier], beginning: int) -> None:
+        """Stop the largest searches while the next step, in which others begin, might need more memory than there is
+        to spend."""
         if self.budget.bytes is None:
             return
         while any(each.n for each in active):
-            more = min(self.rows, sum(each.most for each in active if each.n))
+            more = min(self.rows, beginning + sum(each.most for each in active if each.n))
             held = self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n)
             if held <= self.budget.bytes:
                 return

@@ -1,4 +1,4 @@
-"""The inner loops that tensor operations do not do well on a processor, in float32, compiled by numba at first use.
+"""The inner loops that tensor operations do not do well on a processor, compiled by numba at their first use.
 
 Indices are loop variables wherever they can be: numba then knows that they are not negative, and LLVM vectorises.
 """

@@ -124,9 +124,7 @@ class Marian(OpenModel):
         )
         self._activation: Callable[[Tensor], Tensor] = ACT2FN[config.activation_function]
         if hasattr(self._activation, "inplace"):
-            self._activation.inplace = (
-                True  # here as in `add_`: less memory is written, a fifth of the time is saved
-            )
+            self._activation.inplace = True  # here as with `add_`: less memory is written
         self._output = model.lm_head.weight.t()
         bias = model.final_logits_bias[0].clone()
         self._has_bias = bool(bias.any())

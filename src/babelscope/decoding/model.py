@@ -143,10 +143,7 @@ class OpenModel(Protocol):
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
-        """Feed each of the new `nodes` its token; what is returned [nodes, ...] `read` turns into logits.
-
-        Nodes of one source that stand together cost less.
-        """
+        """Feed each of the new `nodes` its token; what is returned [nodes, ...] `read` turns into logits."""
         ...
 
     def read(self, hidden: Tensor) -> Tensor:
