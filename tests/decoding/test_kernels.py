@@ -42,6 +42,16 @@ def test_attention_is_that_of_torch(seed: int, rows: int, heads: int, width: int
         assert np.allclose(mixed[row], seen[:, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("length", [1, 7, 20])
+def test_nan_is_not_lost_in_attention(length: int) -> None:
+    table = np.ones((20, 2, 2, 32), dtype=np.float32)
+    table[0, 0, :, 5] = math.nan  # of one key, the values are numbers
+    mixed = np.zeros((1, 2, 32), dtype=np.float32)
+    queries = np.ones((1, 1, 2, 32), dtype=np.float32)
+    kernels.attend(queries, table, np.arange(20)[None], np.zeros(1, dtype=int), np.array([length]), mixed)
+    assert np.isnan(mixed).all()
+
+
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**31))
 def test_compiled_and_plain_attention_give_the_same_distributions(seed: int) -> None:
@@ -148,10 +158,21 @@ def test_without_a_folder_for_compiled_code_it_is_compiled_again(monkeypatch: py
     assert kernels._compiled(lambda x: x + 1)(1) == 2
 
 
-def test_a_network_that_answers_nan_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "weight",
+    [
+        "layers.0.fc1.weight",
+        "layers.0.self_attn.q_proj.weight",
+        "layers.0.self_attn.k_proj.weight",
+        "layers.0.self_attn.v_proj.weight",
+        "layers.0.encoder_attn.k_proj.weight",
+        "embed_tokens.weight",
+    ],
+)
+def test_a_network_that_answers_nan_is_an_error(weight: str) -> None:
     network, start, eos, pad = toy_network("marian", 1)
     with torch.no_grad():
-        network.model.decoder.layers[0].fc1.weight[0, 0] = math.nan
+        network.model.decoder.get_parameter(weight)[3, 0] = math.nan
     model = Marian(network, Vocabulary(5, (start,), eos, (pad,), 32, 32))
     for search in (lambda: exact_search(model, [[2, eos]], k=2), lambda: beam_search(model, [[2, eos]])):
         with pytest.raises(SystemFailure, match="NaN"):
