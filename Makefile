@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check bench lab-models clean fuzz torture mutants
+.PHONY: setup demo test test-all check bench lab-models clean fuzz torture mutants
 
 setup: $(READY)
 
@@ -23,7 +23,11 @@ check: $(READY)
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# What takes long and is rarely broken; `make test` first.
+test-all: $(READY)
+	$(BIN)/python -m pytest -n 2 -m slow
 
 # How cost grows, as tables in runs/growth.md: a quarter of an hour of one core.
 bench: $(READY)
