@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
-pytest_plugins = ["toy_fixtures", "browser"]
+pytest_plugins = ["toy_fixtures", "browser", "serving"]
 
 # Timing on a shared machine says nothing about correctness; the same examples every time keep CI green or red.
 settings.register_profile("babelscope", deadline=None, derandomize=True)
@@ -19,6 +20,19 @@ settings.load_profile("babelscope")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Tests run side by side; on tiny models a second thread each only makes them wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def state_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each test to keep its state in."""
+    folder = tmp_path_factory.mktemp("state")
+    return (folder / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def own_state(state_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test leaves unfinished or trusts is neither found by others nor left with the user."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(next(state_folders)))
 
 
 @pytest.fixture(scope="session")

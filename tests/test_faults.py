@@ -23,8 +23,9 @@ from babelscope.annotate.answers import AnswerFile, read_answers
 from babelscope.annotate.items import read_tasks
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.study import run_study
-from babelscope.systems import cached
+from babelscope.systems import answers
 from babelscope.systems.base import Scored, Target
+from babelscope.systems.cached import cached
 from toy_fixtures import Babelscope
 from toys import ToySystem
 
@@ -237,7 +238,7 @@ def test_a_cache_damaged_between_two_runs(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(answers, "_WAIT_SECONDS", 0.2)
     path = study(folder, "toy:1", more="cache = 'cache.sqlite'")
     run_study(study(folder, "toy:2", more="cache = 'cache.sqlite'"), out=folder / "other")
     holder = sqlite3.connect(folder / "cache.sqlite", isolation_level=None)
@@ -247,7 +248,7 @@ def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.Mo
     with pytest.raises(SystemFailure, match=r"cache\.sqlite, the cache, failed: database is locked"):
         run_study(path)
     holder.execute("COMMIT")
-    system = cached.cached(ToySystem(), folder / "cache.sqlite")
+    system = cached(ToySystem(), folder / "cache.sqlite")
     holder.execute("BEGIN IMMEDIATE")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -85,15 +85,28 @@ class Result:
     config: Config
     rows: Sequence[Row]
     records: Sequence[Record] = field(default=(), repr=False)
+    """Of the items that were answered."""
     folder: Path | None = None
     """Where it is stored, if it is."""
+    unanswered: Sequence[Record] = field(default=(), repr=False)
+    """Of the items that a system did not answer: which, and why in `unanswered`."""
 
     @property
     def signature(self) -> str:
         return signature(self.config)
 
     def __str__(self) -> str:
-        return f"{render(self.rows)}\n{self.signature}"
+        return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
+
+    def told_unanswered(self) -> str:
+        """A line on what was not answered, if anything was not."""
+        if not self.unanswered:
+            return ""
+        first = self.unanswered[0]
+        return (
+            f"left out, since a system did not answer: {len(self.unanswered)} items, the first being "
+            f"{_printable(str(first['id']))}: {_printable(str(first['unanswered']))}\n"
+        )
 
     def _repr_html_(self) -> str:
         """As a notebook shows it."""
@@ -109,6 +122,15 @@ class Result:
             "rows": [row.as_json() for row in self.rows],
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
+    """Records of items that were answered, and of those that were not."""
+    answered: list[Record] = []
+    unanswered: list[Record] = []
+    for record in records:
+        (unanswered if "unanswered" in record else answered).append(record)
+    return answered, unanswered
 
 
 def record_line(record: Record) -> bytes:

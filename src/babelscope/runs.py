@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError
-from babelscope.results import Estimate, Record, Row
+from babelscope.results import Estimate, Record, Row, split_unanswered
 from babelscope.testsets.sets import parse_json, read_json_lines
 from babelscope.text import read_bytes, text_fault
 
@@ -32,13 +32,13 @@ class Run:
 
     @cached_property
     def records(self) -> list[Record]:
-        """A record an item, of all cells; read when first needed."""
-        found = []
+        """A record for each item that was answered, of all cells; read when first needed."""
+        found: list[Record] = []
         for place, record in read_json_lines(self.path / "records.jsonl"):
             if not record.keys() >= set(_NAMES):
                 raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
             found.append(dict(record))
-        return found
+        return split_unanswered(found)[0]
 
 
 @dataclass(frozen=True)

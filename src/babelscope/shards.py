@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from babelscope.errors import BabelscopeError
-from babelscope.methods.base import Method, Settings, Setup, find_method, labelled
-from babelscope.results import Record, Result, Row, differences
+from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
+from babelscope.results import Record, Result, Row, differences, split_unanswered
 from babelscope.runfolder import Chunk, RunFolder, chunks_of, parse_records
 from babelscope.runs import read_manifest
 from babelscope.text import read_bytes
@@ -87,7 +87,8 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
         for chunk in run.missing():
             run.store(answered[chunk])
         rows = _rows(manifest, first["methods"], run.records)
-        result = Result(manifest["config"], rows, run.records, run.path)
+        records, unanswered = split_unanswered(run.records)
+        result = Result(manifest["config"], rows, records, run.path, unanswered)
         run.finish(result)
         return result
 
@@ -160,8 +161,8 @@ def _rows(manifest: Mapping[str, Any], methods: Mapping[str, Any], records: Sequ
         own = records[start : start + cell["items"]]
         start += cell["items"]
         method, settings = _settings(methods[cell["method"]])
-        made = method.summarise(own, settings, manifest["config"]["seed"])
-        rows += labelled(made, {name: cell[name] for name in ("method", "system", "tests")}, cell["skipped"])
+        labels = {name: cell[name] for name in ("method", "system", "tests")}
+        rows += rows_of(method, settings, manifest["config"]["seed"], own, labels, cell["skipped"])
     return rows
 
 

@@ -15,11 +15,12 @@ from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, judge_all, set_up
 from babelscope.progress import progress
-from babelscope.results import Record, Result, signature
+from babelscope.results import Record, Result, signature, split_unanswered
 from babelscope.runfolder import RunFolder
 from babelscope.shards import Shard
+from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.base import System
-from babelscope.systems.cached import cached
+from babelscope.systems.cached import kept
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
 from babelscope.text import read_toml
@@ -64,8 +65,9 @@ class RunTable(_Table):
     """`[run]`: where and how it is run. Only `chunk` can change a number, and only in its last bits."""
 
     out: Path | None = None
-    cache: StrictBool | Path = False
-    """Remember answers: in the user's cache folder, or in a file."""
+    cache: StrictBool | Path | None = None
+    """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers and
+    programs are kept in any case until the run has ended."""
     chunk: int = Field(default=DEFAULT_CHUNK, ge=1)
     """How many items are asked, and stored, at once."""
     data_dir: Path | None = None
@@ -152,8 +154,7 @@ def run_study(
         folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
 
     def opened(spec: str) -> Any:
-        system = opener(spec)
-        return cached(system, cache if isinstance(cache, Path) else None) if cache else system
+        return kept(opener(spec), cache)
 
     with contextlib.chdir(base), contextlib.ExitStack() as stack:
         opener = _opener(_engine(study.run, ray, workers), stack)
@@ -179,7 +180,9 @@ def run_study(
         manifest = _manifest(study, config, cells)
         if shard is not None:
             manifest |= shard.manifest(setups)
-        return _run(cells, folder, manifest)
+        result = _run(cells, folder, manifest)
+    forget_unfinished()
+    return result
 
 
 def _engine(run: RunTable, ray: str | None, workers: int | None) -> RunTable:
@@ -222,7 +225,8 @@ def _run(cells: list[Cell], folder: Path, manifest: Mapping[str, Any]) -> Result
         stored: Iterator[Record] = iter(run.records)
         for cell in cells:
             rows += cell.summarise([next(stored) for _ in cell.tests.items])
-        result = Result(manifest["config"], rows, run.records, folder)
+        answered, unanswered = split_unanswered(run.records)
+        result = Result(manifest["config"], rows, answered, folder, unanswered)
         run.finish(result)
         return result
 

@@ -12,7 +12,7 @@ from babelscope import open_system
 from babelscope.errors import BabelscopeError
 from babelscope.systems.asking import ask_sample
 from babelscope.systems.base import Drawing, Samples, Scored, capabilities
-from babelscope.systems.cached import Cached
+from babelscope.systems.cached import cached
 from models import SOURCES, spec
 from toys import ToySystem
 
@@ -80,7 +80,7 @@ def test_what_is_remembered_was_drawn_in_the_same_way(tmp_path: Path) -> None:
             asked.append(drawing)
             return super().sample(sources, n=n, seed=seed + 1000 * (drawing is not None))
 
-    system = Cached(Warm(), tmp_path / "answers.sqlite")
+    system = cached(Warm(), tmp_path / "answers.sqlite")
     plain = ask_sample(system, ["a"], n=4, seed=1)
     warm = ask_sample(system, ["a"], n=4, seed=1, drawing=Drawing(temperature=2))
     assert plain != warm

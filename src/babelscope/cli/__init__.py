@@ -90,7 +90,14 @@ def main() -> None:
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
-        app()
+        try:
+            app()
+        except SystemExit as ended:
+            # Answers are kept by a module that commands which ask nobody do not need.
+            answers = sys.modules.get("babelscope.systems.answers")
+            if answers is not None and not ended.code:
+                answers.forget_unfinished()
+            raise
     except BabelscopeError as error:
         print(f"babelscope: error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

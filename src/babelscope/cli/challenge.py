@@ -86,7 +86,7 @@ def challenge(
         typer.Option(metavar="FILE", help="Write a JSON object a sentence there.", show_default=False),
     ] = None,
     seed: Seed = 0,
-    cache: Cache = False,
+    cache: Cache = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
@@ -144,7 +144,7 @@ def _run(
     out: Path,
     *,
     seed: int,
-    cache: bool,
+    cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
     """The same as a study, so that it can be stopped and gone on with."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
+# How many lines that were not answered are told one by one.
+_TOLD = 5
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
@@ -38,10 +40,12 @@ OutFile = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Cache = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--cache/--no-cache",
-        help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder.",
+        help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder. Said neither way, those of "
+        "servers and programs are kept until the command has ended well; --no-cache keeps none.",
+        show_default=False,
     ),
 ]
 
@@ -65,14 +69,14 @@ class RayCommand(TyperCommand):
         return super().parse_args(ctx, said)
 
 
-def open_systems(specs: Sequence[str], *, cache: bool) -> dict[str, Any]:
+def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
     """Systems by their names."""
     from babelscope.methods.base import by_name
-    from babelscope.systems.cached import cached
+    from babelscope.systems.cached import kept
     from babelscope.systems.opening import open_system
 
     opened = by_name(open_system(spec) for spec in specs)
-    return {name: cached(system) for name, system in opened.items()} if cache else opened
+    return {name: kept(system, cache) for name, system in opened.items()}
 
 
 def study_of(values: Mapping[str, Any]) -> Study:
@@ -104,15 +108,27 @@ def ask_lines(
     files: Mapping[str, Path],
     *,
     at_once: int = LINES_AT_ONCE,
-) -> Iterator[tuple[_Question, _Answer]]:
-    """Ask batch by batch; a text that is refused is told with its file (of `source` and `target`) and line."""
-    from babelscope.systems.asking import places
+) -> Iterator[tuple[_Question, _Answer | str]]:
+    """Ask batch by batch; a text that is refused is told with its file (of `source` and `target`) and line.
 
+    In place of an answer that a system did not give stands the reason, and a line on stderr says which it is.
+    """
+    from babelscope.systems.asking import ask_answered, places
+
+    unanswered = 0
     for start in range(0, len(asked), at_once):
         some = asked[start : start + at_once]
         with places(functools.partial(_place, files, start)):
-            answers = ask(some)
+            answers = ask_answered(ask, some)
+        for number, answer in enumerate(answers, 1):
+            if isinstance(answer, str):
+                unanswered += 1
+                if unanswered <= _TOLD:
+                    told = f"{_place(files, start, 'source', number)} was not answered: {answer}"
+                    print(f"babelscope: {told}", file=sys.stderr)
         yield from zip(some, answers, strict=True)
+    if unanswered:
+        print(f"babelscope: {unanswered} of {len(asked)} lines were not answered", file=sys.stderr)
 
 
 def _place(files: Mapping[str, Path], before: int, what: str, number: int) -> str:

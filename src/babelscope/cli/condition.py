@@ -92,7 +92,7 @@ def condition(
     ] = None,
     as_json: AsJson = False,
     seed: Seed = 0,
-    cache: Cache = False,
+    cache: Cache = None,
 ) -> None:
     """Tell by contrastive conditioning how often the sense or gender meant is the one translated."""
     settings = {
@@ -147,7 +147,7 @@ def _at_once(
     scores: Path | None,
     settings: dict[str, Any],
     *,
-    cache: bool,
+    cache: bool | None,
 ) -> Result:
     """Judge without a run folder."""
     from babelscope.methods.conditioning import condition as judge
@@ -172,7 +172,7 @@ def _at_once(
 
 
 def _into_folder(
-    tests: str, systems: list[str], settings: dict[str, Any], out: Path, *, seed: int, cache: bool
+    tests: str, systems: list[str], settings: dict[str, Any], out: Path, *, seed: int, cache: bool | None
 ) -> Result:
     """Run it as a study, which can be killed and go on."""
     from babelscope.study import run_study

@@ -119,7 +119,7 @@ def contrast(
         typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
     ] = None,
     seed: Seed = 0,
-    cache: Cache = False,
+    cache: Cache = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
@@ -172,7 +172,7 @@ def _run(
     shared: dict[str, Any],
     out: Path,
     *,
-    cache: bool,
+    cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
     """The same as a study, so that it can be stopped and gone on with."""

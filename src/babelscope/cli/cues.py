@@ -103,7 +103,7 @@ def cues(
     loaded = load(tests)
     other = load(select_on) if select_on is not None else None
     given = read_candidates(candidates) if candidates is not None else None
-    (scorer,) = open_systems([evaluator], cache=False).values()
+    (scorer,) = open_systems([evaluator], cache=None).values()
     require(scorer, "score", what_for="make cues")
     made = make_cues(
         loaded,

@@ -53,7 +53,7 @@ def machine_references(
     beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
-    cache: Cache = False,
+    cache: Cache = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),

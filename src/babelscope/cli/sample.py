@@ -41,7 +41,7 @@ def sample(
     max_length: Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")] = 0,
     as_json: AsJson = False,
     out: OutFile = None,
-    cache: Cache = False,
+    cache: Cache = None,
 ) -> None:
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
 
@@ -64,6 +64,11 @@ def sample(
             ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
             at_once = max(1, _SAMPLES_AT_ONCE // n)
             for asked, drawn in ask_lines(sources, ask, {"source": source}, at_once=at_once):
+                if isinstance(drawn, str):
+                    told = {"system": name, "source": asked, "samples": [], "unanswered": drawn}
+                    write(as_line(told) if as_json else "" if len(opened) == 1 else f"{name}\t")
+                    advance(1)
+                    continue
                 here = Counter(note for answer in drawn for note in answer.notes)
                 notes += here
                 if as_json:

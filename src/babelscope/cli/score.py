@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +40,7 @@ def score(
     as_json: AsJson = False,
     out: OutFile = None,
     seed: Seed = 0,
-    cache: Cache = False,
+    cache: Cache = None,
 ) -> None:
     """Score translations with natural logs; the end of a sentence is scored too."""
     from babelscope.progress import progress
@@ -52,20 +54,28 @@ def score(
     for each in opened.values():
         require(each, "score", what_for="score")
     answers: dict[str, list[Scored]] = {name: [] for name in opened}
+    skipped: Counter[str] = Counter()
     with output(out) as write:
         if not as_json:
             write(_HEADING if len(opened) == 1 else f"system\t{_HEADING}")
         with progress("scoring", len(opened) * len(pairs)) as advance:
             for name, each in opened.items():
                 ask = functools.partial(ask_score, each)
-                for (asked, _), scored in ask_lines(pairs, ask, {"source": source, "target": target}):
+                for (asked, text), scored in ask_lines(pairs, ask, {"source": source, "target": target}):
+                    if isinstance(scored, str):
+                        skipped[name] += 1
+                        told = {"system": name, "source": asked, "target": text, "unanswered": scored}
+                        write(as_line(told) if as_json else _line(name, opened, ["-", "-", "-", text]))
+                        advance(1)
+                        continue
                     if as_json:
                         write(as_line(_row(name, asked, scored)))
                     else:
-                        write(_text(name if len(opened) > 1 else "", scored))
+                        figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
+                        write(_line(name, opened, [*figures, scored.text]))
                     answers[name].append(scored)
                     advance(1)
-        result = _summarise(opened, pairs, answers, seed)
+        result = _summarise(opened, pairs, answers, skipped, seed)
         if as_json:
             for row in result.rows:
                 if row.name == "all":
@@ -75,7 +85,11 @@ def score(
 
 
 def _summarise(
-    opened: dict[str, Any], pairs: list[tuple[str, str]], answers: dict[str, list[Scored]], seed: int
+    opened: dict[str, Any],
+    pairs: list[tuple[str, str]],
+    answers: dict[str, list[Scored]],
+    skipped: Mapping[str, int],
+    seed: int,
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
     from babelscope.digests import digest_json
@@ -92,7 +106,8 @@ def _summarise(
         records = [{"references": [scored_as_json(each)]} for each in scored]
         for row in summarise(records, setup.settings, seed):  # type: ignore[arg-type]
             figure = "all" if row.name == "logprob" else row.name
-            rows.append(Row(figure, row.estimate, {"system": name}, row.counts))
+            unanswered = {"skipped": skipped[name]} if skipped[name] else {}
+            rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
     return Result(config, rows)
 
 
@@ -113,6 +128,6 @@ def _row(system: str, source: str, scored: Scored) -> dict[str, Any]:
     }
 
 
-def _text(system: str, scored: Scored) -> str:
-    figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens)), scored.text]
-    return "\t".join([*([system] if system else []), *figures])
+def _line(system: str, opened: Mapping[str, Any], fields: list[str]) -> str:
+    """Fields with tabs between, after the system's name where there are several."""
+    return "\t".join([*([system] if len(opened) > 1 else []), *fields])

@@ -104,7 +104,7 @@ def space(
         typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
     ] = None,
     seed: Seed = 0,
-    cache: Cache = False,
+    cache: Cache = None,
     data_dir: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
@@ -157,7 +157,7 @@ def _run(
     out: Path,
     *,
     seed: int,
-    cache: bool,
+    cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
     """As a study, which can be stopped and gone on with."""

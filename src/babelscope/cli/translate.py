@@ -37,7 +37,7 @@ def translate(
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
     as_json: AsJson = False,
     out: OutFile = None,
-    cache: Cache = False,
+    cache: Cache = None,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
     from babelscope.progress import progress
@@ -55,6 +55,12 @@ def translate(
         for name, each in opened.items():
             ask = functools.partial(ask_translate, each, beam=beam, n_best=n_best)
             for source, answers in ask_lines(sources, ask, {"source": file}):
+                if isinstance(answers, str):
+                    empty = "" if len(opened) == 1 else f"{name}\t"
+                    row = {"system": name, "source": source, "translations": [], "unanswered": answers}
+                    write(as_line(row) if as_json else empty)
+                    advance(1)
+                    continue
                 notes.update(note for answer in answers for note in answer.notes)
                 if as_json:
                     rows = [described(answer) for answer in answers]

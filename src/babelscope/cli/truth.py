@@ -52,7 +52,7 @@ def truth(
     from babelscope.results import record_line, render
     from babelscope.systems.opening import require
 
-    opened = open_systems(list(dict.fromkeys([evaluator, *system])), cache=False)
+    opened = open_systems(list(dict.fromkeys([evaluator, *system])), cache=None)
     by_spec = dict(zip(dict.fromkeys([evaluator, *system]), opened.values(), strict=True))
     require(by_spec[evaluator], "score", what_for="lab truth")
     for spec in system:

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from babelscope.errors import BabelscopeError
 from babelscope.progress import progress
-from babelscope.results import Config, Record, Result, Row, record_line
+from babelscope.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered
 from babelscope.systems.asking import places
-from babelscope.systems.base import Capability, System
+from babelscope.systems.base import Capability, System, Unanswered
 from babelscope.systems.opening import open_system, require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -36,7 +36,7 @@ _BUILT_IN = {
 }
 _GROUP = "babelscope.methods"
 # Fields of a record that are not the method's to fill.
-_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra"})
+_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
 
 class Settings(BaseModel):
@@ -161,14 +161,23 @@ class Cell:
         items = self.tests.items[start:stop]
         systems = {"system": self.system, **self.setup.roles}
         among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
-        with places(lambda what, number: f"{among}: {what} {number}"):
-            judged = self.setup.method.judge(systems, items, self.setup.settings, self.seed)
-        if len(judged) != len(items):
-            raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(items)} items")
+
+        def judge(some: Sequence[Any]) -> list[Record]:
+            with places(lambda what, number: f"{among}: {what} {number}"):
+                judged = self.setup.method.judge(systems, some, self.setup.settings, self.seed)
+            if len(judged) != len(some):
+                raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
+            for record in judged:
+                if clash := _KEYS & record.keys():
+                    raise BabelscopeError(
+                        f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
+                    )
+            return judged
+
         records = []
-        for number, (item, record) in enumerate(zip(items, judged, strict=True), start):
-            if clash := _KEYS & record.keys():
-                raise BabelscopeError(f"{self.setup.label} fills the field {min(clash)!r} of a record itself")
+        for number, (item, record) in enumerate(
+            zip(items, _judge_answered(judge, items), strict=True), start
+        ):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": dict(item.extra)} if item.extra else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))
@@ -176,13 +185,66 @@ class Cell:
 
     def summarise(self, records: Sequence[Record]) -> list[Row]:
         """The rows of its records, labelled with its names."""
-        rows = self.setup.method.summarise(records, self.setup.settings, self.seed)
-        return labelled(rows, self.labels, self.tests.skipped)
+        return rows_of(
+            self.setup.method, self.setup.settings, self.seed, records, self.labels, self.tests.skipped
+        )
 
 
-def labelled(rows: Iterable[Row], labels: Mapping[str, str], skipped: Mapping[str, int]) -> list[Row]:
-    """A method's rows with the names of their cell, and the items of its test set that were not read."""
-    unread = sum(skipped.values())
+def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
+    """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
+
+    The others are judged again without it: a server's answers are kept, and are not asked for a second time.
+    """
+    reasons: dict[int, str] = {}
+    while True:
+        left = [number for number in range(len(items)) if number not in reasons]
+        try:
+            judged = iter(judge([items[number] for number in left]) if left else ())
+        except Unanswered as error:
+            texts = {number: set(_texts(items[number].as_json())) for number in left}
+            found: dict[int, str] = {}
+            for (source, target), reason in error.reasons.items():
+                about = [number for number in left if source in texts[number]]
+                # A target may be the system's own translation, which no item has.
+                exactly = [number for number in about if target is None or target in texts[number]]
+                found |= dict.fromkeys(exactly or about, reason)
+            if not found:  # which items it is about cannot be told
+                raise
+            reasons |= found
+            continue
+        return [
+            {"unanswered": reasons[number]} if number in reasons else next(judged)
+            for number in range(len(items))
+        ]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def rows_of(
+    method: Method,
+    settings: Any,
+    seed: int,
+    records: Iterable[Record],
+    labels: Mapping[str, str],
+    unread: Mapping[str, int],
+) -> list[Row]:
+    """The figures of a cell over the items that were answered; the others are counted in each as `skipped`."""
+    answered, unanswered = split_unanswered(records)
+    if unanswered and not answered:
+        rows = [Row("all", Estimate.of_nothing())]
+    else:
+        rows = method.summarise(answered, settings, seed)
+    return labelled(rows, labels, len(unanswered) + sum(unread.values()))
+
+
+def labelled(rows: Iterable[Row], labels: Mapping[str, str], unread: int) -> list[Row]:
+    """A method's rows with the names of their cell, and how many items could not be judged."""
     return [
         Row(
             row.name,
@@ -271,9 +333,9 @@ def run_method(
                 advance(len(some))
             rows += cell.summarise(judged)
             records += judged
-    return Result(
-        config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk), rows, records
-    )
+    config = config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
+    answered, unanswered = split_unanswered(records)
+    return Result(config, rows, answered, unanswered=unanswered)
 
 
 def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:

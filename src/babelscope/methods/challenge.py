@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
@@ -169,9 +170,15 @@ def with_comparisons(result: Result, settings: ChallengeSettings, *, seed: int =
     for (method, tests), by_system in runs.items():
         if len(by_system) < 2:
             continue
+        # Corpus scores are compared over the same sentences, those that all systems answered.
+        common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
+        by_system = {
+            system: [record for record in own if record["item"] in common]
+            for system, own in by_system.items()
+        }
         found: dict[str, tuple[Judged, Any]] = {}
         for system, records in by_system.items():
             own = judged(records, settings.distances, exact=settings.exact)
             found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
         rows += difference_rows(found, {"method": method, "tests": tests})
-    return Result(result.config, rows, result.records, result.folder)
+    return dataclasses.replace(result, rows=rows)

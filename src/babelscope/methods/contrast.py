@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -188,4 +189,4 @@ def with_comparisons(
     """The same result, with rows that compare systems, reference kinds and seeds where there are several."""
     compared = comparisons(result.records, ties=settings.ties, seed=seed, resamples=settings.resamples)
     rows = [*result.rows, *over_seeds(result.rows, seed_groups), *compared]
-    return Result(result.config, rows, result.records, result.folder)
+    return dataclasses.replace(result, rows=rows)

@@ -6,6 +6,7 @@ hypothesis is given a quality against the references; kRG and kQRG say how well 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -218,4 +219,4 @@ def space(
 def with_correlations(result: Result) -> Result:
     """The same result, with rows that compare its systems."""
     rows = [*result.rows, *mbr_correlations(result.rows)]
-    return Result(result.config, rows, result.records, result.folder)
+    return dataclasses.replace(result, rows=rows)

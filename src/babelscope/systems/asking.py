@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import (
@@ -21,9 +21,11 @@ from babelscope.systems.base import (
     Target,
     TopK,
     Translates,
+    Unanswered,
 )
 from babelscope.text import shorten
 
+_Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
 
@@ -70,6 +72,31 @@ def ask_top_k(
         if len(answer.found) > k:
             raise BabelscopeError(f"{_name(system)} gave {len(answer.found)} hypotheses where {k} were asked")
     return answers
+
+
+def ask_answered(
+    ask: Callable[[Sequence[_Question]], list[_Answer]], questions: Sequence[_Question]
+) -> list[_Answer | str]:
+    """Answers to all questions, sources or pairs; in place of one that the system did not give, the reason."""
+    reasons: dict[tuple[str, str | None], str] = {}
+    while True:
+        left = [question for question in questions if _name_of(question) not in reasons]
+        try:
+            answers = iter(ask(left) if left else ())
+        except Unanswered as error:
+            if not {_name_of(question) for question in left} & error.reasons.keys():
+                raise
+            reasons |= error.reasons
+            continue
+        return [reasons.get(_name_of(question)) or next(answers) for question in questions]
+
+
+def _name_of(question: object) -> tuple[str, str | None]:
+    """A question as `Unanswered` names it."""
+    if isinstance(question, str):
+        return question, None
+    source, target = cast(tuple[str, Target], question)
+    return source, target if isinstance(target, str) else target.text
 
 
 @contextlib.contextmanager

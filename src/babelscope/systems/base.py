@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
+from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.text import shorten
 
-Note = Literal["truncated", "unfinished", "changed"]
+Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty"]
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
-end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged."""
+end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
+server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
+answered, with no text."""
 
 # Rounding can lift a sure token's log-probability this far above zero; more is a bug in the system.
 _ROUNDING = 1e-3
@@ -96,6 +98,22 @@ class Fingerprint:
     def digest(self) -> str:
         """SHA-256 of all fields, 64 hexadecimal digits."""
         return digest_json(self.as_json())
+
+
+class Unanswered(SystemFailure):
+    """Questions that got no usable answer, where asking again would not help; all others were answered.
+
+    `reasons` says why, by question: a source and, where it was to be scored, a target.
+    """
+
+    def __init__(self, reasons: Mapping[tuple[str, str | None], str]) -> None:
+        first = next(iter(reasons.values()))
+        more = f" (and {len(reasons) - 1} more questions without an answer)" if len(reasons) > 1 else ""
+        super().__init__(first + more)
+        self.reasons = dict(reasons)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reasons,)  # it crosses processes
 
 
 class System(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -17,6 +18,13 @@ from babelscope.systems.base import Fingerprint, Scored
 from babelscope.systems.opening import Options
 from babelscope.text import check_texts, parse_lines, read_bytes, require_equal_counts, shorten, whole_number
 
+# `NAME=value` where a shell or env takes it for a variable, before the program's own name.
+_ASSIGNMENT = re.compile(
+    r"(?:^|[;&|(`{]|\$\(|\b(?:env|export|declare|set|sudo|do|then)\b)\s*(?:-\S+\s+)*[\"']?[A-Za-z_]\w*=\S"
+)
+_SECRET_OPTION = re.compile(
+    r"(?:--?)?[\w-]*(?:api[-_]?key|token|secret|password|passwd|pwd|auth)(?:=|$)", re.IGNORECASE
+)
 _UNSAID = ""  # no format given: plain, but a tab is asked about rather than guessed at
 _STDERR_LINES = 5
 _LONGEST = 1e6  # seconds; what poll() can wait for is bounded
@@ -137,6 +145,8 @@ class TranslationsFile:
 class Command:
     """A command that reads source lines on its standard input and writes translation lines."""
 
+    costly = True
+
     def __init__(
         self,
         command: str,
@@ -161,6 +171,7 @@ class Command:
                     f"{self.name}: the command cannot be split into words ({error})"
                 ) from None
             self._words = []
+        _refuse_secrets(command, self._words)
         if shell:
             return
         if not self._words:
@@ -236,6 +247,16 @@ class Command:
                 f"{_tail(stderr)}"
             )
         return found
+
+
+def _refuse_secrets(command: str, words: Sequence[str]) -> None:
+    """A command is stored with the results, so that no secret may stand in it."""
+    named = [word for word in words if _SECRET_OPTION.match(word)]
+    if named or _ASSIGNMENT.search(command):
+        raise BabelscopeError(
+            "a command is stored with the results and must hold no secret: set variables and keys in the "
+            "environment before you start babelscope, which hands them on to the command"
+        )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import hashlib
 import json
 import os
-import sqlite3
-import threading
-import time
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.errors import BabelscopeError
+from babelscope.systems.answers import AnswerStore, journal
 from babelscope.systems.asking import (
     ask_sample,
     ask_score,
@@ -28,11 +25,10 @@ from babelscope.systems.asking import (
     top_k_from_json,
 )
 from babelscope.systems.base import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
+from babelscope.version import __version__
 
-# Written into the file's header, so that no other program's database is taken for a cache.
-_APPLICATION = 0x42534341
-_WAIT_SECONDS = 30.0
-_KEYS_A_QUERY = 500
+ANSWERS_VERSION = 1
+"""Raised when a fix changes what a system of ours answers, so that no cache serves what it answered before."""
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
@@ -40,9 +36,31 @@ _Answer = TypeVar("_Answer")
 
 def cached(system: System, path: str | Path | None = None) -> Any:
     """`system`, with its answers kept in a file: by default one for all systems, see `default_path`."""
+    where = Path(path) if path is not None else default_path()
+    return _remembering(system, lambda identity: AnswerStore(where, identity))
+
+
+def kept(system: System, cache: bool | Path | None) -> Any:
+    """`system` as a command asks it: its answers cached where that is said, in a file or in the default one.
+
+    Unless it is said not to (False), the answers of a system that costs something to ask (`costly`: servers,
+    programs) are at least kept until the command has ended well, see `forget_unfinished`.
+    """
+    if cache:
+        return cached(system, cache if isinstance(cache, Path) else None)
+    if cache is None and getattr(system, "costly", False):
+        return _remembering(system, journal)
+    return system
+
+
+def _remembering(system: Any, store: Callable[[str], AnswerStore]) -> Any:
+    """A server's answers are kept as they came, by itself; those of others as what was made of them."""
     if not getattr(system, "cacheable", True):
         return system
-    return Cached(system, Path(path) if path is not None else default_path())
+    if hasattr(system, "remember"):
+        system.remember(store)
+        return system
+    return Cached(system, store)
 
 
 def default_path() -> Path:
@@ -56,12 +74,12 @@ def default_path() -> Path:
 class Cached:
     """A system that asks another only what it has not been asked before."""
 
-    def __init__(self, inner: System, path: Path) -> None:
+    def __init__(self, inner: System, store: Callable[[str], AnswerStore]) -> None:
         self.inner = inner
         self.name = inner.name
         self.fingerprint = inner.fingerprint
         self.capabilities: frozenset[Capability] = capabilities(inner)
-        self._answers = _Answers(path, self.fingerprint.digest)
+        self._answers = store(digest_json([self.fingerprint.digest, ANSWERS_VERSION, __version__]))
 
     def __getattr__(self, name: str) -> Any:
         """Whatever is not remembered is asked of the system itself."""
@@ -129,10 +147,17 @@ class Cached:
         """Answers to all questions: remembered ones, and new ones to each different question asked once."""
         written = [json.dumps(request, sort_keys=True) for request in requests]
         known = self._answers.find(written)
+        ready: dict[str, _Answer] = {}
+        for request, answer in known.items():
+            # Whoever wrote it, what an answer cannot be read from is asked again.
+            with contextlib.suppress(BabelscopeError, LookupError, TypeError, ValueError, AttributeError):
+                ready[request] = read(answer)
+        if unfit := [request for request in known if request not in ready]:
+            self._answers.drop(unfit)
         missing = {
             request: question
             for request, question in zip(written, questions, strict=True)
-            if request not in known
+            if request not in ready
         }
         if missing:
             asked = list(missing)
@@ -141,132 +166,8 @@ class Cached:
             new = {request: write(answer) for request, answer in zip(asked, answers, strict=True)}
             self._answers.keep(new)
             known |= new
-        # Each is read anew, lest changing one answer change that to the same question elsewhere.
-        return [read(known[request]) for request in written]
-
-
-class _Answers:
-    """The answers of one system in an SQLite file that several processes may use at once."""
-
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self.path = path
-        self._fingerprint = fingerprint
-        self._lock = threading.Lock()
-        self._warned = False
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BabelscopeError(f"{path.parent} cannot hold a cache: {error.strerror}") from error
-        self._database = self._open()
-
-    def find(self, requests: Sequence[str]) -> dict[str, Any]:
-        """The answers, as JSON, to those of `requests` that were answered before."""
-        asked = {self._key(request): request for request in requests}
-        keys = list(asked)
-        found: dict[str, Any] = {}
-        for start in range(0, len(keys), _KEYS_A_QUERY):
-            some = keys[start : start + _KEYS_A_QUERY]
-            query = f"SELECT * FROM answers WHERE key IN ({','.join('?' * len(some))})"
-            try:
-                with self._lock:
-                    rows = self._database.execute(query, some).fetchall()
-            except sqlite3.Error as error:
-                self._fail(error)
-            for key, fingerprint, request, answer, check in rows:
-                # The key should do; but a damaged row, or two requests of one hash, must never pass.
-                if (fingerprint, request) != (self._fingerprint, asked[key]) or check != _check(key, answer):
-                    raise BabelscopeError(self._damaged("a row does not belong to its key"))
-                found[request] = json.loads(answer)
-        return found
-
-    def keep(self, answers: dict[str, Any]) -> None:
-        """Remember answers (JSON), all in one transaction; if the disk refuses, warn once and go on without."""
-        rows = []
-        for request, content in answers.items():
-            key, answer = self._key(request), json.dumps(content)
-            rows.append((key, self._fingerprint, request, answer, _check(key, answer)))
-        with self._lock:
-            try:
-                self._database.execute("BEGIN IMMEDIATE")
-                # Another process may have asked the same meanwhile; either answer will do.
-                self._database.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
-                self._database.execute("COMMIT")
-            except sqlite3.Error as error:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                if _is_damage(error):
-                    self._fail(error)
-                if not self._warned:
-                    self._warned = True
-                    warnings.warn(
-                        f"{self.path} cannot be written ({error}); going on without remembering answers",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
-
-    def _key(self, request: str) -> str:
-        return digest_json([self._fingerprint, request])
-
-    def _open(self) -> sqlite3.Connection:
-        """Open the file, or set it up if it is new; two processes may do so at the same moment."""
-        deadline = time.monotonic() + _WAIT_SECONDS
-        while True:
-            try:
-                database = sqlite3.connect(
-                    self.path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
-                )
-            except sqlite3.Error as error:
-                self._fail(error)
-            try:
-                self._set_up(database)
-                return database
-            except BaseException as error:
-                database.close()
-                if not isinstance(error, sqlite3.Error):
-                    raise
-                # Changing to WAL does not wait for others, whatever the timeout.
-                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
-                    self._fail(error)
-                time.sleep(0.02)
-
-    def _set_up(self, database: sqlite3.Connection) -> None:
-        database.execute("PRAGMA journal_mode = WAL")
-        # In WAL mode this survives any kill; only a power cut can lose the last answers.
-        database.execute("PRAGMA synchronous = NORMAL")
-        database.execute("BEGIN IMMEDIATE")
-        (application,) = database.execute("PRAGMA application_id").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application != _APPLICATION and tables:
-            raise BabelscopeError(f"{self.path} is a database of something else; give the cache another file")
-        database.execute(f"PRAGMA application_id = {_APPLICATION}")
-        database.execute(
-            "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, "
-            "request TEXT NOT NULL, answer TEXT NOT NULL, digest TEXT NOT NULL)"
-        )
-        database.execute("COMMIT")
-
-    def _fail(self, error: sqlite3.Error) -> NoReturn:
-        if _is_damage(error):
-            raise BabelscopeError(self._damaged(str(error))) from error
-        if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
-            raise BabelscopeError(f"{self.path} cannot be used as a cache: {error}") from error
-        raise SystemFailure(f"{self.path}, the cache, failed: {error}") from error
-
-    def _damaged(self, reason: str) -> str:
-        return (
-            f"{self.path}, the cache, is damaged ({reason}); move it away or delete it, and its answers "
-            "will be asked again"
-        )
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    # An error without SQLite's name for it is Python's: text that cannot be decoded.
-    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")
-    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
-
-
-def _check(key: str, answer: str) -> str:
-    return hashlib.sha256(f"{key}{answer}".encode()).hexdigest()
+        # A second time it is read anew, lest changing one answer change that to the same question elsewhere.
+        return [ready.pop(request) if request in ready else read(known[request]) for request in written]
 
 
 def _target(target: Target) -> Any:

@@ -11,25 +11,45 @@ import re
 import ssl
 import threading
 import time
+import warnings
 import weakref
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
 import tenacity
 
 from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.systems.answers import AnswerStore
+from babelscope.systems.base import Unanswered
 from babelscope.systems.blackbox import seconds
+from babelscope.systems.deadline import Deadlines
 from babelscope.systems.opening import Options
 from babelscope.text import shorten, text_fault
 
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
-_LARGEST_ANSWER = 1 << 28  # bytes
-# Where people put secrets in a name, which is stored and shown.
-_SECRET = re.compile(r"//[^/?#\s]*@|[?&][\w-]*(key|token|secret|password)=", re.IGNORECASE)
-Question = TypeVar("Question")
+_LARGEST_ANSWER = 1 << 25  # bytes, unzipped
+_REFUSALS = frozenset({400, 413, 422})  # of this question; others may well be answered
+_IN_FLIGHT_SECONDS = 5.0  # how long other requests may take to end after one has failed
+_SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by chance
+
+# Options that people write a secret after; any other that is not ours is refused as unknown.
+_SECRET = re.compile("key|token|secret|pass|pwd|auth|sig|code|credential", re.IGNORECASE)
+
+Asked = TypeVar("Asked", str, tuple[str, str])
 Answer = TypeVar("Answer")
+Question = Mapping[str, Any]
+"""What a server is asked once, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one question got no answer, where asking again would not help."""
+
+    reason: str
 
 
 class _PassingFault(Exception):
@@ -40,8 +60,15 @@ class _PassingFault(Exception):
         self.pause = pause
 
 
+class _RefusedError(Exception):
+    """The server will not answer this request."""
+
+
 class Client:
-    """Posts JSON to a server, several requests at a time, and again where a fault may pass."""
+    """Posts JSON to a server, several requests at a time, and again where a fault may pass.
+
+    Each answer is kept when it arrives, as it came, so that no question is asked twice.
+    """
 
     def __init__(self, options: Options) -> None:
         self._timeout = seconds(options, "timeout", 120.0)
@@ -49,51 +76,112 @@ class Client:
         self._tries = options.integer("retries", 4, least=0) + 1
         self._backoff = options.number("backoff", 0.5)
         self.token = _token(options)
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         self._http = httpx.Client(
             verify=_tls(),
             timeout=self._timeout,
-            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+            headers={"Accept-Encoding": "gzip", **headers},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=self._concurrency),
         )
+        self._deadlines = Deadlines()
+        self._deadlines.guard(self._http)
+        self._echoed = False
+        self._store: AnswerStore | None = None
         weakref.finalize(self, self._http.close)
 
-    def ask_all(
-        self, ask: Callable[[Question, threading.Event], Answer], asked: Sequence[Question]
-    ) -> list[Answer]:
-        """The answers in the order asked; the first failure ends the rest.
+    def remember(self, store: Callable[[str], AnswerStore]) -> None:
+        """Keep answers there instead of in this process only."""
+        self._store = store("server")
+
+    def ask(
+        self,
+        url: str,
+        questions: Sequence[Question],
+        *,
+        body: Callable[[Sequence[Question]], object],
+        split: Callable[[dict[str, Any], Sequence[Question]], Sequence[Any]],
+        batch: int = 1,
+    ) -> list[Any]:
+        """The answers (JSON) in the order asked, a `Refusal` in place of what the server will not answer.
+
+        `body` makes one request of up to `batch` questions, `split` the answer to each of the server's.
+        """
+        if self._store is None:
+            self._store = AnswerStore(None, "server")
+        store = self._store
+        keys = [json.dumps({"url": url, **question}, sort_keys=True) for question in questions]
+        known = store.find(keys)
+        missing = {key: each for key, each in zip(keys, questions, strict=True) if key not in known}
+        names = list(missing)
+        parts = [names[start : start + batch] for start in range(0, len(names), batch)]
+
+        def work(part: Sequence[str], stop: threading.Event) -> dict[str, Any]:
+            some = [missing[key] for key in part]
+            try:
+                answers = split(self._post(url, body(some), stop), some)
+            except _RefusedError as error:
+                if len(part) == 1:
+                    return {part[0]: Refusal(f"{url} {error}")}
+                # Which of them it refuses, only asking tells.
+                half = len(part) // 2
+                return work(part[:half], stop) | work(part[half:], stop)
+            found = dict(zip(part, answers, strict=True))
+            store.keep(found)
+            return found
+
+        for found in self._at_once(work, parts):
+            known |= found
+        refused = [known[key] for key in names if isinstance(known[key], Refusal)]
+        if refused and len(refused) == len(known):
+            raise SystemFailure(refused[0].reason)
+        return [known[key] for key in keys]
+
+    def _at_once(
+        self,
+        work: Callable[[Sequence[str], threading.Event], dict[str, Any]],
+        parts: Sequence[Sequence[str]],
+    ) -> list[dict[str, Any]]:
+        """What is made of each part; the first failure ends the rest.
 
         Daemon threads rather than a ThreadPoolExecutor, whose threads Python joins at exit: an interrupt
         would hang until the slowest request times out.
         """
-        answers: list[Future[Answer]] = [Future() for _ in asked]
-        waiting: queue.SimpleQueue[tuple[Question, Future[Answer]]] = queue.SimpleQueue()
-        for pair in zip(asked, answers, strict=True):
+        done: list[Future[dict[str, Any]]] = [Future() for _ in parts]
+        waiting: queue.SimpleQueue[tuple[Sequence[str], Future[dict[str, Any]]]] = queue.SimpleQueue()
+        for pair in zip(parts, done, strict=True):
             waiting.put(pair)
         stop = threading.Event()
 
-        def work() -> None:
+        def run() -> None:
             while not stop.is_set():
                 try:
-                    question, answer = waiting.get_nowait()
+                    part, future = waiting.get_nowait()
                 except queue.Empty:
                     return
                 try:
-                    answer.set_result(ask(question, stop))
+                    future.set_result(work(part, stop))
                 except BaseException as error:  # told to whoever waits for the answer
-                    answer.set_exception(error)
+                    future.set_exception(error)
 
-        for _ in range(min(self._concurrency, len(asked))):
-            threading.Thread(target=work, daemon=True).start()
+        threads = [
+            threading.Thread(target=run, daemon=True) for _ in range(min(self._concurrency, len(parts)))
+        ]
+        for thread in threads:
+            thread.start()
         try:
-            wait(answers, return_when=FIRST_EXCEPTION)
-            for answer in answers:
-                if answer.done():
-                    answer.result()  # raises the failure, if this is one
-            return [answer.result() for answer in answers]
+            wait(done, return_when=FIRST_EXCEPTION)
+            failed = [each for each in done if each.done() and each.exception()]
+            if failed:
+                stop.set()
+                end = time.monotonic() + _IN_FLIGHT_SECONDS
+                for thread in threads:  # what they are answered now has been paid for, and is kept
+                    thread.join(max(0.0, end - time.monotonic()))
+                failed[0].result()
+            return [each.result() for each in done]
         finally:
             stop.set()
 
-    def post(self, url: str, body: object, stop: threading.Event) -> dict[str, Any]:
+    def _post(self, url: str, body: object, stop: threading.Event) -> dict[str, Any]:
         """The JSON object the server answers with."""
         backoff = tenacity.wait_exponential(self._backoff, max=30) + tenacity.wait_random(0, self._backoff)
 
@@ -118,17 +206,9 @@ class Client:
 
     def _try(self, url: str, body: object) -> dict[str, Any]:
         """One request."""
-        data = bytearray()
-        deadline = time.monotonic() + self._timeout
         try:
-            with self._http.stream("POST", url, json=body) as response:
-                for chunk in response.iter_bytes():
-                    data += chunk
-                    # httpx bounds each read, not the whole: a server may drip for ever.
-                    if time.monotonic() > deadline:
-                        raise httpx.ReadTimeout("the answer took too long")
-                    if len(data) > _LARGEST_ANSWER:
-                        raise SystemFailure(f"{url} answered with more than {_LARGEST_ANSWER} bytes")
+            with self._deadlines.within(self._timeout), self._http.stream("POST", url, json=body) as response:
+                data = _read(response, url)
         except httpx.TimeoutException:
             raise _PassingFault(f"did not answer within {self._timeout:g} seconds (timeout=)") from None
         except httpx.RequestError as error:
@@ -140,6 +220,8 @@ class Client:
             if pause > _LONGEST_WAIT:
                 raise SystemFailure(f"{url} {told}; it asks to be tried again in {pause:.0f} seconds")
             raise _PassingFault(told, pause)
+        if status in _REFUSALS:
+            raise _RefusedError(told)
         if not 200 <= status < 300:
             raise SystemFailure(f"{url} {told}")
         try:
@@ -148,7 +230,8 @@ class Client:
             raise _PassingFault(f"{told}, which is not JSON") from None
         if not isinstance(answer, dict):
             raise self.fault(url, "answered JSON that is not an object", answer)
-        return answer
+        clean: dict[str, Any] = self._without_secret(answer)
+        return clean
 
     def fault(self, url: str, told: str, answer: object) -> SystemFailure:
         """An answer of the wrong shape, which asking again would not change."""
@@ -157,6 +240,46 @@ class Client:
     def _told(self, text: str) -> str:
         """The first 200 characters of an answer, without our secret, which a server may echo."""
         return shorten(text.replace(self.token, "***") if self.token else text, 200)
+
+    def _without_secret(self, answer: Any) -> Any:
+        """The answer with our secret struck out wherever the server put it, since answers are stored and shown."""
+        if len(self.token) < _SHORTEST_SECRET or self.token not in json.dumps(answer, ensure_ascii=False):
+            return answer
+        if not self._echoed:
+            self._echoed = True
+            warnings.warn("the server sent its key back; it is struck out", RuntimeWarning, stacklevel=2)
+        return _replaced(answer, self.token)
+
+
+def _replaced(value: Any, secret: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(secret, "***")
+    if isinstance(value, list):
+        return [_replaced(each, secret) for each in value]
+    if isinstance(value, dict):
+        return {name.replace(secret, "***"): _replaced(each, secret) for name, each in value.items()}
+    return value
+
+
+def _read(response: httpx.Response, url: str) -> bytes:
+    """A response's content; httpx would unzip layer after layer, each a thousand times as large, in one piece."""
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("identity", "gzip"):
+        raise SystemFailure(
+            f"{url} answered in the encoding {shorten(coding)}, where gzip or none was asked for"
+        )
+    unzip = zlib.decompressobj(wbits=31) if coding == "gzip" else None
+    data = bytearray()
+    try:
+        for chunk in response.iter_raw():
+            data += unzip.decompress(chunk, _LARGEST_ANSWER + 1 - len(data)) if unzip else chunk
+            if len(data) > _LARGEST_ANSWER:
+                raise SystemFailure(f"{url} answered with more than {_LARGEST_ANSWER} bytes")
+    except zlib.error as error:
+        raise _PassingFault(f"answered with gzip that cannot be read ({error})") from None
+    if unzip and not unzip.eof:
+        raise _PassingFault("answered with gzip that ends too soon")
+    return bytes(data)
 
 
 @functools.cache
@@ -187,25 +310,48 @@ def _retry_after(value: str) -> float:
 
 
 def checked_url(url: str, options: Options) -> str:
-    """A URL that can be asked; secrets in it are refused, since names are stored and shown."""
-    if _SECRET.search(options.spec):
-        raise BabelscopeError(
-            "a system's name must hold no secret, since it is stored with the results: put it into an "
-            "environment variable and name that with token_env=NAME"
-        )
+    """A URL that can be asked. Names are stored and shown, so it may hold no secret: no user, no query."""
     try:
-        host = httpx.URL(url).host
+        parsed = httpx.URL(url)
     except httpx.InvalidURL:
-        host = ""
-    if not host or not url.startswith(("http://", "https://")):
+        parsed = httpx.URL("")
+    # A "@" before the path is a user's part even where the URL cannot be read.
+    ours = ("token_env", "max_tokens")
+    named = [name for name in options.names if name not in ours and _SECRET.search(name)]
+    if named or parsed.userinfo or "?" in url or re.search(r"//[^/?#\s]*@", options.spec):
+        raise BabelscopeError(
+            "a system's name must hold no secret, since it is stored with the results; neither a user nor "
+            "parameters can stand in its URL: put a key into an environment variable and name that with "
+            "token_env=NAME"
+        )
+    if not parsed.host or not url.startswith(("http://", "https://")):
         raise BabelscopeError(f"{options.spec}: {url!r} is not a URL such as http://localhost:8080/translate")
     return url
 
 
-def line_of(text: object, *, what: str, newlines: str) -> str:
+def each_or_unanswered(
+    asked: Sequence[tuple[Asked, Any]], read: Callable[[Asked, Any], Answer]
+) -> list[Answer]:
+    """What is read from each answer; those that nothing can be read from are told together, when all are there.
+
+    What was asked is a source, or a source and its target.
+    """
+    answers: list[Answer] = []
+    reasons: dict[tuple[str, str | None], str] = {}
+    for question, raw in asked:
+        try:
+            if isinstance(raw, Refusal):
+                raise SystemFailure(raw.reason)
+            answers.append(read(question, raw))
+        except BabelscopeError as error:
+            reasons[(question, None) if isinstance(question, str) else question] = str(error)
+    if reasons:
+        raise Unanswered(reasons)
+    return answers
+
+
+def line_of(text: str, *, what: str, newlines: str) -> str:
     """A translation as one line of text; what is not is refused, never quietly changed."""
-    if not isinstance(text, str):
-        raise SystemFailure(f"{what} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}")
     if newlines == "space":
         text = re.sub(r"[\r\n]+", " ", text.strip("\r\n"))
     if fault := text_fault(text):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from babelscope.errors import BabelscopeError
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.systems.answers import AnswerStore
 from babelscope.systems.base import Fingerprint, Scored
 from babelscope.systems.blackbox import best
-from babelscope.systems.client import Client, checked_url, line_of
+from babelscope.systems.client import Client, Question, checked_url, each_or_unanswered, line_of
 from babelscope.systems.opening import Options
 from babelscope.text import check_texts, shorten
 
 
 class JsonEndpoint:
     """A server that takes a JSON object with sources and answers one with their translations."""
+
+    costly = True
 
     def __init__(
         self,
@@ -35,6 +39,10 @@ class JsonEndpoint:
         settings = {"newlines": newlines, "languages": languages}
         self.fingerprint = Fingerprint("libretranslate" if languages else "http", url, settings=settings)
 
+    def remember(self, store: Callable[[str], AnswerStore]) -> None:
+        """Keep the server's answers there, as they come."""
+        self._client.remember(store)
+
     def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """The server's translations, asked for in batches."""
         check_texts(sources, what="source")
@@ -42,39 +50,47 @@ class JsonEndpoint:
             raise BabelscopeError(
                 f"format=libretranslate gives one translation, but n_best={n_best} was asked"
             )
+        how = {"languages": self._languages} if self._languages else {"beam": beam, "n_best": n_best}
+        questions = [{"source": source, **how} for source in sources]
+        found = self._client.ask(self._url, questions, body=self._body, split=self._split, batch=self._batch)
+        pairs = list(zip(sources, found, strict=True))
+        return each_or_unanswered(pairs, lambda source, raw: self._read(source, raw, n_best))
 
-        def ask(part: Sequence[str], stop: threading.Event) -> list[list[Scored]]:
-            return self._ask(part, beam, n_best, stop)
+    def _body(self, questions: Sequence[Question]) -> dict[str, object]:
+        sources = [each["source"] for each in questions]
+        if not self._languages:
+            return {"sources": sources, "n_best": questions[0]["n_best"], "beam": questions[0]["beam"]}
+        source, target = self._languages
+        # Servers like LibreTranslate may know a single text only, which batch=1 sends.
+        body: dict[str, object] = {"q": sources[0] if self._batch == 1 else sources}
+        body |= {"source": source, "target": target, "format": "text"}
+        return body | ({"api_key": self._client.token} if self._client.token else {})
 
-        parts = [sources[start : start + self._batch] for start in range(0, len(sources), self._batch)]
-        return [answer for answers in self._client.ask_all(ask, parts) for answer in answers]
-
-    def _ask(
-        self, sources: Sequence[str], beam: int, n_best: int, stop: threading.Event
-    ) -> list[list[Scored]]:
-        body: dict[str, object] = {"sources": list(sources), "n_best": n_best, "beam": beam}
-        if self._languages:
-            source, target = self._languages
-            # Servers like LibreTranslate may know a single text only, which batch=1 sends.
-            text = sources[0] if self._batch == 1 else list(sources)
-            body = {"q": text, "source": source, "target": target, "format": "text"}
-            body |= {"api_key": self._client.token} if self._client.token else {}
+    def _split(self, answer: dict[str, Any], questions: Sequence[Question]) -> list[Any]:
+        """What the server gave for each source, whatever that is."""
         field = "translatedText" if self._languages else "translations"
-        answer = self._client.post(self._url, body, stop)
         found = [answer[field]] if isinstance(answer.get(field), str) else answer.get(field)
         if not isinstance(found, list):
             raise self._client.fault(self._url, f"answered without a list {field!r}", answer)
-        if len(found) != len(sources):
+        if len(found) != len(questions):
             raise self._client.fault(
-                self._url, f"was asked {len(sources)} sources but gave translations of {len(found)}", answer
+                self._url, f"was asked {len(questions)} sources but gave translations of {len(found)}", answer
             )
-        answers = []
-        for translations, source in zip(found, sources, strict=True):
-            several = translations if isinstance(translations, list) else [translations]
-            what = f"a translation that {self._url} gave of {shorten(source)}"
-            texts = [line_of(text, what=what, newlines=self._newlines) for text in several[:n_best]]
-            answers.append(best(texts, n_best, source=source, where=f"the answer of {self._url}"))
-        return answers
+        for translations, question in zip(found, questions, strict=True):
+            for text in translations if isinstance(translations, list) else [translations]:
+                if not isinstance(text, str):
+                    told = f"a translation that {self._url} gave of {shorten(question['source'])}"
+                    raise SystemFailure(
+                        f"{told} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}"
+                    )
+        return found
+
+    def _read(self, source: str, raw: str | list[str], n_best: int) -> list[Scored]:
+        several = raw if isinstance(raw, list) else [raw]
+        what = f"a translation that {self._url} gave of {shorten(source)}"
+        texts = [line_of(text, what=what, newlines=self._newlines) for text in several[:n_best]]
+        found = best(texts, n_best, source=source, where=f"the answer of {self._url}")
+        return [Scored(each.text, notes=() if each.text else ("empty",)) for each in found]
 
 
 def _open_json(url: str, options: Options) -> JsonEndpoint:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Capability, Fingerprint, Scored, Target
-from babelscope.systems.client import Client, checked_url, line_of
+from babelscope.systems.answers import AnswerStore
+from babelscope.systems.base import Capability, Fingerprint, Note, Scored, Target
+from babelscope.systems.client import Client, Question, Refusal, checked_url, each_or_unanswered, line_of
 from babelscope.systems.opening import Options
 from babelscope.text import check_texts, read_bytes, shorten
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
+
+# What a finish_reason says about an answer; any other is told as `stopped`.
+_ENDS: Mapping[str | None, Note | None] = {
+    None: None,
+    "stop": None,
+    "length": "unfinished",
+    "content_filter": "filtered",
+}
+_MOST_COMPARISONS = 1_000_000
 
 
 class OpenAIServer:
@@ -23,6 +32,8 @@ class OpenAIServer:
     `prompt_logprobs`. None can be asked for the end of the sentence by itself: with `eos=`, its text is put
     after the target and scored as one token; without, scores lack it and are noted as unfinished.
     """
+
+    costly = True
 
     def __init__(self, url: str, model: str, client: Client, options: Options) -> None:
         self.name = options.spec
@@ -62,22 +73,49 @@ class OpenAIServer:
         check_texts(sources, what="source")
         if n_best != 1:
             raise BabelscopeError(f"openai: gives one translation a source, but n_best={n_best} was asked")
-        return [[answer] for answer in self._client.ask_all(self._translate, sources)]
+        limit = {"max_tokens": self._limit} if self._limit else {}
+        bodies = []
+        for source in sources:
+            message = {"role": "user", "content": self._prompt.replace("{text}", source)}
+            bodies.append({"model": self._model, "messages": [message], "temperature": 0, **limit})
+        answers = self._ask("chat/completions", bodies, self._message)
+        found = each_or_unanswered(list(zip(sources, answers, strict=True)), self._translation)
+        return [[answer] for answer in found]
 
-    def _translate(self, source: str, stop: threading.Event) -> Scored:
-        message = {"role": "user", "content": self._prompt.replace("{text}", source)}
-        body = {"model": self._model, "messages": [message], "temperature": 0}
-        body |= {"max_tokens": self._limit} if self._limit else {}
-        url = f"{self._url}/chat/completions"
-        answer = self._client.post(url, body, stop)
+    def remember(self, store: Callable[[str], AnswerStore]) -> None:
+        """Keep the server's answers there, as they come."""
+        self._client.remember(store)
+
+    def _ask(self, path: str, bodies: Sequence[Question], check: Callable[[Any], object]) -> list[Any]:
+        """The server's answer to each request, or why there is none; one of the wrong shape ends it all."""
+
+        def split(answer: dict[str, Any], _: Sequence[Question]) -> list[Any]:
+            check(answer)
+            return [answer]
+
+        return self._client.ask(f"{self._url}/{path}", bodies, body=lambda one: one[0], split=split)
+
+    def _message(self, answer: Any) -> tuple[str | None, str | None]:
+        """The text of a chat's answer, and why it ended."""
         try:
             choice = answer["choices"][0]
             text, reason = choice["message"]["content"], choice.get("finish_reason")
+            if not isinstance(text, str | None) or not isinstance(reason, str | None):
+                raise TypeError
+            return text, reason
         except (LookupError, TypeError, AttributeError):
+            url = f"{self._url}/chat/completions"
             raise self._client.fault(url, "answered without a message", answer) from None
+
+    def _translation(self, source: str, answer: Any) -> Scored:
+        url = f"{self._url}/chat/completions"
+        text, reason = self._message(answer)
         what = f"the translation that {url} gave of {shorten(source)}"
+        if text is None or (not text and reason != "stop"):
+            raise SystemFailure(f"{what} is empty (finish_reason: {reason})")
         text = line_of(text, what=what, newlines=self._newlines)
-        return Scored(text, notes=("unfinished",) if reason == "length" else ())
+        notes: list[Note | None] = [_ENDS.get(reason, "stopped"), None if text else "empty"]
+        return Scored(text, notes=tuple(note for note in notes if note))
 
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of the targets' tokens after `score_prompt`, sent as it is, no chat markup."""
@@ -89,55 +127,64 @@ class OpenAIServer:
         check_texts([source for source, _ in pairs], what="source")
         check_texts(targets, what="target", allow_empty=bool(self._eos))
         prompts = [self._score_prompt.replace("{text}", source) for source, _ in pairs]
+        whole = [prompt + target + self._eos for prompt, target in zip(prompts, targets, strict=True)]
+        asked = [(source, target) for (source, _), target in zip(pairs, targets, strict=True)]
         if self._logprobs == "echo":
-            ask = self._echoed
-        else:
-            distinct = list(dict.fromkeys(prompts))
-            known = dict(zip(distinct, self._client.ask_all(self._prompt_tokens, distinct), strict=True))
+            found = self._ask(
+                "completions", [self._body(text, echo=True, logprobs=1) for text in whole], self._rows
+            )
+            prompt_of = dict(zip(asked, prompts, strict=True))
+            return each_or_unanswered(
+                list(zip(asked, found, strict=True)),
+                lambda pair, answer: self._echoed(prompt_of[pair], pair[1], answer),
+            )
+        bodies = [self._body(text, prompt_logprobs=0) for text in [*prompts, *whole]]
+        found = self._ask("completions", bodies, self._prompt_tokens)
+        known = dict(zip(asked, found, strict=False))
+        return each_or_unanswered(
+            list(zip(asked, found[len(asked) :], strict=True)),
+            lambda pair, answer: self._continued(pair[1], known[pair], answer),
+        )
 
-            def ask(pair: tuple[str, str], stop: threading.Event) -> Scored:
-                return self._continued(pair, known[pair[0]], stop)
-
-        return self._client.ask_all(ask, list(zip(prompts, targets, strict=True)))
-
-    def _complete(self, text: str, how: dict[str, object], stop: threading.Event) -> dict[str, Any]:
+    def _body(self, text: str, **how: object) -> dict[str, Any]:
         # Some servers take max_tokens=0 for "no limit"; the one token generated is left out later.
-        body = {"model": self._model, "prompt": text, "max_tokens": 1, "temperature": 0, **how}
-        return self._client.post(f"{self._url}/completions", body, stop)
+        return {"model": self._model, "prompt": text, "max_tokens": 1, "temperature": 0, **how}
 
-    def _echoed(self, pair: tuple[str, str], stop: threading.Event) -> Scored:
+    def _echoed(self, prompt: str, target: str, answer: Any) -> Scored:
         """A target's score from an echoed prompt, whose tokens come with character offsets."""
-        prompt, target = pair
         text = prompt + target + self._eos
-        answer = self._complete(text, {"echo": True, "logprobs": 1}, stop)
-        try:
-            found = answer["choices"][0]["logprobs"]
-            rows = list(zip(found["tokens"], found["token_logprobs"], found["text_offset"], strict=True))
-            # A begin-of-sentence token may stand before the text, and shift what follows.
-            shift = 0 if len(rows) < 2 or prompt.startswith(rows[0][0]) else rows[1][2]
-            kept = [row for row in rows if len(prompt) <= row[2] - shift < len(text)]
-            echoed = bool(rows) and rows[0][2] == 0 and rows[-1][2] - shift >= len(prompt)
-            read = "".join(token for token, _, _ in kept)
-        except (LookupError, TypeError, ValueError):
-            told = "answered without tokens, token_logprobs and text_offset of equal length"
-            raise self._client.fault(f"{self._url}/completions", told, answer) from None
-        if not echoed:
+        rows = self._rows(answer)
+        # A begin-of-sentence token may stand before the text, and shift what follows.
+        shift = 0 if len(rows) < 2 or prompt.startswith(rows[0][0]) else rows[1][2]
+        kept = [row for row in rows if len(prompt) <= row[2] - shift < len(text)]
+        read = "".join(token for token, _, _ in kept)
+        if not rows or rows[0][2] != 0 or rows[-1][2] - shift < len(prompt):
             raise SystemFailure(f"{self._url}/completions did not echo the prompt with its log-probabilities")
         if not kept or kept[0][2] - shift != len(prompt):
             raise self._straddles(target)
-        # Parts of a character read as U+FFFD; anything else that differs means offsets cannot be trusted.
-        parts = re.split("(\ufffd+)", read)
-        pattern = "".join(f".{{1,{len(p)}}}" if p[:1] == "\ufffd" else re.escape(p) for p in parts)
-        if not re.fullmatch(pattern, target + self._eos):
+        if not reads_as(read, target + self._eos):
             raise SystemFailure(
                 f"{self._url}/completions gave tokens that read {shorten(read)} for the target "
                 f"{shorten(target + self._eos)}: its text_offset cannot be trusted"
             )
         return self._scored(target, [(token, logprob) for token, logprob, _ in kept])
 
-    def _prompt_tokens(self, text: str, stop: threading.Event) -> list[tuple[str, str, object]]:
+    def _rows(self, answer: Any) -> list[tuple[str, object, int]]:
+        """Text, log-probability and offset of each token of an echoed prompt."""
+        try:
+            found = answer["choices"][0]["logprobs"]
+            rows = list(zip(found["tokens"], found["token_logprobs"], found["text_offset"], strict=True))
+            if all(isinstance(token, str) and isinstance(place, int) for token, _, place in rows):
+                return rows
+        except (LookupError, TypeError, ValueError):
+            pass
+        told = "answered without tokens, token_logprobs and text_offset of equal length"
+        raise self._client.fault(f"{self._url}/completions", told, answer)
+
+    def _prompt_tokens(self, answer: Any) -> list[tuple[str, str, object]]:
         """Identity, text and log-probability of each token, as vLLM gives them; the first has none."""
-        answer = self._complete(text, {"prompt_logprobs": 0}, stop)
+        if isinstance(answer, Refusal):
+            raise SystemFailure(answer.reason)
         try:
             rows = []
             for entry in answer["choices"][0]["prompt_logprobs"]:
@@ -148,12 +195,9 @@ class OpenAIServer:
             told = "answered without prompt_logprobs of one token each"
             raise self._client.fault(f"{self._url}/completions", told, answer) from None
 
-    def _continued(
-        self, pair: tuple[str, str], known: Sequence[tuple[str, str, object]], stop: threading.Event
-    ) -> Scored:
+    def _continued(self, target: str, prompt: Any, answer: Any) -> Scored:
         """A target's score: the tokens that follow those of the prompt alone."""
-        prompt, target = pair
-        rows = self._prompt_tokens(prompt + target + self._eos, stop)
+        known, rows = self._prompt_tokens(prompt), self._prompt_tokens(answer)
         start = len(known)
         if [row[0] for row in rows[:start]] != [row[0] for row in known] or len(rows) == start:
             raise self._straddles(target)
@@ -168,7 +212,7 @@ class OpenAIServer:
     def _scored(self, target: str, rows: Sequence[tuple[str, object]]) -> Scored:
         logprobs = []
         for token, logprob in rows:
-            if not isinstance(logprob, int | float):  # NaN is found by Scored
+            if not isinstance(logprob, int | float) or not isinstance(token, str):  # NaN is found by Scored
                 raise BabelscopeError(
                     f"{self._url}/completions gave {logprob!r} as the log-probability of token {token!r} in "
                     f"{shorten(target)}"
@@ -179,6 +223,26 @@ class OpenAIServer:
         return Scored(
             target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("unfinished",)
         )
+
+
+def reads_as(read: str, text: str) -> bool:
+    """True if tokens that read `read` can be of `text`: a run of U+FFFD stands for as many characters or fewer.
+
+    Parts of a character read as U+FFFD; anything else that differs means that offsets cannot be trusted. A text
+    with too many of them to be sure of quickly counts as different.
+    """
+    if "\ufffd" not in read:
+        return read == text
+    parts = re.split("(\ufffd+)", read)
+    if len(parts) * len(text) > _MOST_COMPARISONS:
+        return False
+    ends = {0}  # where in `text` what was read so far may end
+    for part in parts:
+        if part[:1] == "\ufffd":
+            ends = {end + more for end in ends for more in range(1, len(part) + 1) if end + more <= len(text)}
+        else:
+            ends = {end + len(part) for end in ends if text.startswith(part, end)}
+    return len(text) in ends
 
 
 def _template(options: Options, name: str, default: str, languages: dict[str, str]) -> str:

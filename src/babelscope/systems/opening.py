@@ -209,6 +209,11 @@ class Options:
     def flag(self, name: str) -> bool:
         return self.choice(name, ("yes", "no"), "no") == "yes"
 
+    @property
+    def names(self) -> list[str]:
+        """The options that were given."""
+        return list(self._values)
+
     def take_all(self) -> None:
         """Accept whatever was given: the opener hands it on."""
         self._known |= self._values.keys()
@@ -219,7 +224,9 @@ class Options:
             known = (
                 f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(self._known)) or 'none'}"
             )
-            raise BabelscopeError(f"{self.spec}: unknown option {name!r}; {known}")
+            # Without its value, which may be a secret.
+            where = self.spec.partition("?")[0]
+            raise BabelscopeError(f"{where}: unknown option {name!r}; {known}")
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:
