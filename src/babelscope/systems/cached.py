@@ -92,6 +92,7 @@ class Cached:
             [{"ask": "translate", "source": source, "beam": beam, "n_best": n_best} for source in sources],
             sources,
             lambda missing: ask_translate(self.inner, missing, beam=beam, n_best=n_best),  # type: ignore[arg-type]
+            range(1, n_best + 1),
         )
 
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
@@ -99,6 +100,7 @@ class Cached:
             [{"ask": "score", "source": source, "target": _target(target)} for source, target in pairs],
             pairs,
             lambda missing: [[each] for each in ask_score(self.inner, missing)],  # type: ignore[arg-type]
+            range(1, 2),
         )
         return [only for (only,) in answers]
 
@@ -110,6 +112,7 @@ class Cached:
             [{"ask": "sample", "source": source, "n": n, "seed": seed, **how} for source in sources],
             sources,
             lambda missing: ask_sample(self.inner, missing, n=n, seed=seed, drawing=drawing),  # type: ignore[arg-type]
+            range(n, n + 1),
         )
 
     def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
@@ -127,13 +130,21 @@ class Cached:
         requests: Sequence[dict[str, Any]],
         questions: Sequence[_Question],
         ask: Callable[[list[_Question]], list[list[Scored]]],
+        counts: range,
     ) -> list[list[Scored]]:
+        """Answers that are lists, each of so many as `counts` allows."""
+
+        def read(answer: Any) -> list[Scored]:
+            if len(answer) not in counts:
+                raise ValueError(f"{len(answer)} answers")
+            return [scored_from_json(each) for each in answer]
+
         return self._remember(
             requests,
             questions,
             ask,
             lambda answer: [scored_as_json(each) for each in answer],
-            lambda answer: [scored_from_json(each) for each in answer],
+            read,
         )
 
     def _remember(
