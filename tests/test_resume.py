@@ -7,7 +7,10 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from killing import Killer
+from torture_servers import torture_servers
 
 CHUNK, ITEMS = 3, 30
 KILLS, KILLS_AT_WORK = 25, 10  # the latter after at least one chunk
@@ -77,3 +80,15 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
                 assert before.isdisjoint(questions[seen[salt] :]), "a stored answer was asked again"
     for name in ("summary.json", "records.jsonl"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_killed_while_a_server_fails_no_kept_answer_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_STATE_HOME", "NO_PROXY"):  # which the torture sets
+        monkeypatch.setenv(name, "")
+    counts = torture_servers(tmp_path / "servers", 15, random.Random(3))
+    assert counts.kills == 15
+    assert counts.kept > 20
+    assert not counts.wrong, str(counts)

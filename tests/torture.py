@@ -20,6 +20,7 @@ import toys
 from babelscope.progress import progress
 from killing import Killer
 from test_resume import asked, stored, write_study
+from torture_servers import torture_servers
 
 # Of every hundred kills so many hit a process of its own, started as users start it, which takes seconds.
 PLAIN = 2
@@ -179,8 +180,11 @@ def main() -> int:
         begun = time.monotonic()
         _lab(folder / "lab", paths, min(LAB_KILLS, asked_for.kills // 4), dice, counts)
         _toys(folder, paths, asked_for.kills, dice, counts)
-    print(f"{counts} ({time.monotonic() - begun:.0f} s)")
-    return 1 if counts.lost or counts.doubled or counts.different else 0
+        print(f"{counts} ({time.monotonic() - begun:.0f} s)", flush=True)
+        begun = time.monotonic()
+        servers = torture_servers(folder / "servers", asked_for.kills, dice)
+        print(f"{servers} ({time.monotonic() - begun:.0f} s)")
+    return 1 if counts.lost or counts.doubled or counts.different or servers.wrong else 0
 
 
 if __name__ == "__main__":
