@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import fetch
+from babelscope.systems.checkpoints import checked, fetch
+from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import Tokens
+from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.weights import check_ctranslate2
 from babelscope.text import check_texts, shorten
+from babelscope.util.sealed_files import SealedFiles
+
+_FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", "vmap.txt")
 
 # CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
 _NO_LIMIT = 0
@@ -39,32 +42,45 @@ class CTranslate2:
     ) -> None:
         self.name = name
         self.folder = folder
-        self.tokens = Tokens(tokenizer, source=source, target=target)
+        names = {
+            path.name
+            for pattern in (*_FILES, *TOKENIZER_FILES)
+            for path in folder.glob(pattern)
+            if "/" not in pattern
+        }
+        self._files = SealedFiles(folder, names)
+        with library_errors(f"{folder} cannot be opened by CTranslate2"):
+            check_ctranslate2(self._files.paths["model.bin"])
+        self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
         self._settings = {"source": source, "target": target, "max_length": max_length}
         self._compute_type = compute_type
         self._batch = batch
         self._limit = max_length
-        try:
+        with library_errors(f"{folder} cannot be opened by CTranslate2"), self._files.view() as view:
             self._translator: Any = ctranslate2.Translator(
-                str(folder), device=device, compute_type=compute_type
+                str(view), device=device, compute_type=compute_type
             )
-        except (RuntimeError, ValueError) as error:
-            raise BabelscopeError(f"{folder} cannot be opened by CTranslate2: {error}") from error
         self._eos = str(self.tokens.tokenizer.eos_token)
         language = self.tokens.target_language_id
         self._prefix = [] if language is None else list(self.tokens.tokens([language]))
 
-    @cached_property
+    @property
     def fingerprint(self) -> Fingerprint:
-        files = [path for path in self.folder.iterdir() if path.is_file()]
+        self.check_files()
         return Fingerprint(
             backend=f"ctranslate2 {ctranslate2.__version__}",
-            model=digest_files(files),
+            model=self._files.digest(),
             tokenizer=self.tokens.digest,
             dtype=self._compute_type,
             settings=self._settings,
         )
 
+    def check_files(self) -> None:
+        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
+        self._files.check()
+        self.tokens.files.check()
+
+    @checked
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
         sources = self._source_tokens([source for source, _ in pairs])
@@ -83,6 +99,7 @@ class CTranslate2:
             answers.append(Scored(text, tuple(tokens), logprobs, note))
         return answers
 
+    @checked
     def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
         if n_best > beam:
