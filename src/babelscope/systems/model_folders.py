@@ -5,6 +5,7 @@ transformers is given a temporary folder with these files only, so nothing that 
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -15,7 +16,6 @@ from typing import Any
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.weights import Held, read_pickled, read_safetensors
-from babelscope.text import shorten
 from babelscope.util.sealed_files import SealedFiles
 
 TOKENIZER_FILES = (
@@ -54,8 +54,10 @@ _MOST_CONFIG, _MOST_INDEX, _MOST_TOKENIZER = 8_000_000, 64_000_000, 128_000_000
 # Parts that a configuration counts are made one by one, so a count must be small; no network has so many.
 _COUNTED = re.compile("layer|label|expert|depth|dense|sparse|kernel|stage|heads?$|blocks?$")
 _MOST_COUNTED, _MOST_LISTED, _MOST_TOKEN_ID = 100_000, 10_000_000, 10_000_000
-_LENGTH = re.compile("length|max_len|size|_ids?$")
+_LENGTH = re.compile("length|max_len|size|token_ids?$")
 _POINTER = re.compile("_(file|path|dir|object|proto)$|^(init_inputs|subfolder)$")
+
+_CHARSMAP = re.compile(rb'"precompiled_charsmap"\s*:\s*"([^"]*)"')
 
 
 class ModelFolder:
@@ -120,7 +122,23 @@ class TokenizerFolder:
                     f"{folder / name} has {self.files.size(name):,} bytes; a tokenizer's files have at most "
                     f"{_MOST_TOKENIZER:,}"
                 )
+        if "tokenizer.json" in self.names:
+            self._check_charsmaps("tokenizer.json")
         self._instead = dict(self._cleaned(remote_code))
+
+    def _check_charsmaps(self, name: str) -> None:
+        """A normaliser's table states its length, for which the tokenizers library makes room before it looks."""
+        with open(self.files.paths[name], "rb") as file:
+            found = _CHARSMAP.findall(file.read(_MOST_TOKENIZER))
+        for text in found:
+            try:
+                table = base64.b64decode(text, validate=True)
+            except ValueError:
+                table = b""
+            if len(table) < 4 or int.from_bytes(table[:4], "little") > len(table) - 4:
+                raise BabelscopeError(
+                    f"{self.folder}: its tokenizer cannot be loaded: the precompiled_charsmap in {name} is cut off"
+                )
 
     def _cleaned(self, remote_code: bool) -> Iterator[tuple[str, bytes]]:
         """The tokenizer's own settings without what would lead to files elsewhere."""
@@ -165,6 +183,8 @@ def check_config(files: SealedFiles, *, remote_code: bool) -> dict[str, Any]:
     for key, value in _leaves(config):
         counted = _COUNTED.search(key.rpartition(".")[2].removesuffix("[]"))
         if _exceeds(value, _MOST_COUNTED if counted else _MOST_LISTED if key.endswith("[]") else math.inf):
+            raise BabelscopeError(f"{where} has {key} {_short(value)}, which no network has")
+        if isinstance(value, int | float) and value < 0 and key.endswith("layers"):
             raise BabelscopeError(f"{where} has {key} {_short(value)}, which no network has")
         if "_implementation" in key and isinstance(value, str) and "/" in value:
             raise BabelscopeError(f"{where} wants code of another place ({key} {_short(value)})")
@@ -253,7 +273,7 @@ def _exceeds(value: Any, most: float) -> bool:
 
 
 def _short(value: Any) -> str:
-    return shorten(str(value), 40)
+    return str(value)[:40]
 
 
 def _without_pointers(value: Any) -> Any:

@@ -75,8 +75,9 @@ class Prompted:
                 )
             return int(tokenizer.eos_token_id)
         # What follows a word at a line's end; tokenised alone, "\n" may get a different piece.
-        ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
-        return int(ids[-1])
+        with library_errors(f"{self.folder}: its tokenizer fails"):
+            ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
+            return int(ids[-1])
 
     @property
     def fingerprint(self) -> Fingerprint:

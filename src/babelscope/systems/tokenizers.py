@@ -13,7 +13,7 @@ from typing import Any
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Scored
 from babelscope.systems.model_folders import TokenizerFolder
-from babelscope.systems.weights import first_line
+from babelscope.systems.weights import one_line
 from babelscope.text import shorten
 
 _VIEW = re.compile(r"[^\s'\"]*/babelscope-\w+/model\b")
@@ -194,8 +194,8 @@ def library_errors(what: str) -> Iterator[None]:
     except (BabelscopeError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        reason = _VIEW.sub("its folder", first_line(error))
-        raise BabelscopeError(f"{what}: {reason[:400]}") from error
+        reason = _VIEW.sub("its folder", one_line(error))
+        raise BabelscopeError(f"{what}: {reason}") from error
 
 
 class _Names(dict[int, str]):

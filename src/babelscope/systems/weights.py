@@ -21,7 +21,7 @@ _LONGEST_HEADER = 32_000_000
 _NUMBERS_A_BYTE = 8
 _SPARE_NUMBERS = 10_000_000
 _PARTS_A_TENSOR = 16
-_SPARE_PARTS = 20_000
+_SPARE_PARTS = 2_000
 _CTRANSLATE2_SIZES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 
 
@@ -52,7 +52,7 @@ def read_safetensors(path: Path) -> Held:
         with safe_open(path, framework="pt") as opened:
             return Held(len(opened.keys()), size)
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"is no good safetensors file: {first_line(error)}") from error
+        raise ValueError(f"is no good safetensors file: {one_line(error)}") from error
 
 
 def read_pickled(path: Path) -> Held:
@@ -65,11 +65,11 @@ def read_pickled(path: Path) -> Held:
             with zipfile.ZipFile(path) as listed:
                 packed = [entry.filename for entry in listed.infolist() if entry.compress_type]
             if packed:
-                raise ValueError(f"is compressed ({packed[0]}), as torch never saves weights")
+                raise ValueError(f"it is compressed ({packed[0]}), as torch never saves weights")
             options["mmap"] = True
         state = torch.load(path, map_location="cpu", weights_only=True, **options)
     except Exception as error:  # zipfile, pickle and torch each raise kinds of their own
-        raise ValueError(f"is no good file of weights: {first_line(error)}") from error
+        raise ValueError(f"is no good file of weights: {one_line(error)}") from error
     if not isinstance(state, dict):
         raise ValueError("holds no tensors by name")
     for name, tensor in state.items():
@@ -150,6 +150,6 @@ def bounded(held: Held) -> Iterator[None]:
             hook.remove()
 
 
-def first_line(error: BaseException) -> str:
-    """What a library said, in one line."""
-    return str(error).strip().split("\n")[0] or type(error).__name__
+def one_line(error: BaseException) -> str:
+    """What a library said, in one line that is not too long."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
