@@ -299,6 +299,25 @@ def vocabulary_of_words(folder: Path) -> None:
     (folder / "vocab.json").write_text(json.dumps({word: str(number) for word, number in words.items()}))
 
 
+@case("hf", "do not belong together")
+def vocabulary_beyond_the_network(folder: Path) -> None:
+    words = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    (folder / "vocab.json").write_text(json.dumps({word: number + 10**9 for word, number in words.items()}))
+
+
+@case("llm", "do not belong together")
+def tokenizer_beyond_the_network(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    model = json.loads(path.read_text(encoding="utf-8"))["model"]
+    more = {word: number + 1000 * (number > 2) for word, number in model["vocab"].items()}
+    change(path, model={**model, "vocab": more})
+
+
+@case("llm", "its chat template fails")
+def chat_template_that_raises(folder: Path) -> None:
+    (folder / "chat_template.jinja").write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}{{ 1 // 0 }}")
+
+
 @case("hf", "tokenizer cannot be loaded")
 def sentencepiece_of_noise(folder: Path) -> None:
     (folder / "source.spm").write_bytes(bytes(range(256)) * 40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -136,6 +136,16 @@ def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
         raise BabelscopeError(f"{folder}: its {what} is {number!r}, which is none of its {size} tokens")
     return number
+
+
+def check_ids(rows: Sequence[Sequence[int]], size: int, name: str) -> None:
+    """A tokenizer may know more tokens than its network has embeddings."""
+    highest = max((max(row) for row in rows if row), default=0)
+    if highest >= size:
+        raise BabelscopeError(
+            f"{name}: its tokenizer gives the token id {highest}, but the network has {size}; "
+            "tokenizer and weights do not belong together"
+        )
 
 
 def position_limit(config: Any, folder: Path) -> int | None:

@@ -85,13 +85,14 @@ class CTranslate2:
         """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
         sources = self._source_tokens([source for source, _ in pairs])
         targets, notes = self._target_tokens([target for _, target in pairs])
-        found = self._translator.score_batch(
-            sources,
-            [self._prefix + target[:-1] for target in targets],
-            max_batch_size=self._batch,
-            batch_type="tokens",
-            max_input_length=_NO_LIMIT,
-        )
+        with library_errors(f"{self.name}: CTranslate2 fails"):
+            found = self._translator.score_batch(
+                sources,
+                [self._prefix + target[:-1] for target in targets],
+                max_batch_size=self._batch,
+                batch_type="tokens",
+                max_input_length=_NO_LIMIT,
+            )
         answers = []
         for (_, target), tokens, note, answer in zip(pairs, targets, notes, found, strict=True):
             logprobs = tuple(answer.log_probs[len(self._prefix) :])
@@ -104,19 +105,21 @@ class CTranslate2:
         """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        found = self._translator.translate_batch(
-            self._source_tokens(sources),
-            target_prefix=[self._prefix] * len(sources) if self._prefix else None,
-            beam_size=beam,
-            num_hypotheses=n_best,
-            max_batch_size=max(1, self._batch // beam),
-            batch_type="tokens",
-            max_input_length=_NO_LIMIT,
-            max_decoding_length=self._limit,
-            return_end_token=True,
-        )
-        generated = [[tokens[len(self._prefix) :] for tokens in answer.hypotheses] for answer in found]
-        flat = [self._generated(tokens) for group in generated for tokens in group]
+        tokens = self._source_tokens(sources)
+        with library_errors(f"{self.name}: CTranslate2 fails"):
+            found = self._translator.translate_batch(
+                tokens,
+                target_prefix=[self._prefix] * len(sources) if self._prefix else None,
+                beam_size=beam,
+                num_hypotheses=n_best,
+                max_batch_size=max(1, self._batch // beam),
+                batch_type="tokens",
+                max_input_length=_NO_LIMIT,
+                max_decoding_length=self._limit,
+                return_end_token=True,
+            )
+        generated = [[made[len(self._prefix) :] for made in answer.hypotheses] for answer in found]
+        flat = [self._generated(made) for group in generated for made in group]
         asked = [source for source, group in zip(sources, generated, strict=True) for _ in group]
         rescored = iter(self.score(list(zip(asked, flat, strict=True))))
         return [[next(rescored) for _ in group] for group in generated]

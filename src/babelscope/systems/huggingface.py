@@ -19,6 +19,7 @@ from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
 from babelscope.systems.checkpoints import (
+    check_ids,
     checked,
     fetch,
     fingerprint,
@@ -301,7 +302,7 @@ class HuggingFace:
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
         rows = self.tokens.encode_sources([self.prefix + source for source in distinct])
-        self._check_ids(rows, self.network.get_input_embeddings().weight.shape[0])
+        check_ids(rows, self.network.get_input_embeddings().weight.shape[0], self.name)
         encoded = dict(zip(distinct, rows, strict=True))
         return self._cut(
             [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"
@@ -313,7 +314,7 @@ class HuggingFace:
         eos = self.vocabulary.eos
         encoded = iter(self.tokens.encode_targets(texts, eos=eos))
         rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
-        self._check_ids(rows, self.vocabulary.size)
+        check_ids(rows, self.vocabulary.size, self.name)
         kept, cut = self._cut(
             rows, [str(target) for target in targets], self.vocabulary.target_limit, "target"
         )
@@ -326,15 +327,6 @@ class HuggingFace:
             changed = isinstance(target, str) and next(back) != target
             notes.append((*cut_note, *kept_notes, *_noted(changed, "changed")))
         return kept, notes
-
-    def _check_ids(self, rows: Sequence[Sequence[int]], size: int) -> None:
-        """A tokenizer may know more tokens than its network has embeddings."""
-        for row in rows:
-            if row and max(row) >= size:
-                raise BabelscopeError(
-                    f"{self.name}: its tokenizer gives the token id {max(row)}, but the network has {size}; "
-                    "tokenizer and weights do not belong together"
-                )
 
     def _cut(
         self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: str

@@ -12,10 +12,11 @@ from torch import Tensor
 from babelscope.decoding.model import out_of_memory
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import checked, fetch, fingerprint, load_model, position_limit
+from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.weights import one_line
 from babelscope.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
@@ -51,6 +52,7 @@ class Prompted:
             "AutoModelForCausalLM", self._model_folder, device=device, dtype=dtype, remote_code=remote_code
         )
         self._positions = position_limit(self.network.config, folder)
+        self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
         self._chat = bool(self.tokens.tokenizer.chat_template) if chat == "auto" else chat == "yes"
         if self._chat and not self.tokens.tokenizer.chat_template:
@@ -143,16 +145,25 @@ class Prompted:
     @torch.inference_mode()
     def _generate(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
         ids = torch.tensor([prompt], device=self.network.device)
-        output = self.network.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            num_beams=beam,
-            num_return_sequences=n_best,
-            do_sample=False,
-            max_new_tokens=self._limit,
-            eos_token_id=self._end_id,
-            pad_token_id=self._end_id,
-        )
+        try:
+            output = self.network.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                num_beams=beam,
+                num_return_sequences=n_best,
+                do_sample=False,
+                max_new_tokens=self._limit,
+                eos_token_id=self._end_id,
+                pad_token_id=self._end_id,
+            )
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:  # as transformers refuses its generation settings
+            raise BabelscopeError(
+                f"{self.name} cannot generate as it is configured: {one_line(error)}"
+            ) from error
         answers = []
         for row in output[:, len(prompt) :].tolist():
             finished = self._end_id in row
@@ -188,6 +199,7 @@ class Prompted:
                     f"is more than the {limit} that {self.name} takes: {shorten(source)}"
                 )
             rows.append([int(number) for number in ids])
+        check_ids(rows, self._size, self.name)
         return rows
 
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -215,6 +227,7 @@ class Prompted:
                     f"target {number} has {len(rows[-1])} tokens, but {self.name} takes {self._limit} "
                     f"(max_length): {shorten(text)}"
                 )
+        check_ids(rows, self._size, self.name)
         return rows, notes
 
     @torch.inference_mode()
