@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint
@@ -113,16 +113,17 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
         return network.to(torch.device(device)).eval()
 
 
-def checked(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def checked(method: Callable[P, R]) -> Callable[P, R]:
     """Of a system's method: before its answer is given, see whether the files that it came from have changed.
 
     Weights are mapped into memory, so writing into their file changes a network that is in use.
     """
 
     @functools.wraps(method)
-    def ask(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        answer = method(self, *args, **kwargs)
-        self.check_files()
+    def ask(*args: P.args, **kwargs: P.kwargs) -> R:
+        answer = method(*args, **kwargs)
+        system: Any = args[0]
+        system.check_files()
         return answer
 
     return ask
