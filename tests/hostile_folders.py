@@ -374,6 +374,17 @@ def converted_sizes_that_lie(folder: Path) -> None:
     (folder / "model.bin").write_bytes(data)
 
 
+@case("ct2", "do not fit into it, or into a network")
+def converted_without_heads(folder: Path) -> None:
+    """CTranslate2 would divide by it, which ends the process."""
+    data = bytearray((folder / "model.bin").read_bytes())
+    start = data.index(b"encoder/num_heads\0") + len(b"encoder/num_heads\0")
+    assert data[start] == 0, "a scalar"
+    length = int.from_bytes(data[start + 2 : start + 6], "little")
+    data[start + 6 : start + 6 + length] = bytes(length)
+    (folder / "model.bin").write_bytes(data)
+
+
 @case("ct2", "do not fit into it")
 def converted_of_noise(folder: Path) -> None:
     (folder / "model.bin").write_bytes(b"\xff" * 4000)

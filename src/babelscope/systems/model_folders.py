@@ -40,7 +40,7 @@ TOKENIZER_FILES = (
     "word_*.json",
     "tekken.json",
 )
-_CONFIG, _ADAPTER = "config.json", "adapter_config.json"
+_CONFIG, _GENERATION, _ADAPTER = "config.json", "generation_config.json", "adapter_config.json"
 _TOKENIZER_CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
 # In the order in which transformers looks for them.
 _WEIGHTS = (
@@ -77,8 +77,8 @@ class ModelFolder:
         names = {path.name for path in folder.glob("*config.json")} - {_TOKENIZER_CONFIG}
         others = _code(folder) if remote_code else set()
         self.files = _seal(folder, names | others | set(self._weights))
-        for name in sorted(names):
-            self.files.read_json(name, most=_MOST_CONFIG)
+        if _GENERATION in names:
+            self.files.read_json(_GENERATION, most=_MOST_CONFIG)
 
     def held(self) -> Held:
         """How much the weights hold; refuses files that are not what they say."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import re
 import struct
 import threading
 import zipfile
@@ -22,6 +22,7 @@ _NUMBERS_A_BYTE = 8
 _SPARE_NUMBERS = 10_000_000
 _PARTS_A_TENSOR = 16
 _SPARE_PARTS = 2_000
+_HEADS = re.compile(rb"num_heads(_kv)?\0?$")
 _CTRANSLATE2_SIZES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 
 
@@ -87,10 +88,10 @@ def check_ctranslate2(path: Path) -> None:
     with open(path, "rb") as file:
         try:
             version = _number(file, "I")
-            _skip_text(file)
+            _text(file)
             _number(file, "I")
             for _ in range(_number(file, "I")):
-                _skip_text(file)
+                name = _text(file)
                 shape = [_number(file, "I") for _ in range(_number(file, "B"))]
                 # Before version 4 the size of an element was written in place of its type.
                 kind = _number(file, "B")
@@ -99,9 +100,14 @@ def check_ctranslate2(path: Path) -> None:
                 stored = count if version >= 4 else count * wide
                 if stored != math.prod(shape) * wide or file.tell() + stored > size:
                     raise ValueError
-                file.seek(stored, os.SEEK_CUR)
+                start = file.tell()
+                if _HEADS.search(name) and int.from_bytes(file.read(stored), "little", signed=True) < 1:
+                    raise ValueError  # CTranslate2 would divide by it, and end the process
+                file.seek(start + stored)
         except (struct.error, KeyError, ValueError):
-            raise ValueError(f"the variables in {path.name} do not fit into it") from None
+            raise ValueError(
+                f"{path.name} holds variables that do not fit into it, or into a network"
+            ) from None
 
 
 def _number(file: BinaryIO, kind: str) -> int:
@@ -109,8 +115,8 @@ def _number(file: BinaryIO, kind: str) -> int:
     return number
 
 
-def _skip_text(file: BinaryIO) -> None:
-    file.seek(_number(file, "H"), os.SEEK_CUR)
+def _text(file: BinaryIO) -> bytes:
+    return file.read(_number(file, "H"))
 
 
 class TooLarge(Exception):
