@@ -23,6 +23,10 @@ TARGETS = (
     "das kleine Kind sieht den roten Ball unter dem Tisch nicht",
     "sie bat ihn zu warten",
 )
+CHAT = (
+    "{% for message in messages %}<|user|>{{ message['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
 FAMILIES = ("marian", "fsmt", "m2m100", "nllb", "mbart50", "t5", "mt5")
 OPTIONS = {
     "m2m100": "source=en&target=de",
@@ -209,3 +213,38 @@ def toy_network(family: str, seed: int) -> tuple[torch.nn.Module, int, int, int]
                 parameter.normal_(0, 0.5)
     config = network.config
     return network, config.decoder_start_token_id, config.eos_token_id, config.pad_token_id
+
+
+def build_causal(folder: Path, *, chat: bool = False, kind: str = "llama") -> Path:
+    """A tiny causal model with a byte-level tokenizer of its own."""
+    import transformers as t
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["</s>", "<|user|>", "<|assistant|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
+    )  # fmt: skip
+    tokenizer.train_from_iterator([*SOURCES, *TARGETS, "English: German:\n"] * 20, trainer)
+    fast = t.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+    if chat:
+        fast.chat_template = CHAT
+    fast.save_pretrained(folder)
+    torch.manual_seed(3)
+    size = {"vocab_size": len(fast), "bos_token_id": None, "eos_token_id": 0, "pad_token_id": None}
+    if kind == "llama":
+        config = t.LlamaConfig(
+            hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+            max_position_embeddings=256, **size,
+        )  # fmt: skip
+        model = t.LlamaForCausalLM(config)
+    else:
+        model = t.GPT2LMHeadModel(t.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=256, **size))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0, 0.3)
+    model.save_pretrained(folder)
+    return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import subprocess
@@ -14,12 +15,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import torch
+from safetensors.torch import load
 
-COMMITS = {"main": "1" * 40, "v2": "2" * 40}
+COMMITS = {"main": "1" * 40, "v2": "2" * 40, "pickled": "3" * 40}
 
 
 class Hub(ThreadingHTTPServer):
-    """The few calls of the hub's protocol that a download makes, for one model with two revisions."""
+    """The few calls of the hub's protocol that a download makes, for one model with three revisions."""
 
     def __init__(self, revisions: dict[str, dict[str, bytes]]) -> None:
         self.files = {COMMITS[name]: files for name, files in revisions.items()}
@@ -89,7 +92,14 @@ def hub(checkpoint: Callable[..., Path]) -> Iterator[Hub]:
         return {path.name: path.read_bytes() for path in folder.iterdir()}
 
     extra = {"tf_model.h5": b"never wanted", "evil.py": b"raise SystemExit"}
-    server = Hub({"main": read(checkpoint("marian")) | extra, "v2": read(checkpoint("marian", seed=2))})
+    main, second = read(checkpoint("marian")), read(checkpoint("marian", seed=2))
+    pickled = io.BytesIO()
+    torch.save(load(second.pop("model.safetensors")), pickled)
+    second["pytorch_model.bin"] = pickled.getvalue()
+    v2 = read(checkpoint("marian", seed=2))
+    server = Hub(
+        {"main": main | extra, "v2": v2, "pickled": {**second, "other.safetensors": b"never wanted"}}
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
@@ -126,6 +136,8 @@ def test_a_hub_model_is_fetched_pinned_and_kept(hub: Hub, tmp_path: Path) -> Non
     pinned = score("hf:owner/tiny?revision=v2", hub.url, tmp_path)
     assert pinned.returncode == 0, pinned.stderr
     assert float(pinned.stdout) != float(first.stdout)
+    other = score("hf:owner/tiny?revision=pickled", hub.url, tmp_path)
+    assert other.stdout == pinned.stdout, f"pickled weights, whatever lies beside them: {other.stderr}"
     before = len(hub.asked)
     offline = score("hf:owner/tiny", hub.url, tmp_path, HF_HUB_OFFLINE="1")
     assert offline.stdout == first.stdout, offline.stderr

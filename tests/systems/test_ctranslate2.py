@@ -80,6 +80,9 @@ def test_bad_input(checkpoint: Build, converted: Callable[[str], Path], tmp_path
         system.translate(["dog " * 10_000])
     with pytest.raises(BabelscopeError, match="target 1 has"):
         system.score([(SOURCES[0], "Hund " * 2000)])
+    beyond = open_system(name.replace("max_length=48", "max_length=512"))
+    with pytest.raises(BabelscopeError, match="CTranslate2 fails: No position encodings are defined"):
+        beyond.score([(SOURCES[0], "Hund " * 80)])
 
 
 def test_the_fingerprint_knows_the_arithmetic(checkpoint: Build, converted: Callable[[str], Path]) -> None:

@@ -10,54 +10,15 @@ import torch
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.opening import open_system
-from models import SOURCES, TARGETS
+from models import CHAT, SOURCES, TARGETS, build_causal
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
-CHAT = (
-    "{% for message in messages %}<|user|>{{ message['content'] }}</s>{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-
-
-def build(folder: Path, *, chat: bool, kind: str = "llama") -> Path:
-    """A tiny causal model with a byte-level tokenizer of its own."""
-    import transformers as t
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["</s>", "<|user|>", "<|assistant|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
-    )  # fmt: skip
-    tokenizer.train_from_iterator([*SOURCES, *TARGETS, "English: German:\n"] * 20, trainer)
-    fast = t.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
-    if chat:
-        fast.chat_template = CHAT
-    fast.save_pretrained(folder)
-    torch.manual_seed(3)
-    size = {"vocab_size": len(fast), "bos_token_id": None, "eos_token_id": 0, "pad_token_id": None}
-    if kind == "llama":
-        config = t.LlamaConfig(
-            hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
-            max_position_embeddings=256, **size,
-        )  # fmt: skip
-        model = t.LlamaForCausalLM(config)
-    else:
-        model = t.GPT2LMHeadModel(t.GPT2Config(n_embd=16, n_layer=2, n_head=2, n_positions=256, **size))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.normal_(0, 0.3)
-    model.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
 def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     kind, _, chat = request.param.partition("-")
-    folder = build(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
+    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
     return open_system(f"llm:{folder}?source=English&target=German&max_length=60")
 
 
@@ -90,7 +51,7 @@ def test_translations_are_scored_by_their_tokens(system: Any) -> None:
 
 
 def test_the_prompt_is_part_of_the_fingerprint(tmp_path: Path) -> None:
-    folder = build(tmp_path / "m", chat=True)
+    folder = build_causal(tmp_path / "m", chat=True)
     name = f"llm:{folder}?source=English&target=German&max_length=60"
     one, two = open_system(name), open_system(f"{name}&prompt=Now {{text}} in {{target}}:")
     assert one.fingerprint.digest != two.fingerprint.digest
@@ -102,7 +63,7 @@ def test_the_prompt_is_part_of_the_fingerprint(tmp_path: Path) -> None:
 
 
 def test_bad_input(tmp_path: Path) -> None:
-    folder = build(tmp_path / "m", chat=False)
+    folder = build_causal(tmp_path / "m", chat=False)
     with pytest.raises(BabelscopeError, match=r"say \?source=LANGUAGE"):
         open_system(f"llm:{folder}")
     with pytest.raises(BabelscopeError, match=r"must have \{text\}"):

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from babelscope.errors import BabelscopeError
-from babelscope.systems.checkpoints import fetch, load_model
+from babelscope.systems.checkpoints import fetch, load_model, position_limit
+from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
+from babelscope.systems.tokenizers import load_tokenizer
 
 Array = np.ndarray[Any, Any]
 
@@ -23,17 +25,18 @@ class MaskedModel:
 
     def __init__(self, name: str, *, revision: str = "", device: str = "auto") -> None:
         """Open a local folder, or a model of the hub such as roberta-large."""
-        from transformers import AutoTokenizer
-
         folder = fetch(name, revision=revision)
         self.name = name
+        model = ModelFolder(folder)
+        self._tokenizer = load_tokenizer(TokenizerFolder(folder))
         self._network = load_model(
-            "AutoModelForMaskedLM", folder, device=device, dtype="float32", remote_code=False
+            "AutoModelForMaskedLM", model, device=device, dtype="float32", remote_code=False
         )
-        self._tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        self._files = model.files
         if self._tokenizer.mask_token is None:
             raise BabelscopeError(f"{name} is no masked language model: its tokenizer has no mask token")
-        self._longest = min(self._tokenizer.model_max_length, self._network.config.max_position_embeddings)
+        limits = (self._tokenizer.model_max_length, position_limit(self._network.config, folder))
+        self._longest = min(limit for limit in limits if limit is not None)
 
     def with_gap(self, before: str, after: str) -> str:
         """A sentence with a gap between two of its words."""
@@ -67,7 +70,9 @@ class MaskedModel:
             rows["attention_mask"] = torch.ones_like(rows["attention_mask"])
         gaps = (rows["input_ids"] == self._tokenizer.mask_token_id).int().argmax(-1)
         with torch.inference_mode():
-            return self._network(**rows).logits[torch.arange(len(gaps)), gaps]
+            logits = self._network(**rows).logits[torch.arange(len(gaps)), gaps]
+        self._files.check()
+        return logits
 
     def tokens(self, scores: Array, *, whole_words: bool) -> Iterator[str]:
         """The texts of tokens with a score above 0, the best first; all, or only those that are whole words."""

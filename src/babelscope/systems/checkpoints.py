@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint
-from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
+from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
+from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.weights import bounded
+from babelscope.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer_only: bool = False) -> Path:
@@ -40,9 +45,9 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
         if not os.environ.get("HF_HUB_OFFLINE") and not tokenizer_only:
             files = HfApi().list_repo_files(name, **wanted)
             # Old repositories have only pickled weights: fetched only then, and loaded with weights_only.
-            weights = (
-                "*.safetensors" if any(f.endswith(".safetensors") for f in files) else "pytorch_model*.bin"
-            )
+            pickled = [file for file in files if file.startswith("pytorch_model") and "/" not in file]
+            safe = {"model.safetensors", "model.safetensors.index.json"} & set(files)
+            weights = "*.safetensors" if safe or not pickled else "pytorch_model*.bin"
         patterns = [*_PATTERNS, *filter(None, [weights, "*.py" if remote_code else ""])]
         return Path(snapshot_download(name, allow_patterns=patterns, **wanted))
     except GatedRepoError:
@@ -64,50 +69,91 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The files that hold a folder's weights: safetensors, else what torch saved."""
-    for pattern in ("*.safetensors", "pytorch_model*.bin"):
-        if found := sorted(folder.glob(pattern)):
-            return found
-    raise BabelscopeError(f"{folder} has no weights (model.safetensors or pytorch_model.bin)")
-
-
-def fingerprint(folder: Path, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]) -> Fingerprint:
+def fingerprint(
+    model: ModelFolder, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
+) -> Fingerprint:
     """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
     from transformers import __version__
 
-    configuration = [path for path in folder.glob("*config.json") if path.name != "tokenizer_config.json"]
     return Fingerprint(
         backend=f"transformers {__version__}",
-        model=digest_files([*weight_files(folder), *configuration]),
+        model=model.files.digest(),
         tokenizer=tokens.digest,
         dtype=dtype,
         settings=settings,
     )
 
 
-def load_model(auto_class: str, folder: Path, *, device: str, dtype: str, remote_code: bool) -> Any:
+def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, remote_code: bool) -> Any:
     """A network in evaluation mode, in `dtype` whatever the checkpoint was saved in."""
     import torch
     import transformers
 
-    if not (folder / "config.json").is_file():
-        raise BabelscopeError(f"{folder} is no model: it has no config.json")
-    weight_files(folder)
     if device == "auto":
         device = (
             "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         )
     transformers.utils.logging.disable_progress_bar()
-    try:
-        model = getattr(transformers, auto_class).from_pretrained(
+    held = model.held()
+    with library_errors(f"{model.folder} cannot be loaded as a model"), model.view() as folder, bounded(held):
+        network, found = getattr(transformers, auto_class).from_pretrained(
             str(folder),
             dtype=getattr(torch, dtype),
             local_files_only=True,
             trust_remote_code=remote_code,
             weights_only=True,
+            output_loading_info=True,
         )
-        return model.to(torch.device(device)).eval()
-    except Exception as error:  # safetensors, pickle and transformers each raise kinds of their own
-        reason = str(error).strip().split("\n")[0]
-        raise BabelscopeError(f"{folder} cannot be loaded as a model: {reason}") from error
+        if missing := sorted(found["missing_keys"]):
+            # transformers would fill them with random numbers, others each time.
+            raise BabelscopeError(
+                f"the weights of {model.folder} lack {len(missing)} of the tensors that its configuration asks for, "
+                f"such as {shorten(missing[0])}"
+            )
+        return network.to(torch.device(device)).eval()
+
+
+def checked(method: Callable[P, R]) -> Callable[P, R]:
+    """Of a system's method: before its answer is given, see whether the files that it came from have changed.
+
+    Weights are mapped into memory, so writing into their file changes a network that is in use.
+    """
+
+    @functools.wraps(method)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> R:
+        answer = method(*args, **kwargs)
+        system: Any = args[0]
+        system.check_files()
+        return answer
+
+    return ask
+
+
+def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:
+    """A token id of a configuration, if it states one; where it lists several, the first is the usual."""
+    number = value[0] if isinstance(value, list) and value else value
+    if number is None:
+        return None
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
+        raise BabelscopeError(f"{folder}: its {what} is {number!r}, which is none of its {size} tokens")
+    return number
+
+
+def check_ids(rows: Sequence[Sequence[int]], size: int, name: str) -> None:
+    """A tokenizer may know more tokens than its network has embeddings."""
+    highest = max((max(row) for row in rows if row), default=0)
+    if highest >= size:
+        raise BabelscopeError(
+            f"{name}: its tokenizer gives the token id {highest}, but the network has {size}; "
+            "tokenizer and weights do not belong together"
+        )
+
+
+def position_limit(config: Any, folder: Path) -> int | None:
+    """The most positions that a network takes, if its configuration states a limit."""
+    limit = getattr(config, "max_position_embeddings", None)
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise BabelscopeError(
+            f"{folder}: its max_position_embeddings is {limit!r}, not a whole number above 0"
+        )
+    return limit

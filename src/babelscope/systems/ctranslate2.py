@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import fetch
+from babelscope.systems.checkpoints import checked, fetch
+from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import Tokens
+from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.weights import check_ctranslate2
 from babelscope.text import check_texts, shorten
+from babelscope.util.sealed_files import SealedFiles
+
+_FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", "vmap.txt")
 
 # CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
 _NO_LIMIT = 0
@@ -39,43 +42,57 @@ class CTranslate2:
     ) -> None:
         self.name = name
         self.folder = folder
-        self.tokens = Tokens(tokenizer, source=source, target=target)
+        names = {
+            path.name
+            for pattern in (*_FILES, *TOKENIZER_FILES)
+            for path in folder.glob(pattern)
+            if "/" not in pattern
+        }
+        self._files = SealedFiles(folder, names)
+        with library_errors(f"{folder} cannot be opened by CTranslate2"):
+            check_ctranslate2(self._files.paths["model.bin"])
+        self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
         self._settings = {"source": source, "target": target, "max_length": max_length}
         self._compute_type = compute_type
         self._batch = batch
         self._limit = max_length
-        try:
+        with library_errors(f"{folder} cannot be opened by CTranslate2"), self._files.view() as view:
             self._translator: Any = ctranslate2.Translator(
-                str(folder), device=device, compute_type=compute_type
+                str(view), device=device, compute_type=compute_type
             )
-        except (RuntimeError, ValueError) as error:
-            raise BabelscopeError(f"{folder} cannot be opened by CTranslate2: {error}") from error
         self._eos = str(self.tokens.tokenizer.eos_token)
         language = self.tokens.target_language_id
         self._prefix = [] if language is None else list(self.tokens.tokens([language]))
 
-    @cached_property
+    @property
     def fingerprint(self) -> Fingerprint:
-        files = [path for path in self.folder.iterdir() if path.is_file()]
+        self.check_files()
         return Fingerprint(
             backend=f"ctranslate2 {ctranslate2.__version__}",
-            model=digest_files(files),
+            model=self._files.digest(),
             tokenizer=self.tokens.digest,
             dtype=self._compute_type,
             settings=self._settings,
         )
 
+    def check_files(self) -> None:
+        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
+        self._files.check()
+        self.tokens.files.check()
+
+    @checked
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
         sources = self._source_tokens([source for source, _ in pairs])
         targets, notes = self._target_tokens([target for _, target in pairs])
-        found = self._translator.score_batch(
-            sources,
-            [self._prefix + target[:-1] for target in targets],
-            max_batch_size=self._batch,
-            batch_type="tokens",
-            max_input_length=_NO_LIMIT,
-        )
+        with library_errors(f"{self.name}: CTranslate2 fails"):
+            found = self._translator.score_batch(
+                sources,
+                [self._prefix + target[:-1] for target in targets],
+                max_batch_size=self._batch,
+                batch_type="tokens",
+                max_input_length=_NO_LIMIT,
+            )
         answers = []
         for (_, target), tokens, note, answer in zip(pairs, targets, notes, found, strict=True):
             logprobs = tuple(answer.log_probs[len(self._prefix) :])
@@ -83,23 +100,26 @@ class CTranslate2:
             answers.append(Scored(text, tuple(tokens), logprobs, note))
         return answers
 
+    @checked
     def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        found = self._translator.translate_batch(
-            self._source_tokens(sources),
-            target_prefix=[self._prefix] * len(sources) if self._prefix else None,
-            beam_size=beam,
-            num_hypotheses=n_best,
-            max_batch_size=max(1, self._batch // beam),
-            batch_type="tokens",
-            max_input_length=_NO_LIMIT,
-            max_decoding_length=self._limit,
-            return_end_token=True,
-        )
-        generated = [[tokens[len(self._prefix) :] for tokens in answer.hypotheses] for answer in found]
-        flat = [self._generated(tokens) for group in generated for tokens in group]
+        tokens = self._source_tokens(sources)
+        with library_errors(f"{self.name}: CTranslate2 fails"):
+            found = self._translator.translate_batch(
+                tokens,
+                target_prefix=[self._prefix] * len(sources) if self._prefix else None,
+                beam_size=beam,
+                num_hypotheses=n_best,
+                max_batch_size=max(1, self._batch // beam),
+                batch_type="tokens",
+                max_input_length=_NO_LIMIT,
+                max_decoding_length=self._limit,
+                return_end_token=True,
+            )
+        generated = [[made[len(self._prefix) :] for made in answer.hypotheses] for answer in found]
+        flat = [self._generated(made) for group in generated for made in group]
         asked = [source for source, group in zip(sources, generated, strict=True) for _ in group]
         rescored = iter(self.score(list(zip(asked, flat, strict=True))))
         return [[next(rescored) for _ in group] for group in generated]

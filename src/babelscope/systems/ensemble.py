@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Fingerprint, Scored, Scores, System, Target
@@ -23,7 +22,7 @@ class Ensemble:
         self.name = name
         self.members = tuple(members)
 
-    @cached_property
+    @property
     def fingerprint(self) -> Fingerprint:
         # Averaging does not depend on the order, so neither does the fingerprint.
         members = sorted(member.fingerprint.digest for member in self.members)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,16 @@ from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
-from babelscope.systems.checkpoints import fetch, fingerprint, load_model
+from babelscope.systems.checkpoints import (
+    check_ids,
+    checked,
+    fetch,
+    fingerprint,
+    load_model,
+    position_limit,
+    token_id,
+)
+from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
 from babelscope.text import check_texts, shorten
@@ -53,9 +62,16 @@ class HuggingFace:
     ) -> None:
         self.name = name
         self.folder = folder
-        self.tokens = Tokens(tokenizer or folder, source=source, target=target, remote_code=remote_code)
+        self._model_folder = ModelFolder(folder, remote_code=remote_code)
+        self.tokens = Tokens(
+            tokenizer or folder,
+            source=source,
+            target=target,
+            remote_code=remote_code,
+            beside_model=tokenizer is None,
+        )
         self.network = load_model(
-            "AutoModelForSeq2SeqLM", folder, device=device, dtype=dtype, remote_code=remote_code
+            "AutoModelForSeq2SeqLM", self._model_folder, device=device, dtype=dtype, remote_code=remote_code
         )
         self.device: torch.device = self.network.device
         self.prefix = prefix.replace("{source}", source).replace("{target}", target)
@@ -71,19 +87,30 @@ class HuggingFace:
 
     def _vocabulary(self, max_length: int) -> Vocabulary:
         config, generation = self.network.config, self.network.generation_config
-        start = _first(config.decoder_start_token_id, generation.decoder_start_token_id)
-        eos, pad = _first(config.eos_token_id, generation.eos_token_id), config.pad_token_id
+        size = self.network.get_output_embeddings().weight.shape[0]
+
+        def stated(name: str, *places: Any) -> int | None:
+            found = (token_id(getattr(place, name, None), size, name, self.folder) for place in places)
+            return next((number for number in found if number is not None), None)
+
+        start = stated("decoder_start_token_id", config, generation)
+        eos = stated("eos_token_id", config, generation)
         if start is None or eos is None:
             raise BabelscopeError(
                 f"{self.name}: config.json has no decoder_start_token_id or no eos_token_id"
             )
         forced = self.tokens.target_language_id
         if forced is None:
-            forced = generation.forced_bos_token_id
+            forced = stated("forced_bos_token_id", generation)
         prefix = (start,) if forced is None else (start, forced)
-        positions = getattr(config, "max_position_embeddings", None)
+        positions = position_limit(config, self.folder)
         limit = None if positions is None else positions - len(prefix) + 1
-        size = self.network.get_output_embeddings().weight.shape[0]
+        pad = config.pad_token_id
+        if pad is not None and not (isinstance(pad, int) and pad >= size):
+            pad = stated("pad_token_id", config)
+        penalty = generation.length_penalty
+        if penalty is not None and not (isinstance(penalty, int | float) and math.isfinite(penalty)):
+            raise BabelscopeError(f"{self.folder}: its length_penalty is {penalty!r}, not a number")
         return Vocabulary(
             size=size,
             prefix=prefix,
@@ -102,10 +129,17 @@ class HuggingFace:
 
         return Generic(self.network, self.vocabulary)
 
-    @cached_property
+    @property
     def fingerprint(self) -> Fingerprint:
-        return fingerprint(self.folder, self.tokens, dtype=self._dtype, settings=self._settings)
+        self.check_files()
+        return fingerprint(self._model_folder, self.tokens, dtype=self._dtype, settings=self._settings)
 
+    def check_files(self) -> None:
+        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
+        self._model_folder.files.check()
+        self.tokens.files.check()
+
+    @checked
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""
         sources, source_notes = self._source_ids([source for source, _ in pairs])
@@ -134,6 +168,7 @@ class HuggingFace:
             answers.append(Scored(text, self.tokens.tokens(targets[number]), tuple(logprobs), tuple(notes)))
         return answers
 
+    @checked
     def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
         if n_best > beam:
@@ -146,6 +181,7 @@ class HuggingFace:
         rescored = iter(self.score(pairs))
         return [[next(rescored) for _ in group] for group in hypotheses]
 
+    @checked
     def sample(
         self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
     ) -> list[list[Scored]]:
@@ -164,6 +200,7 @@ class HuggingFace:
             for row, noted in zip(ids, notes, strict=True)
         ]
 
+    @checked
     def sample_distinct(
         self, sources: Sequence[str], *, n: int, seed: int, max_length: int = 0
     ) -> list[tuple[list[Scored], float]]:
@@ -181,6 +218,7 @@ class HuggingFace:
             for found, noted in zip(drawn, notes, strict=True)
         ]
 
+    @checked
     def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
         ids, notes = self._source_ids(sources)
@@ -251,6 +289,7 @@ class HuggingFace:
             f"{self.name}: out of memory on a single sentence; try a shorter one or another device"
         )
 
+    @checked
     def encode(self, sources: Sequence[str]) -> Memory:
         """Begin decoding: node i of the memory is source i with nothing fed."""
         return self.model.encode(self._source_ids(sources)[0])
@@ -263,6 +302,7 @@ class HuggingFace:
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
         rows = self.tokens.encode_sources([self.prefix + source for source in distinct])
+        check_ids(rows, self.network.get_input_embeddings().weight.shape[0], self.name)
         encoded = dict(zip(distinct, rows, strict=True))
         return self._cut(
             [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"
@@ -274,6 +314,7 @@ class HuggingFace:
         eos = self.vocabulary.eos
         encoded = iter(self.tokens.encode_targets(texts, eos=eos))
         rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
+        check_ids(rows, self.vocabulary.size, self.name)
         kept, cut = self._cut(
             rows, [str(target) for target in targets], self.vocabulary.target_limit, "target"
         )
@@ -310,14 +351,6 @@ class HuggingFace:
 
 def _noted(is_so: bool, note: Note) -> tuple[Note, ...]:
     return (note,) if is_so else ()
-
-
-def _first(*values: int | list[int] | None) -> int | None:
-    """The first id that is given; some configurations list several ends of sentence, the first being the usual."""
-    for value in values:
-        if value is not None:
-            return value[0] if isinstance(value, list) else value
-    return None
 
 
 def read_options(options: Options) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,11 @@ from torch import Tensor
 from babelscope.decoding.model import out_of_memory
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.systems.base import Fingerprint, Note, Scored, Target
-from babelscope.systems.checkpoints import fetch, fingerprint, load_model
+from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
+from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opening import Options
-from babelscope.systems.tokenizers import Tokens
+from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.weights import one_line
 from babelscope.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
@@ -45,10 +46,13 @@ class Prompted:
     ) -> None:
         self.name = name
         self.folder = folder
-        self.tokens = Tokens(folder, remote_code=remote_code)
+        self._model_folder = ModelFolder(folder, remote_code=remote_code)
+        self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self.network = load_model(
-            "AutoModelForCausalLM", folder, device=device, dtype=dtype, remote_code=remote_code
+            "AutoModelForCausalLM", self._model_folder, device=device, dtype=dtype, remote_code=remote_code
         )
+        self._positions = position_limit(self.network.config, folder)
+        self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
         self._chat = bool(self.tokens.tokenizer.chat_template) if chat == "auto" else chat == "yes"
         if self._chat and not self.tokens.tokenizer.chat_template:
@@ -73,11 +77,13 @@ class Prompted:
                 )
             return int(tokenizer.eos_token_id)
         # What follows a word at a line's end; tokenised alone, "\n" may get a different piece.
-        ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
-        return int(ids[-1])
+        with library_errors(f"{self.folder}: its tokenizer fails"):
+            ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
+            return int(ids[-1])
 
-    @cached_property
+    @property
     def fingerprint(self) -> Fingerprint:
+        self.check_files()
         settings = {
             **self.languages,
             "prompt": self.prompt,
@@ -85,8 +91,14 @@ class Prompted:
             "end": self.end,
             "max_length": self._limit,
         }
-        return fingerprint(self.folder, self.tokens, dtype=self._dtype, settings=settings)
+        return fingerprint(self._model_folder, self.tokens, dtype=self._dtype, settings=settings)
 
+    def check_files(self) -> None:
+        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
+        self._model_folder.files.check()
+        self.tokens.files.check()
+
+    @checked
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         """Log-probabilities of each target's tokens and its end, given the prompt."""
         prompts = self._prompts([source for source, _ in pairs])
@@ -118,6 +130,7 @@ class Prompted:
             start += count
         return [answer for answer in answers if answer is not None]
 
+    @checked
     def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search up to the end token, rescored by teacher forcing."""
         if n_best > beam:
@@ -132,16 +145,25 @@ class Prompted:
     @torch.inference_mode()
     def _generate(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
         ids = torch.tensor([prompt], device=self.network.device)
-        output = self.network.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            num_beams=beam,
-            num_return_sequences=n_best,
-            do_sample=False,
-            max_new_tokens=self._limit,
-            eos_token_id=self._end_id,
-            pad_token_id=self._end_id,
-        )
+        try:
+            output = self.network.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                num_beams=beam,
+                num_return_sequences=n_best,
+                do_sample=False,
+                max_new_tokens=self._limit,
+                eos_token_id=self._end_id,
+                pad_token_id=self._end_id,
+            )
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:  # as transformers refuses its generation settings
+            raise BabelscopeError(
+                f"{self.name} cannot generate as it is configured: {one_line(error)}"
+            ) from error
         answers = []
         for row in output[:, len(prompt) :].tolist():
             finished = self._end_id in row
@@ -164,17 +186,20 @@ class Prompted:
                 text = text.replace(f"{{{field}}}", values[field])
             if self._chat:
                 message = [{"role": "user", "content": text}]
-                text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-            ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
+                with library_errors(f"{self.folder}: its chat template fails"):
+                    text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+            with library_errors(f"{self.folder}: its tokenizer fails"):
+                ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
             if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
                 ids = ids[:-1]  # some tokenizers end every text, but this one goes on
-            limit = getattr(self.network.config, "max_position_embeddings", None)
+            limit = self._positions
             if limit is not None and len(ids) + self._limit > limit:
                 raise BabelscopeError(
                     f"source {number} makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer "
                     f"is more than the {limit} that {self.name} takes: {shorten(source)}"
                 )
             rows.append([int(number) for number in ids])
+        check_ids(rows, self._size, self.name)
         return rows
 
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -202,6 +227,7 @@ class Prompted:
                     f"target {number} has {len(rows[-1])} tokens, but {self.name} takes {self._limit} "
                     f"(max_length): {shorten(text)}"
                 )
+        check_ids(rows, self._size, self.name)
         return rows, notes
 
     @torch.inference_mode()

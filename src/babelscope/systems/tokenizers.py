@@ -5,26 +5,18 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError
 from babelscope.systems.base import Scored
+from babelscope.systems.model_folders import TokenizerFolder
+from babelscope.systems.weights import one_line
 from babelscope.text import shorten
 
-TOKENIZER_FILES = (
-    "*.spm",
-    "*.model",
-    "tokenizer*.json",
-    "vocab*",
-    "merges.txt",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "target_vocab.json",
-    "chat_template.*",
-)
+_VIEW = re.compile(r"[^\s'\"]*/babelscope-\w+/model\b")
 _LANGUAGE_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
 
 
@@ -32,21 +24,20 @@ class Tokens:
     """A tokenizer with a source and a target side; ids come with the end-of-sentence token the model expects."""
 
     def __init__(
-        self, folder: str | Path, *, source: str = "", target: str = "", remote_code: bool = False
+        self,
+        folder: str | Path,
+        *,
+        source: str = "",
+        target: str = "",
+        remote_code: bool = False,
+        beside_model: bool = False,
     ) -> None:
-        from transformers import AutoTokenizer
-
-        with warnings.catch_warnings():
-            # MarianTokenizer recommends sacremoses, which it then does not call.
-            warnings.simplefilter("ignore")
-            try:
-                self.tokenizer: Any = AutoTokenizer.from_pretrained(
-                    str(folder), local_files_only=True, trust_remote_code=remote_code
-                )
-            except Exception as error:  # every tokenizer library raises kinds of its own
-                reason = str(error).strip().split("\n")[0]
-                raise BabelscopeError(f"{folder}: its tokenizer cannot be loaded: {reason}") from error
+        """`beside_model`: the folder is that of the model itself, whose digest covers config.json."""
         self.folder = Path(folder)
+        files = TokenizerFolder(self.folder, remote_code=remote_code)
+        self.tokenizer: Any = load_tokenizer(files, remote_code=remote_code)
+        self.files = files.files
+        self._digested = files.names if beside_model else set(self.files.paths)
         self._set_languages(source, target)
         # FSMT reads text as source language whatever it is asked, so its target side is the same files swapped.
         swapped = type(self.tokenizer).__name__ == "FSMTTokenizer"
@@ -78,22 +69,24 @@ class Tokens:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the files the tokenizer is made of."""
-        return digest_files({path for pattern in TOKENIZER_FILES for path in self.folder.glob(pattern)})
+        return self.files.digest(self._digested)
 
     def encode_sources(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of source texts, ready for the encoder."""
-        if self._marian:
-            return self._encode_marian(texts, target=False)
-        return self.tokenizer(list(texts))["input_ids"] if texts else []
+        with library_errors(f"{self.folder}: its tokenizer fails"):
+            if self._marian:
+                return self._encode_marian(texts, target=False)
+            return self.tokenizer(list(texts))["input_ids"] if texts else []
 
     def encode_targets(self, texts: Sequence[str], *, eos: int) -> list[list[int]]:
         """Ids of target texts, without language tokens, ending in `eos`."""
-        if self._marian:
-            return self._encode_marian(texts, target=True)
-        if not texts:
-            return []
-        rows = self._target_side(text_target=list(texts), add_special_tokens=False)["input_ids"]
-        return [[*row, eos] for row in rows]
+        with library_errors(f"{self.folder}: its tokenizer fails"):
+            if self._marian:
+                return self._encode_marian(texts, target=True)
+            if not texts:
+                return []
+            rows = self._target_side(text_target=list(texts), add_special_tokens=False)["input_ids"]
+            return [[*row, eos] for row in rows]
 
     def _encode_marian(self, texts: Sequence[str], *, target: bool) -> list[list[int]]:
         """Raw sentencepiece, many times faster than MarianTokenizer, which is asked where the ids could differ."""
@@ -157,6 +150,52 @@ class Tokens:
             ).strip()
             for row in rows
         ]
+
+
+def load_tokenizer(files: TokenizerFolder, *, remote_code: bool = False) -> Any:
+    """The tokenizer of a folder; its files are read here, and its paths then lead to where they really lie."""
+    from transformers import AutoTokenizer
+
+    with library_errors(f"{files.folder}: its tokenizer cannot be loaded"), warnings.catch_warnings():
+        # MarianTokenizer recommends sacremoses, which it then does not call.
+        warnings.simplefilter("ignore")
+        with files.view() as folder:
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=remote_code
+            )
+        _check_vocabulary(tokenizer)
+    for values in (vars(tokenizer), getattr(tokenizer, "init_kwargs", {})):
+        for name, value in values.items():
+            if isinstance(value, str):
+                values[name] = value.replace(str(folder), str(files.folder))
+            elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+                values[name] = [each.replace(str(folder), str(files.folder)) for each in value]
+    return tokenizer
+
+
+def _check_vocabulary(tokenizer: Any) -> None:
+    """Tokenizers in Python believe their vocabulary files; those in Rust check them."""
+    if tokenizer.is_fast:
+        return
+    for name in ("encoder", "target_encoder", "decoder"):
+        vocabulary = getattr(tokenizer, name, None)
+        if isinstance(vocabulary, dict):
+            turned = name == "decoder"
+            for token, number in ((v, k) for k, v in vocabulary.items()) if turned else vocabulary.items():
+                if type(number) is not int or number < 0 or not isinstance(token, str):
+                    raise ValueError(f"its vocabulary has {number!r} as the id of {token!r}")
+
+
+@contextmanager
+def library_errors(what: str) -> Iterator[None]:
+    """Whatever a library raises on a bad file, as one sentence; a panic in Rust is not even an Exception."""
+    try:
+        yield
+    except (BabelscopeError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        reason = _VIEW.sub("its folder", one_line(error))
+        raise BabelscopeError(f"{what}: {reason}") from error
 
 
 class _Names(dict[int, str]):

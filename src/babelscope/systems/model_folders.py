@@ -1,0 +1,282 @@
+"""The files that transformers reads of a model folder: found, bounded and hashed before it sees any of them.
+
+transformers is given a temporary folder with these files only, so nothing that is not hashed can be loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from babelscope.errors import BabelscopeError
+from babelscope.systems.weights import Held, read_pickled, read_safetensors
+from babelscope.util.sealed_files import SealedFiles
+
+TOKENIZER_FILES = (
+    "*.spm",
+    "*.model",
+    "tokenizer*.json",
+    "vocab*",
+    "merges.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "target_vocab.json",
+    "chat_template.*",
+    "additional_chat_templates/*.jinja",
+    # Of the few families that name their vocabulary in a way of their own.
+    "bpe.codes",
+    "dict.txt",
+    "prophetnet.tokenizer",
+    "entity_vocab.json",
+    "normalizer.json",
+    "byte_maps.json",
+    "emoji.json",
+    "word_*.json",
+    "tekken.json",
+)
+_CONFIG, _GENERATION, _ADAPTER = "config.json", "generation_config.json", "adapter_config.json"
+_TOKENIZER_CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
+# In the order in which transformers looks for them.
+_WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_OTHER_WEIGHTS = {".safetensors", ".bin", ".h5", ".msgpack", ".onnx", ".gguf", ".pt", ".pth", ".ot", ".ckpt"}
+_MOST_CONFIG, _MOST_INDEX, _MOST_TOKENIZER = 8_000_000, 64_000_000, 128_000_000
+# Parts that a configuration counts are made one by one, so a count must be small; no network has so many.
+_COUNTED = re.compile("layer|label|expert|depth|dense|sparse|kernel|stage|heads?$|blocks?$")
+_MOST_COUNTED, _MOST_LISTED, _MOST_TOKEN_ID = 100_000, 10_000_000, 10_000_000
+_LENGTH = re.compile("length|max_len|size|token_ids?$")
+_POINTER = re.compile("_(file|path|dir|object|proto)$|^(init_inputs|subfolder)$")
+
+_CHARSMAP = re.compile(rb'"precompiled_charsmap"\s*:\s*"([^"]*)"')
+
+
+class ModelFolder:
+    """A network's files: its weights as transformers resolves them, and its configuration."""
+
+    def __init__(self, folder: Path, *, remote_code: bool = False) -> None:
+        self.folder = folder
+        if not _there(folder / _CONFIG):
+            raise BabelscopeError(f"{folder} is no model: it has no {_CONFIG}")
+        if _there(folder / _ADAPTER):
+            raise BabelscopeError(
+                f"{folder} has an adapter ({_ADAPTER}), which is loaded with some installations and not with others; "
+                "merge it into the weights, or take it out of the folder"
+            )
+        config = check_config(_seal(folder, [_CONFIG]), remote_code=remote_code)
+        self._weights = _find_weights(folder, config)
+        names = {path.name for path in folder.glob("*config.json")} - {_TOKENIZER_CONFIG}
+        others = _code(folder) if remote_code else set()
+        self.files = _seal(folder, names | others | set(self._weights))
+        if _GENERATION in names:
+            self.files.read_json(_GENERATION, most=_MOST_CONFIG)
+
+    def held(self) -> Held:
+        """How much the weights hold; refuses files that are not what they say."""
+        total = Held()
+        for name in self._weights:
+            if name.endswith(".json"):
+                continue
+            read = read_safetensors if name.endswith(".safetensors") else read_pickled
+            try:
+                total += read(self.files.paths[name])
+            except ValueError as error:
+                raise BabelscopeError(f"{self.folder} cannot be loaded as a model: {name} {error}") from error
+        return total
+
+    @contextmanager
+    def view(self) -> Iterator[Path]:
+        """A folder for transformers to read."""
+        with self.files.view() as folder:
+            yield folder
+
+
+class TokenizerFolder:
+    """A tokenizer's files, and the configuration of the model that it belongs to, if that is there."""
+
+    def __init__(self, folder: Path, *, remote_code: bool = False) -> None:
+        self.folder = folder
+        self.names = {
+            path.relative_to(folder).as_posix()
+            for pattern in TOKENIZER_FILES
+            for path in folder.glob(pattern)
+        }
+        if remote_code:
+            self.names |= _code(folder) - {_CONFIG}
+        beside = {_CONFIG} if _there(folder / _CONFIG) else set()
+        self.files = _seal(folder, self.names | beside)
+        if beside:
+            check_config(self.files, remote_code=remote_code)
+        for name in self.names:
+            if self.files.size(name) > _MOST_TOKENIZER:
+                raise BabelscopeError(
+                    f"{folder / name} has {self.files.size(name):,} bytes; a tokenizer's files have at most "
+                    f"{_MOST_TOKENIZER:,}"
+                )
+        if "tokenizer.json" in self.names:
+            self._check_charsmaps("tokenizer.json")
+        self._instead = dict(self._cleaned(remote_code))
+
+    def _check_charsmaps(self, name: str) -> None:
+        """A normaliser's table states its length, for which the tokenizers library makes room before it looks."""
+        with open(self.files.paths[name], "rb") as file:
+            found = _CHARSMAP.findall(file.read(_MOST_TOKENIZER))
+        for text in found:
+            try:
+                table = base64.b64decode(text, validate=True)
+            except ValueError:
+                table = b""
+            if len(table) < 4 or int.from_bytes(table[:4], "little") > len(table) - 4:
+                raise BabelscopeError(
+                    f"{self.folder}: its tokenizer cannot be loaded: the precompiled_charsmap in {name} is cut off"
+                )
+
+    def _cleaned(self, remote_code: bool) -> Iterator[tuple[str, bytes]]:
+        """The tokenizer's own settings without what would lead to files elsewhere."""
+        for name in {_TOKENIZER_CONFIG, _SPECIAL_TOKENS} & self.names:
+            settings = self.files.read_json(name, most=_MOST_CONFIG)
+            where = self.folder / name
+            _refuse_other_code(settings, where, remote_code)
+            for key, value in _leaves(settings):
+                if _exceeds(value, _MOST_COUNTED) and not _LENGTH.search(key):
+                    raise BabelscopeError(f"{where} has {key} {_short(value)}, which no tokenizer needs")
+            versions = settings.get("fast_tokenizer_files")
+            if versions is not None and not (isinstance(versions, list) and set(versions) <= self.names):
+                raise BabelscopeError(
+                    f"{where} names files that its folder does not have (fast_tokenizer_files)"
+                )
+            added = settings.get("added_tokens_decoder")
+            for number in added if isinstance(added, dict) else ():
+                if not number.isdecimal() or len(number) > 8 or int(number) > _MOST_TOKEN_ID:
+                    raise BabelscopeError(f"{where} adds a token with the id {number[:20]!r}")
+            kept = {
+                key: _without_pointers(value)
+                for key, value in settings.items()
+                if not _POINTER.search(key) and (name == _TOKENIZER_CONFIG or "_token" in key)
+            }
+            if kept != settings:
+                yield name, json.dumps(kept).encode()
+
+    @contextmanager
+    def view(self) -> Iterator[Path]:
+        """A folder for transformers to read."""
+        with self.files.view(self._instead) as folder:
+            yield folder
+
+
+def check_config(files: SealedFiles, *, remote_code: bool) -> dict[str, Any]:
+    """Read config.json; refuse counts that would fill memory, and code or files of other places."""
+    config = files.read_json(_CONFIG, most=_MOST_CONFIG)
+    where = files.folder / _CONFIG
+    if "configuration_files" in config:
+        raise BabelscopeError(f"{where} names other files to be read in its place (configuration_files)")
+    _refuse_other_code(config, where, remote_code)
+    for key, value in _leaves(config):
+        counted = _COUNTED.search(key.rpartition(".")[2].removesuffix("[]"))
+        if _exceeds(value, _MOST_COUNTED if counted else _MOST_LISTED if key.endswith("[]") else math.inf):
+            raise BabelscopeError(f"{where} has {key} {_short(value)}, which no network has")
+        if isinstance(value, int | float) and value < 0 and key.endswith("layers"):
+            raise BabelscopeError(f"{where} has {key} {_short(value)}, which no network has")
+        if "_implementation" in key and isinstance(value, str) and "/" in value:
+            raise BabelscopeError(f"{where} wants code of another place ({key} {_short(value)})")
+    return config
+
+
+def _refuse_other_code(settings: dict[str, Any], where: Path, remote_code: bool) -> None:
+    """Code of a model's own folder is hashed with it; a reference to another repository's cannot be."""
+    if remote_code and "--" in json.dumps(settings.get("auto_map")):
+        raise BabelscopeError(f"{where} wants code of another place (auto_map); copy it into the folder")
+
+
+def _find_weights(folder: Path, config: dict[str, Any]) -> list[str]:
+    """The files that transformers would load, an index before the shards that it names."""
+    stated = config.get("transformers_weights")
+    if stated is not None:
+        if not isinstance(stated, str) or not stated.endswith((".safetensors", ".safetensors.index.json")):
+            raise BabelscopeError(f"{folder / _CONFIG} names weights that are not safetensors: {stated!r}")
+        first = _inside(stated, folder / _CONFIG)
+    else:
+        found = [name for name in _WEIGHTS if _there(folder / name)]
+        if not found:
+            raise BabelscopeError(f"{folder} has no weights (model.safetensors or pytorch_model.bin)")
+        first = found[0]
+    if not first.endswith(".json"):
+        return [first]
+    index = _seal(folder, [first]).read_json(first, most=_MOST_INDEX)
+    shards = index.get("weight_map")
+    if not isinstance(shards, dict) or not shards:
+        raise BabelscopeError(f"{folder / first} names no weights (weight_map)")
+    ending = ".safetensors" if first.endswith(".safetensors.index.json") else ".bin"
+    names = sorted({_inside(name, folder / first) for name in shards.values()})
+    for name in names:
+        if not name.endswith(ending):
+            raise BabelscopeError(f"{folder / first} names {name!r}, which is no {ending} file")
+    return [first, *names]
+
+
+def _inside(name: object, where: Path) -> str:
+    """A relative path that goes down only, or an error."""
+    parts = PurePosixPath(name).parts if isinstance(name, str) else ()
+    if not parts or ".." in parts or parts[0] == "/" or "\\" in str(name) or "\0" in str(name):
+        raise BabelscopeError(f"{where} names weights outside of its folder: {name!r}")
+    return "/".join(parts)
+
+
+def _seal(folder: Path, names: Iterable[str]) -> SealedFiles:
+    """Files of a folder; in the hub's cache, links from a snapshot to the blobs beside it."""
+    home = folder.resolve()
+    repository = home.parent.parent
+    cached = home.parent.name == "snapshots" and repository.name.startswith("models--")
+    blobs = [repository / "blobs", repository.parent / "blobs"] if cached else []
+    return SealedFiles(folder, names, also_inside=blobs)
+
+
+def _code(folder: Path) -> set[str]:
+    """All that a model's own code may read: whatever is not a checkpoint of some kind."""
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.suffix not in _OTHER_WEIGHTS
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+
+
+def _there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """All numbers and texts in a JSON value, each with the keys that it stands under; `[]` after them in a list."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, key if key.endswith("[]") else f"{key}[]")
+    else:
+        yield key, value
+
+
+def _exceeds(value: Any, most: float) -> bool:
+    """True of a number that is larger, or not a number at all; 1e999 is read as infinity."""
+    return isinstance(value, int | float) and not (abs(value) <= most)
+
+
+def _short(value: Any) -> str:
+    return str(value)[:40]
+
+
+def _without_pointers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_pointers(each) for key, each in value.items() if not _POINTER.search(key)}
+    return [_without_pointers(each) for each in value] if isinstance(value, list) else value

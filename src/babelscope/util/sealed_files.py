@@ -1,0 +1,143 @@
+"""Files of one folder, read as they were checked: regular, inside the folder, unchanged while in use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, SystemFailure
+
+_DEEPEST = 50
+
+
+class SealedFiles:
+    """Some files of a folder, by their names relative to it; `check` tells if one has changed since."""
+
+    def __init__(self, folder: Path, names: Iterable[str], *, also_inside: Iterable[Path] = ()) -> None:
+        """Files may be links into `folder` itself or into the folders of `also_inside`, and nowhere else."""
+        self.folder = folder
+        places = (folder.resolve(), *also_inside)
+        self.paths = {name: _regular_file(folder, name, places) for name in sorted(set(names))}
+        self._stamps = {name: _stamp(path) for name, path in self.paths.items()}
+        self._contents: dict[str, str] = {}
+
+    def size(self, name: str) -> int:
+        return self._stamps[name][1]
+
+    def read_json(self, name: str, *, most: int) -> dict[str, Any]:
+        """The JSON object in a file of at most so many bytes."""
+        if self.size(name) > most:
+            raise BabelscopeError(
+                f"{self.folder / name} has {self.size(name):,} bytes; a file of its kind has at most {most:,}"
+            )
+        with open(self.paths[name], "rb") as file:
+            data = file.read(most)
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise BabelscopeError(f"{self.folder / name} cannot be read as JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise BabelscopeError(f"{self.folder / name} is not a JSON object")
+        if _depth(value) > _DEEPEST:
+            raise BabelscopeError(
+                f"{self.folder / name} has more than {_DEEPEST} levels of lists and objects"
+            )
+        return value
+
+    def digest(self, names: Iterable[str] | None = None) -> str:
+        """SHA-256 over names and contents, as `digest_files` makes it of files in one folder; "" for none."""
+        chosen = sorted(self.paths if names is None else names)
+        for name in chosen:
+            if name not in self._contents:
+                self._contents[name] = _content(self.paths[name])
+        self.check()
+        whole = hashlib.sha256()
+        for name in chosen:
+            whole.update(f"{name}\0{self._contents[name]}\0".encode())
+        return whole.hexdigest() if chosen else ""
+
+    def check(self) -> None:
+        """Raise if a file is not what it was when this was made."""
+        for name, was in self._stamps.items():
+            try:
+                now = _stamp(self.paths[name])
+            except OSError:
+                raise SystemFailure(
+                    f"{self.folder / name} is gone, although it was in use; put it back and start again"
+                ) from None
+            if now == was:
+                continue
+            # A new link to a file or new permissions change its ctime only: the content decides.
+            if now[:3] == was[:3] and self._contents.get(name) == _content(self.paths[name]):
+                self._stamps[name] = now
+                continue
+            raise SystemFailure(f"{self.folder / name} changed while it was in use; start again")
+
+    @contextmanager
+    def view(self, instead: Mapping[str, bytes] | None = None) -> Iterator[Path]:
+        """A temporary folder that holds these files and no others, some with other contents."""
+        instead = instead or {}
+        try:
+            place = tempfile.TemporaryDirectory(prefix="babelscope-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise SystemFailure(f"no temporary folder can be made: {error}") from error
+        with place as outer:
+            folder = Path(outer) / "model"
+            folder.mkdir()
+            for name, path in self.paths.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                if name in instead:
+                    (folder / name).write_bytes(instead[name])
+                else:
+                    (folder / name).symlink_to(path)
+            yield folder
+        self.check()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: digests, and nothing to check, since contents are sent along."""
+        self.digest()
+        return {**self.__dict__, "_stamps": {}}
+
+
+def _regular_file(folder: Path, name: str, places: Iterable[Path]) -> Path:
+    path = folder / name
+    try:
+        real = path.resolve(strict=True)
+        mode = real.stat().st_mode
+    except (OSError, RuntimeError, ValueError):
+        raise BabelscopeError(f"{path} is missing, or a link that leads nowhere") from None
+    if not any(real.is_relative_to(place) for place in places):
+        raise BabelscopeError(f"{path} leads out of its folder, to {real}; copy that file into the folder")
+    if not stat.S_ISREG(mode):
+        raise BabelscopeError(f"{path} is not a regular file")
+    return real
+
+
+def _depth(value: Any) -> int:
+    """How deeply a JSON value is nested; without recursion, which it may exhaust."""
+    depth, level = 0, [value]
+    while level := [
+        each
+        for outer in level
+        for each in (outer.values() if isinstance(outer, dict) else outer)
+        if isinstance(each, dict | list)
+    ]:
+        depth += 1
+    return depth
+
+
+def _stamp(path: Path) -> tuple[int, int, int, int]:
+    """Inode, size, time of writing, time of any change."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _content(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
