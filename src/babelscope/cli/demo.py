@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line, resumable
+from babelscope.cli.common import AsJson, Seed, print_json, resumable
 from babelscope.cli.report import NAME, WithReport
 
 
@@ -30,7 +30,7 @@ def demo(
             write_report([out], out / NAME)
     if as_json:
         for row in result.rows:
-            print(as_line(row.as_json()))
+            print_json(row.as_json())
         return
     print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {result.folder}")
     if report:

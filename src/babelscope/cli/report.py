@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import Seed
+from babelscope.util.outputs import check_outputs
 
 NAME = "report.html"
 
@@ -31,4 +32,5 @@ def report(
     """Show runs to people: findings in plain words, tables, pictures, and every single item."""
     from babelscope.report.building import write_report
 
+    check_outputs({"--out": out}, inputs=runs)
     print(write_report(runs, out, cap=items, seed=seed))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, as_line, resumable
+from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.cli.report import NAME, WithReport
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def tell(result: Result, *, as_json: bool, report: bool) -> None:
     page = write_report([result.folder], result.folder / NAME) if report and result.folder else None
     if as_json:
         for row in result.rows:
-            print(as_line(row.as_json()))
+            print_json(row.as_json())
     else:
         print(result)
         print(f"run folder: {result.folder}", file=sys.stderr)
@@ -102,7 +102,7 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
     parsed = Shard.parse(shard)
     if as_json:
         told = {"name": "shard", "shard": parsed.number, "of": parsed.of, "records": len(result.records)}
-        print(as_line({**told, "folder": str(result.folder)}))
+        print_json({**told, "folder": str(result.folder)})
     else:
         print(
             f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {result.folder}",
