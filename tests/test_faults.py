@@ -348,7 +348,7 @@ def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_pa
 def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope) -> None:
     (folder / "a.en").write_text("a\n")
     path = study(folder, f"toy:1?log={folder / 'log'}")
-    with pytest.raises(BabelscopeError, match="/proc/run cannot be a run folder"):
+    with pytest.raises(BabelscopeError, match="/proc/run cannot be written: No such file"):
         run_study(path, out="/proc/run")
     assert not (folder / "log").exists(), "told before anything is asked"
     ran = babelscope("translate", "--system", "toy:1", "a.en", "--out", "/proc/out")

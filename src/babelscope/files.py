@@ -130,7 +130,9 @@ def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
         part = target.with_name(f"{_part_prefix(target)}.{secrets.token_hex(4)}.part")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            with contextlib.suppress(OSError):  # a disk without locks, where nothing is taken for stale either
+            with contextlib.suppress(
+                OSError
+            ):  # a disk without locks, where nothing is taken for stale either
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Before it was locked, another process may have taken it for stale.
             if part.exists() and os.path.samestat(part.stat(), os.fstat(descriptor)):

@@ -70,6 +70,18 @@ def filter_redirected() -> None:
             setattr(sys, name, cast(TextIO, Filtered(cast(TextIO, stream), name=name, may_fail=True)))
 
 
+def hub_bar() -> type[Any]:
+    """The bar of downloads from the Hugging Face hub, drawn without the filter too."""
+    from huggingface_hub.utils.tqdm import tqdm
+
+    class Bar(tqdm):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            told = {"desc": visible(options.get("desc") or ""), "file": unfiltered(sys.stderr)}
+            super().__init__(*arguments, **{**options, **told})  # type: ignore[no-untyped-call]
+
+    return Bar
+
+
 def _counted() -> tuple[Any, ...]:
     from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 

@@ -96,15 +96,11 @@ def as_markdown(table: Table) -> str:
 
     def line(row: Sequence[str]) -> str:
         return (
-            "| "
-            + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row)
-            + " |"
+            "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
         )
 
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
-    return "\n".join(
-        [f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)]
-    )
+    return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])
 
 
 def as_latex(table: Table) -> str:

@@ -35,7 +35,7 @@ from babelscope.cli import (
 )
 from babelscope.cli.common import RayCommand
 from babelscope.errors import BabelscopeError
-from babelscope.util.terminal import filter_streams
+from babelscope.util.terminal import filter_streams, visible
 from babelscope.version import __version__
 
 app = typer.Typer(
@@ -128,4 +128,4 @@ def _exit_code(run: Callable[[], object]) -> int:
 
 
 def _warn(message: Warning | str, *_where: object) -> None:
-    print(f"babelscope: warning: {message}", file=sys.stderr)
+    print(f"babelscope: warning: {visible(str(message))}", file=sys.stderr)

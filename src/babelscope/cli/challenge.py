@@ -26,6 +26,7 @@ from babelscope.cli.common import (
 )
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result, Row
@@ -145,7 +146,7 @@ def _print(result: Result, said: list[Row], *, as_json: bool) -> None:
     print(tables(result.rows, said))
     print(result.signature)
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 
 
 def _run(

@@ -10,6 +10,7 @@ import typer
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.comparing import Group
@@ -81,7 +82,7 @@ def compare(
         show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
         write("\n\n".join(show(each) for each in found.tables()))
         if found.signatures and not (markdown or latex):
-            write("\n" + "\n".join(found.signatures))
+            write("\n" + "\n".join(map(visible, found.signatures)))
 
 
 class _Compared:

@@ -21,6 +21,7 @@ from babelscope.cli.common import (
 )
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Record, Result
@@ -202,7 +203,7 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
 
     for system in dict.fromkeys(record["system"] for record in result.records) if least else ():
         own = [record for record in result.records if record["system"] == system]
-        print(f"\nleast certain, {system}:")
+        print(f"\nleast certain, {visible(system)}:")
         for record in least_certain(own, least):
             print(_line(record))
 
@@ -210,7 +211,8 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
 def _line(record: Record) -> str:
     from babelscope.text import shorten
 
-    told = f"{record['score']:.5f}  {record['verdict']:7}  {record['category']}  item {record['id']}"
+    item = visible(f"{record['category']}  item {record['id']}")
+    told = f"{record['score']:.5f}  {record['verdict']:7}  {item}"
     translation = record["translation"]
     return f"{told}\n    {shorten(record['source'], 100)}" + (
         f"\n    {shorten(translation, 100)}" if translation is not None else ""

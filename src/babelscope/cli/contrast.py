@@ -21,6 +21,7 @@ from babelscope.cli.common import (
     then_records,
 )
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -215,4 +216,4 @@ def _print(result: Result, *, as_json: bool, table: list[str] | None) -> None:
 
         print(f"{as_table(result.rows, table)}\n{result.signature}")
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Form, Seed, Systems, as_line, open_systems, output, print_json
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Form,
+    Seed,
+    Systems,
+    as_line,
+    open_systems,
+    output,
+    print_json,
+)
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 

@@ -9,6 +9,7 @@ import typer
 
 from babelscope.cli.common import Seed
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 NAME = "report.html"
 
@@ -33,4 +34,4 @@ def report(
     from babelscope.report.building import write_report
 
     check_outputs({"--out": out}, inputs=runs)
-    print(write_report(runs, out, cap=items, seed=seed))
+    print(visible(str(write_report(runs, out, cap=items, seed=seed))))

@@ -24,6 +24,7 @@ from babelscope.cli.common import (
 )
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -202,6 +203,6 @@ def _print(result: Result, cases: int, *, as_json: bool) -> None:
     for name in dict.fromkeys(record["system"] for record in result.records) if cases else ():
         own = [record for record in result.records if record["system"] == name]
         for record in worst_ranked(own, cases):
-            print(f"\n{name}, {case(record)}")
+            print(f"\n{visible(name)}, {case(record)}")
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)

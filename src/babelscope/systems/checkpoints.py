@@ -9,6 +9,7 @@ from typing import Any
 
 from babelscope.digests import digest_files
 from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.progress import hub_bar
 from babelscope.systems.base import Fingerprint
 from babelscope.systems.tokenizers import TOKENIZER_FILES, Tokens
 
@@ -44,7 +45,7 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
                 "*.safetensors" if any(f.endswith(".safetensors") for f in files) else "pytorch_model*.bin"
             )
         patterns = [*_PATTERNS, *filter(None, [weights, "*.py" if remote_code else ""])]
-        return Path(snapshot_download(name, allow_patterns=patterns, **wanted))
+        return Path(snapshot_download(name, allow_patterns=patterns, tqdm_class=hub_bar(), **wanted))
     except GatedRepoError:
         raise BabelscopeError(
             f"{name} is gated: accept its terms on the hub and log in with `hf auth login`"

@@ -37,7 +37,9 @@ def check_outputs(
         if place.is_stream:
             continue
         if place.target in taken:
-            raise BabelscopeError(f"{option} {path} would overwrite a file {taken[place.target]}; name another")
+            raise BabelscopeError(
+                f"{option} {path} would overwrite a file {taken[place.target]}; name another"
+            )
         if place.status is not None and _is_stdout(place.status):
             raise BabelscopeError(f"{option} {path} is the file that stdout goes to; name another")
         taken[place.target] = f"that {option} writes, too"
