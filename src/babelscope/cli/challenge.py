@@ -125,11 +125,8 @@ def challenge(
         result = judge(list(opened.values()), loaded, seed=seed, **settings)
     with contextlib.ExitStack() as after:
         if annotate is not None:
-            from babelscope.methods.challenge_annotation import queue
-
-            distances = annotate_distance or ()
-            made = queue(result.records, per_phenomenon=per_phenomenon, distances=distances, seed=seed)
-            after.callback(write_file, annotate, Form.JSON, map(as_line, made))
+            drawn = {"per_phenomenon": per_phenomenon, "distances": annotate_distance or (), "seed": seed}
+            after.callback(_write_queue, annotate, result, drawn)
         after.enter_context(then_records(records, result.records))
         _print(result, _answered(result, answers or []), as_json=as_json)
 
@@ -179,6 +176,12 @@ def _run(
     )
     result = run_study(study, out=out, cache=cache, data_dir=data_dir)
     return with_comparisons(result, ChallengeSettings.model_validate(settings), seed=seed)
+
+
+def _write_queue(path: Path, result: Result, drawn: dict[str, Any]) -> None:
+    from babelscope.methods.challenge_annotation import queue
+
+    write_file(path, Form.JSON, map(as_line, queue(result.records, **drawn)))
 
 
 def _answered(result: Result, files: list[Path]) -> list[Row]:

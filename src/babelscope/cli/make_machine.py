@@ -82,9 +82,9 @@ def machine_references(
     from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
 
+    check_outputs({"--out": out, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     if queue is not None and queue.exists() and read_answers(queue):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
-    check_outputs({"--out": out, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     known = read_answers(answers) if answers is not None else []
     pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
     opened = open_systems(system, cache=cache)
