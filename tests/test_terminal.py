@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from babelscope.errors import BabelscopeError
 from babelscope.progress import hub_bar, progress
 from babelscope.testsets import AmbiguousSource, TestSet
+from babelscope.text import shorten
 from babelscope.util.characters import HIDDEN
 from babelscope.util.terminal import Filtered, visible, visible_json
 from toy_fixtures import Babelscope
@@ -72,6 +73,12 @@ def test_what_steers_or_hides_is_shown(text: str, shown: str) -> None:
 def test_ordinary_text_of_every_script_stays(text: str) -> None:
     assert visible(text) == text
     assert visible_json(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "a'b", 'a"b', "'\"", "\\n\n\x1b", "a" * 61, "Straße"])
+def test_a_text_is_quoted_in_messages_as_python_does(text: str) -> None:
+    assert shorten(text, 61) == repr(text)
+    assert shorten("می‌خواهم\u202e") == "'می‌خواهم\\u202e'"
 
 
 @given(st.text(st.characters(exclude_categories=())))
