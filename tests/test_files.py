@@ -46,7 +46,7 @@ def test_links_in_a_circle_are_told(tmp_path: Path) -> None:
         write(tmp_path / "link")
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o777])
 def test_permissions_stay(tmp_path: Path, mode: int) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(mode)
