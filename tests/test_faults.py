@@ -314,6 +314,71 @@ def _files_up_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+def _seven_sizes(*paths: Path) -> list[int]:
+    """From one byte to one less than the largest of these files has."""
+    most = max(path.stat().st_size for path in paths) - 1
+    return [1, *(most * share // 6 for share in range(1, 6)), most]
+
+
+def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder: Path, babelscope: Babelscope) -> None:
+    path = study(folder, "toy:1")
+    names = ("manifest.json", "records.jsonl", "summary.json")
+    run_study(path, out=folder / "whole")
+    stopped = set()
+    for number, size in enumerate(_seven_sizes(*(folder / "whole" / name for name in names))):
+        out = folder / f"run{number}"
+        with _files_up_to(size):
+            ran = babelscope("run", "study.toml", "--out", str(out), "--no-report")
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.count("\n") == 1
+        assert "cannot be written: File too large" in ran.err
+        stopped.add(Path(ran.err.split(" cannot be")[0]).name)
+        kept = (out / "records.jsonl").read_bytes()
+        assert kept.count(b"\n") % CHUNK == 0
+        assert not list(out.glob(".*"))
+        assert babelscope("run", "study.toml", "--out", str(out), "--no-report").code == 0
+        assert (out / "records.jsonl").read_bytes().startswith(kept)
+        for name in names:
+            assert (out / name).read_bytes() == (folder / "whole" / name).read_bytes()
+    assert {"manifest.json", "records.jsonl"} <= stopped, "the disk was full in different places"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "translate --system toy:1 a.en --out FILE",
+        "translate --system toy:1 a.en --json --out FILE",
+        "sample --system toy:1 --source a.en --n 3 --out FILE",
+        "score --system toy:1 --source a.en --target a.en --out FILE",
+        "challenge --system toy:1 --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --records FILE",
+        "systems --out FILE",
+        "lab corpus --n 5 --out FOLDER",
+    ],
+)
+def test_outputs_on_a_disk_that_is_full_at_seven_sizes(
+    folder: Path, babelscope: Babelscope, command: str
+) -> None:
+    (folder / "a.en").write_text("a\nb\n" * 20)
+    written = "out/corpus.en.conllu" if "FOLDER" in command else "out"
+    command = command.replace("FILE", "out").replace("FOLDER", "out")
+    right = babelscope(*command.split())
+    assert right.code == 0, right.err
+    new = (folder / written).read_bytes()
+    sizes = _seven_sizes(folder / written)
+    (folder / written).write_bytes(b"as it was")
+    before = sorted(path.name for path in folder.rglob("*"))
+    for size in sizes:
+        with _files_up_to(size):
+            ran = babelscope(*command.split())
+        assert ran.code == 1
+        assert ran.err.endswith(" cannot be written: File too large\n")
+        assert ran.out == right.out, "figures are printed all the same"
+        assert (folder / written).read_bytes() == b"as it was"
+        assert sorted(path.name for path in folder.rglob("*")) == before
+    assert babelscope(*command.split()).code == 0
+    assert (folder / written).read_bytes() == new
+
+
 def test_an_output_file_is_whole_or_as_it_was(folder: Path, babelscope: Babelscope) -> None:
     (folder / "a.en").write_text("a\n" * 200)
     (folder / "out").write_text("as it was")
@@ -349,7 +414,7 @@ def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_pa
 def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope) -> None:
     (folder / "a.en").write_text("a\n")
     path = study(folder, f"toy:1?log={folder / 'log'}")
-    with pytest.raises(BabelscopeError, match="/proc/run cannot be a run folder"):
+    with pytest.raises(BabelscopeError, match="/proc/run cannot be written: No such file"):
         run_study(path, out="/proc/run")
     assert not (folder / "log").exists(), "told before anything is asked"
     ran = babelscope("translate", "--system", "toy:1", "a.en", "--out", "/proc/out")

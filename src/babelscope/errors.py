@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from babelscope.util.terminal import visible
+
 
 class BabelscopeError(Exception):
     """Bad input or usage; the command line prints it without a traceback and exits with `exit_code`."""
@@ -12,8 +14,7 @@ class BabelscopeError(Exception):
 
     def __str__(self) -> str:
         """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
-        told = super().__str__()
-        return told if told.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in told)
+        return visible(super().__str__())
 
 
 class SystemFailure(BabelscopeError):

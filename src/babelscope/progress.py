@@ -6,29 +6,43 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from babelscope.util.terminal import Filtered, unfiltered, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # What is done sooner needs no bar.
 PATIENCE_SECONDS = 2.0
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def progress(
+    what: str, total: int, columns: Callable[[], tuple[Any, ...]] | None = None
+) -> Iterator[Callable[[int], None]]:
     """Shows how far `what` is; the function it gives is called with the number of things done since."""
     if not sys.stderr.isatty():
         yield lambda _count: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (
+    bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        *(columns or _counted)(),
+        console=live_console(),
+        transient=True,
+        # Else rich would print on stderr also what belongs into the file or pipe that stdout is.
+        redirect_stdout=sys.stdout.isatty(),
     )
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=total)
-    timer = threading.Timer(PATIENCE_SECONDS, bar.start)
+    task = bar.add_task(visible(what), total=total)
+
+    def start() -> None:
+        bar.start()
+        filter_redirected()
+
+    timer = threading.Timer(PATIENCE_SECONDS, start)
     timer.daemon = True
     timer.start()
     try:
@@ -38,3 +52,37 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         # It may just be starting the bar, which would then never be stopped.
         timer.join()
         bar.stop()
+
+
+def live_console() -> Console:
+    """Where rich draws: stderr without the filter, which would show what moves the cursor."""
+    from rich.console import Console
+
+    return Console(file=unfiltered(sys.stderr))
+
+
+def filter_redirected() -> None:
+    """While it draws, rich has streams of its own in place of ours: put the filter on them too."""
+    from rich.file_proxy import FileProxy
+
+    for name in ("stdout", "stderr"):
+        if isinstance(stream := getattr(sys, name), FileProxy):
+            setattr(sys, name, cast(TextIO, Filtered(cast(TextIO, stream), name=name, may_fail=True)))
+
+
+def hub_bar() -> type[Any]:
+    """The bar of downloads from the Hugging Face hub, drawn without the filter too."""
+    from huggingface_hub.utils.tqdm import tqdm
+
+    class Bar(tqdm):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            told = {"desc": visible(options.get("desc") or ""), "file": unfiltered(sys.stderr)}
+            super().__init__(*arguments, **{**options, **told})  # type: ignore[no-untyped-call]
+
+    return Bar
+
+
+def _counted() -> tuple[Any, ...]:
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+
+    return MofNCompleteColumn(), TimeRemainingColumn()

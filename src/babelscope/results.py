@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
+from babelscope.util.terminal import visible
 
 Record = dict[str, Any]
 """What a method notes about one item: JSON, so that it can be stored and read again."""
@@ -105,7 +106,7 @@ class Result:
         first = self.unanswered[0]
         return (
             f"left out, since a system did not answer: {len(self.unanswered)} items, the first being "
-            f"{_printable(str(first['id']))}: {_printable(str(first['unanswered']))}\n"
+            f"{visible(str(first['id']))}: {visible(str(first['unanswered']))}\n"
         )
 
     def _repr_html_(self) -> str:
@@ -222,7 +223,7 @@ def render(rows: Sequence[Row]) -> str:
             estimate.n,
             *(row.counts.get(count, "") for count in counts),
         ]
-        table.add_row(*(Text(_printable(str(cell)), no_wrap=True) for cell in cells))
+        table.add_row(*(Text(visible(str(cell)), no_wrap=True) for cell in cells))
     console = Console(file=io.StringIO(), width=10_000, color_system=None)
     console.print(table)
     written = cast(io.StringIO, console.file).getvalue()
@@ -231,8 +232,3 @@ def render(rows: Sequence[Row]) -> str:
 
 def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.4g}"
-
-
-def _printable(text: str) -> str:
-    """Labels come from files; what would steer the terminal is made visible instead."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -118,8 +118,6 @@ class RunFolder:
 
     def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Refuse the folder of a run that is not this one; write the manifest of a new one."""
-        for unfinished in self.path.glob(".*.part"):
-            unfinished.unlink()  # left by a kill; nobody else writes here, since we hold the lock
         path = self.path / "manifest.json"
         if not path.exists():
             _write(path, json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
@@ -225,5 +223,3 @@ def _write_all(descriptor: int, data: bytes) -> None:
 def _write(path: Path, text: str) -> None:
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
-        file.flush()
-        os.fsync(file.fileno())

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.files import check_folder
 from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, judge_all, set_up
 from babelscope.progress import progress
 from babelscope.results import Record, Result, signature, split_unanswered
@@ -152,6 +153,7 @@ def run_study(
     folder = Path(out).absolute() if out is not None else base / (study.run.out or _default_out(study, where))
     if shard is not None and out is None:
         folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
+    check_folder(folder)
 
     def opened(spec: str) -> Any:
         return kept(opener(spec), cache)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.results import Estimate, Row
+from babelscope.util.terminal import visible
 
 _COMMON = ("figure", "method", "tests", "evaluators")
 _LATEX = {
@@ -76,7 +77,7 @@ def in_a_cell(estimate: Estimate) -> str:
 
 def as_text(table: Table) -> str:
     """For a terminal, as wide as it needs to be; what would steer the terminal is made visible instead."""
-    cells = [[_printable(cell) for cell in row] for row in (table.headings, *table.rows)]
+    cells = [[visible(cell) for cell in row] for row in (table.headings, *table.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.headings))]
 
     def line(row: Sequence[str]) -> str:
@@ -87,7 +88,7 @@ def as_text(table: Table) -> str:
         return "  ".join(padded).rstrip()
 
     rule = "  ".join("─" * width for width in widths)
-    return "\n".join([_printable(table.title), line(cells[0]), rule, *map(line, cells[1:])])
+    return "\n".join([visible(table.title), line(cells[0]), rule, *map(line, cells[1:])])
 
 
 def as_markdown(table: Table) -> str:
@@ -95,27 +96,23 @@ def as_markdown(table: Table) -> str:
 
     def line(row: Sequence[str]) -> str:
         return (
-            "| "
-            + " | ".join(_printable(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row)
-            + " |"
+            "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
         )
 
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
-    return "\n".join(
-        [f"**{_printable(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)]
-    )
+    return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])
 
 
 def as_latex(table: Table) -> str:
     """A `tabular` with the rules of the package booktabs."""
 
     def line(row: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(c, c) for c in _printable(cell)) for cell in row) + r" \\"
+        return " & ".join("".join(_LATEX.get(c, c) for c in visible(cell)) for cell in row) + r" \\"
 
     columns = "l" * table.labels + "r" * (len(table.headings) - table.labels)
     return "\n".join(
         [
-            f"% {_printable(table.title)}",
+            f"% {visible(table.title)}",
             f"\\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             line(table.headings),
@@ -125,7 +122,3 @@ def as_latex(table: Table) -> str:
             r"\end{tabular}",
         ]
     )
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import IO, Any
 
 from babelscope.errors import BabelscopeError, at
+from babelscope.util.terminal import visible
 
 # Where other tools, and str.splitlines, would break a line; we break at "\n" only.
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """A text as shown in messages: quoted, control characters escaped, cut."""
-    return repr(text if len(text) <= width else text[: width - 1] + "…")
+    """A text as shown in messages: quoted as by `repr`, what steers or hides text escaped, cut."""
+    text = text if len(text) <= width else text[: width - 1] + "…"
+    # Not `repr` itself, which takes the joiners that many scripts are written with for unprintable.
+    quote = '"' if "'" in text and '"' not in text else "'"
+    return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote
 
 
 def check_texts(texts: Iterable[str], *, what: str, allow_empty: bool = False) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -32,6 +35,7 @@ from babelscope.cli import (
 )
 from babelscope.cli.common import RayCommand
 from babelscope.errors import BabelscopeError
+from babelscope.util.terminal import filter_streams, visible
 from babelscope.version import __version__
 
 app = typer.Typer(
@@ -85,28 +89,46 @@ app.add_typer(lab.app, name="lab")
 
 def main() -> None:
     """The `babelscope` command: bad input is told in one sentence, without a traceback."""
-    # What we read and write is UTF-8, whatever the locale says. A file's name may be no text at all.
-    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
-    sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    # Before any library is imported, so that its log goes through the filter, too.
+    filter_streams()
     warnings.showwarning = _warn  # type: ignore[assignment]
+    stdout = sys.stdout
+    code = _exit_code(app)
     try:
-        try:
-            app()
-        except SystemExit as ended:
-            # Answers are kept by a module that commands which ask nobody do not need.
-            answers = sys.modules.get("babelscope.systems.answers")
-            if answers is not None and not ended.code:
-                answers.forget_unfinished()
-            raise
+        # What stdout still holds back may not fit: told here, and not by Python when all else has ended.
+        stdout.flush()
+    except (BabelscopeError, OSError) as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        if not code:
+            code = _exit_code(functools.partial(_raise, error))
+    # A module that commands which ask nobody do not need.
+    if not code and (answers := sys.modules.get("babelscope.systems.answers")) is not None:
+        answers.forget_unfinished()
+    sys.exit(code)
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
+
+
+def _exit_code(run: Callable[[], object]) -> int:
+    """Run it, tell what was wrong in one sentence, and give the exit code that says so."""
+    try:
+        run()
+    except SystemExit as stopped:
+        return stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
     except BabelscopeError as error:
         print(f"babelscope: error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        return error.exit_code
+    except BrokenPipeError:
+        return 1  # nobody reads any more, which is no error to show
     except OSError as error:
         # A disk or a name that the system refuses, where nothing better is known to say than what and why.
         named = f"{error.filename!r}: " if error.filename else ""
         print(f"babelscope: error: {named}{error.strerror or error}", file=sys.stderr)
-        sys.exit(1)
+        return 1
+    return 0
 
 
 def _warn(message: Warning | str, *_where: object) -> None:
-    print(f"babelscope: warning: {message}", file=sys.stderr)
+    print(f"babelscope: warning: {visible(str(message))}", file=sys.stderr)

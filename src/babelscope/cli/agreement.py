@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -89,6 +90,7 @@ def agreement(
     from babelscope.annotate.answers import find_answers
     from babelscope.results import render
 
+    check_outputs({"--out": out}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
     if answers:
         if patterns is not None or quirk:
@@ -100,7 +102,7 @@ def agreement(
         )
     else:
         rows = _released(files, task, patterns, verdicts, quirk or [], without_corpus, seed)
-    with output(out) as write:
+    with output(out, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:

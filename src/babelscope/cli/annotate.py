@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.common import AsJson, Seed, print_json
 
 
 class Task(StrEnum):
@@ -61,7 +61,8 @@ def annotate(
             url = f"http://{LOOPBACK}:{at}/{token}/?annotator={quote(annotator)}"
             if as_json:
                 start = {"url": url, "answers": str(answers.path), "annotator": annotator}
-                print(as_line({**start, "judged": desk.judged(annotator), "items": len(tasks)}), flush=True)
+                print_json({**start, "judged": desk.judged(annotator), "items": len(tasks)})
+                sys.stdout.flush()
             else:
                 print(f"{annotator} has judged {desk.judged(annotator)} of {len(tasks)}: {answers.path}")
                 print(f"Go on at {url}\nCtrl-C ends; every answer is saved at once.", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -10,12 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems, study_of
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Form,
+    Records,
+    Seed,
+    Systems,
+    as_line,
+    open_systems,
+    print_json,
+    study_of,
+    then_records,
+    write_file,
+)
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from babelscope.results import Result, Row
 
 
@@ -81,10 +94,7 @@ def challenge(
         Path | None,
         typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
     ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a JSON object a sentence there.", show_default=False),
-    ] = None,
+    records: Records = None,
     seed: Seed = 0,
     cache: Cache = None,
     data_dir: Annotated[
@@ -97,6 +107,8 @@ def challenge(
         raise BabelscopeError(f"{annotate} exists, and may have answers; choose another file for --annotate")
     if annotate_distance and annotate is None:
         raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
+    read = [tests, *(answers or ()), *system]
+    check_outputs({"--records": records, "--annotate": annotate}, folder=out, inputs=read)
     settings: dict[str, Any] = {"exact": exact, "draws": draws, "resamples": resamples, "beam": beam}
     if metric:
         settings["metrics"] = tuple(each.value for each in metric)
@@ -111,30 +123,27 @@ def challenge(
         loaded = load(tests, data_dir=data_dir)
         opened = open_systems(system, cache=cache)
         result = judge(list(opened.values()), loaded, seed=seed, **settings)
-    if records is not None:
-        from babelscope.files import replacing
-        from babelscope.results import record_line
+    with contextlib.ExitStack() as after:
+        if annotate is not None:
+            drawn = {"per_phenomenon": per_phenomenon, "distances": annotate_distance or (), "seed": seed}
+            after.callback(_write_queue, annotate, result, drawn)
+        after.enter_context(then_records(records, [*result.records, *result.unanswered]))
+        _print(result, _answered(result, answers or []), as_json=as_json)
 
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in result.records)
-    if annotate is not None:
-        from babelscope.methods.challenge_annotation import queue
 
-        distances = annotate_distance or ()
-        _write(annotate, queue(result.records, per_phenomenon=per_phenomenon, distances=distances, seed=seed))
-    said = _answered(result, answers or [])
+def _print(result: Result, said: list[Row], *, as_json: bool) -> None:
     if as_json:
         for row in [*result.rows, *said]:
             whole = row.labels.get("phenomenon") == "all" and "metric" not in row.labels
             mark = {"signature": result.signature} if whole and row not in said else {}
-            print(as_line({**row.as_json(), **mark}))
+            print_json({**row.as_json(), **mark})
         return
     from babelscope.cli.challenge_table import tables
 
     print(tables(result.rows, said))
     print(result.signature)
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 
 
 def _run(
@@ -169,11 +178,10 @@ def _run(
     return with_comparisons(result, ChallengeSettings.model_validate(settings), seed=seed)
 
 
-def _write(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
-    from babelscope.files import replacing
+def _write_queue(path: Path, result: Result, drawn: dict[str, Any]) -> None:
+    from babelscope.methods.challenge_annotation import queue
 
-    with replacing(path) as file:
-        file.writelines(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
+    write_file(path, Form.JSON, map(as_line, queue(result.records, **drawn)))
 
 
 def _answered(result: Result, files: list[Path]) -> list[Row]:

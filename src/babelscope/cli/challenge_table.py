@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.results import Estimate, Row, render
+from babelscope.util.terminal import visible
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
@@ -115,7 +116,7 @@ def _drawn(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     for heading in headings:
         table.add_column(heading, justify="right" if heading in ("n", "length", "z") else "left")
     for line in lines:
-        table.add_row(*(Text(_plain(cell), no_wrap=True) for cell in line))
+        table.add_row(*(Text(visible(cell), no_wrap=True) for cell in line))
     console = Console(file=(written := io.StringIO()), width=10_000, color_system=None)
     console.print(table)
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip("\n").split("\n"))
@@ -160,8 +161,3 @@ def _short_names(rows: Iterable[Row]) -> dict[str, str]:
     names = list(dict.fromkeys(str(row.labels["system"]) for row in rows if "system" in row.labels))
     short = [os.path.basename(name.partition("?")[0].partition(":")[2]) or name for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
-
-
-def _plain(text: str) -> str:
-    """Names come from files; what would steer the terminal is made visible instead."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -7,8 +7,8 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -16,9 +16,12 @@ import typer
 from typer.core import TyperCommand
 
 from babelscope.errors import BabelscopeError, at
+from babelscope.files import replacing
 from babelscope.text import parse_lines, read_lines
+from babelscope.util.terminal import visible, write_data
 
 if TYPE_CHECKING:
+    from babelscope.results import Record
     from babelscope.study import Study
 
 # Lines asked at once: enough for a system to make batches of.
@@ -37,6 +40,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a li
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
+]
+Records = Annotated[
+    Path | None,
+    typer.Option("--records", metavar="FILE", help="Write a JSON object an item there.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Cache = Annotated[
@@ -94,6 +101,8 @@ def study_of(values: Mapping[str, Any]) -> Study:
 
 def read_sources(path: Path) -> list[str]:
     """The lines of a file, or of stdin for `-`; none may be empty."""
+    if str(path) == "-" and sys.stdin is None:
+        raise BabelscopeError("stdin is closed; name a file of sources")
     lines = parse_lines(sys.stdin.buffer.read(), "stdin") if str(path) == "-" else read_lines(path)
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -137,27 +146,61 @@ def _place(files: Mapping[str, Path], before: int, what: str, number: int) -> st
     return at("stdin" if str(files[what]) == "-" else files[what], before + number)
 
 
+class Form(Enum):
+    """Whom lines are for: people, or other programs, which get them as they are."""
+
+    TEXT = "text"
+    LINES = "lines"
+    JSON = "json"
+
+
 @contextlib.contextmanager
-def output(path: Path | None) -> Iterator[Callable[[str], None]]:
+def output(path: Path | None, form: Form) -> Iterator[Callable[[str], None]]:
     """A function that writes a line to stdout, or to a file that appears when all is written."""
     if path is None:
-        yield _to_stdout
+        yield print if form is Form.TEXT else functools.partial(write_data, is_json=form is Form.JSON)
         return
-    from babelscope.files import replacing
-
     lines: list[str] = []
     yield lines.append
     with replacing(path) as file:
-        file.writelines(line.encode("utf-8") + b"\n" for line in lines)
+        for line in lines:
+            text = visible(line, keep="\n\t") if form is Form.TEXT else line
+            file.write(text.encode("utf-8") + b"\n")
 
 
-def _to_stdout(line: str) -> None:
-    sys.stdout.write(line + "\n")
+def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
+    """The same for all lines at once."""
+    with output(path, form) as write:
+        for line in lines:
+            write(line)
 
 
-def as_line(row: dict[str, Any]) -> str:
+def figures(as_json: bool) -> Form:
+    """Rows as JSON, or as tables for people."""
+    return Form.JSON if as_json else Form.TEXT
+
+
+def print_json(row: Mapping[str, Any]) -> None:
+    """One JSON object a line, on stdout."""
+    write_data(as_line(row), is_json=True)
+
+
+def as_line(row: Mapping[str, Any]) -> str:
     """A JSON object on one line."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+@contextlib.contextmanager
+def then_records(path: Path | None, records: Iterable[Record]) -> Iterator[None]:
+    """Write records after the block, which prints figures, even if nobody could read them."""
+    try:
+        yield
+    finally:
+        if path is not None:
+            from babelscope.results import record_line
+
+            with replacing(path) as file:
+                file.writelines(record_line(record) for record in records)
 
 
 @contextlib.contextmanager

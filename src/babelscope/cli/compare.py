@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.comparing import Group
@@ -67,8 +69,9 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
+    check_outputs({"--out": out}, inputs=[*(runs or ()), table])
     found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
-    with output(out) as write:
+    with output(out, figures(as_json)) as write:
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
@@ -79,7 +82,7 @@ def compare(
         show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
         write("\n\n".join(show(each) for each in found.tables()))
         if found.signatures and not (markdown or latex):
-            write("\n" + "\n".join(found.signatures))
+            write("\n" + "\n".join(map(visible, found.signatures)))
 
 
 class _Compared:

@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems, study_of
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Records,
+    Seed,
+    Ties,
+    open_systems,
+    print_json,
+    study_of,
+    then_records,
+)
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Record, Result
@@ -80,10 +92,7 @@ def condition(
         bool, typer.Option("--skip-missing", help="Count items without a translation instead of stopping.")
     ] = False,
     least: Annotated[int, typer.Option(min=0, help="How many of the least certain items to list.")] = 10,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
-    ] = None,
+    records: Records = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -104,12 +113,14 @@ def condition(
         "beam": beam,
     }
     _check(system, evaluator, translations, scores)
-    if out is not None:
-        if translations is not None or scores is not None or not system:
-            raise BabelscopeError(
-                "--out makes a run folder of a system and an evaluator that are asked; "
-                "for what is given use --records"
-            )
+    if out is not None and (translations is not None or scores is not None or not system):
+        raise BabelscopeError(
+            "--out makes a run folder of a system and an evaluator that are asked; "
+            "for what is given use --records"
+        )
+    read = [tests, translations, scores, evaluator, *(system or ())]
+    check_outputs({"--records": records}, folder=out, inputs=read)
+    if out is not None and system:
         result = _into_folder(
             tests, system, {"evaluator": evaluator, **settings}, out, seed=seed, cache=cache
         )
@@ -118,13 +129,8 @@ def condition(
             tests, system, evaluator, translations, scores,
             {**settings, "seed": seed, "skip_missing": skip_missing}, cache=cache,
         )  # fmt: skip
-    if records is not None:
-        from babelscope.files import replacing
-        from babelscope.results import record_line
-
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in result.records)
-    _print(result, least, as_json=as_json)
+    with then_records(records, [*result.records, *result.unanswered]):
+        _print(result, least, as_json=as_json)
 
 
 def _check(
@@ -190,14 +196,14 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
     if as_json:
         for row in result.rows:
             whole = {"signature": result.signature} if row.name == "all" else {}
-            print(as_line({**row.as_json(), **whole}))
+            print_json({**row.as_json(), **whole})
         return
     print(result)
     from babelscope.methods.conditioning_figures import least_certain
 
     for system in dict.fromkeys(record["system"] for record in result.records) if least else ():
         own = [record for record in result.records if record["system"] == system]
-        print(f"\nleast certain, {system}:")
+        print(f"\nleast certain, {visible(system)}:")
         for record in least_certain(own, least):
             print(_line(record))
 
@@ -205,7 +211,8 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
 def _line(record: Record) -> str:
     from babelscope.text import shorten
 
-    told = f"{record['score']:.5f}  {record['verdict']:7}  {record['category']}  item {record['id']}"
+    item = visible(f"{record['category']}  item {record['id']}")
+    told = f"{record['score']:.5f}  {record['verdict']:7}  {item}"
     translation = record["translation"]
     return f"{told}\n    {shorten(record['source'], 100)}" + (
         f"\n    {shorten(translation, 100)}" if translation is not None else ""

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Ties, as_line, open_systems, study_of
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Records,
+    Seed,
+    Ties,
+    open_systems,
+    print_json,
+    study_of,
+    then_records,
+)
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -114,10 +126,7 @@ def contrast(
         Path | None,
         typer.Option(metavar="FOLDER", help="A run folder, to keep and resume a run.", show_default=False),
     ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
-    ] = None,
+    records: Records = None,
     seed: Seed = 0,
     cache: Cache = None,
     data_dir: Annotated[
@@ -132,6 +141,9 @@ def contrast(
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
     if table and as_json:
         raise BabelscopeError("--table and --json print different things; say one of the two")
+    if scores and out is not None:
+        raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
+    check_outputs({"--records": records}, folder=out, inputs=[tests, *(system or scores or ())])
     settings: dict[str, Any] = {"ties": ties.value, "discrepancy": discrepancy.value, "free": free.value}
     if control:
         settings["controls"] = tuple(control)
@@ -139,8 +151,6 @@ def contrast(
     if scores:
         from babelscope.methods.contrast_scores import contrast_scores
 
-        if out is not None:
-            raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
         result = contrast_scores(
             tests,
             scores,
@@ -162,7 +172,8 @@ def contrast(
             pairs.items_of(MinimalPair, what_for="contrast")
             opened = open_systems(system or [], cache=cache)
             result = judge(list(opened.values()), pairs, **shared, **settings)
-    _print(result, records, as_json=as_json, table=seed_group or [] if table else None)
+    with then_records(records, [*result.records, *result.unanswered]):
+        _print(result, as_json=as_json, table=seed_group or [] if table else None)
 
 
 def _run(
@@ -191,18 +202,12 @@ def _run(
     return with_comparisons(result, ContrastSettings.model_validate(settings), **shared)
 
 
-def _print(result: Result, records: Path | None, *, as_json: bool, table: list[str] | None) -> None:
+def _print(result: Result, *, as_json: bool, table: list[str] | None) -> None:
     """To stdout: rows as JSON, the paper's table with these seed groups, or all rows."""
-    if records is not None:
-        from babelscope.files import replacing
-        from babelscope.results import record_line
-
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in result.records)
     if as_json:
         for row in result.rows:
             whole = {"signature": result.signature} if row.name == "all" else {}
-            print(as_line({**row.as_json(), **whole}))
+            print_json({**row.as_json(), **whole})
         return
     if table is None:
         print(result)
@@ -211,4 +216,4 @@ def _print(result: Result, records: Path | None, *, as_json: bool, table: list[s
 
         print(f"{as_table(result.rows, table)}\n{result.signature}")
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.util.outputs import check_outputs
 
 
 def correlate(
@@ -34,6 +35,7 @@ def correlate(
     from babelscope.seeds import stream
     from babelscope.testsets.sets import read_json_lines
 
+    check_outputs({"--out": out}, inputs=[*files, human])
     judged = parse_scores(read_json_lines(human), average=True)
     stems = [path.stem for path in files]
     # Files of one name in two folders are told apart by their paths.
@@ -43,7 +45,7 @@ def correlate(
         for name, path in zip(names, files, strict=True)
     }
     rows = human_correlations(judged, metrics, lambda: stream(seed, "correlate"))
-    with output(out) as write:
+    with output(out, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import OutFile, Seed, as_line, open_systems, output
+from babelscope.cli.common import Form, OutFile, Seed, as_line, open_systems, output, write_file
+from babelscope.util.outputs import check_outputs
 
 
 class Mode(StrEnum):
@@ -100,6 +102,10 @@ def cues(
         raise BabelscopeError("make cues needs either --model or --candidates")
     if select_on is not None and mode == Mode.paper:
         raise BabelscopeError("--mode paper selects on what it tests: leave --select-on out")
+    check_outputs(
+        {"--save-cues": save_cues, "--save-candidates": save_candidates, "--out": out},
+        inputs=[tests, candidates, select_on, evaluator],
+    )
     loaded = load(tests)
     other = load(select_on) if select_on is not None else None
     given = read_candidates(candidates) if candidates is not None else None
@@ -118,14 +124,11 @@ def cues(
         share=share,
         seed=seed,
     )
-    if save_cues is not None:
-        with output(save_cues) as write:
-            for line in write_cues(made.by_item):
-                write(line)
-    if save_candidates is not None:
-        with output(save_candidates) as write:
-            write(write_candidates(made.candidates))
-    with output(out) as write:
+    with contextlib.ExitStack() as after, output(out, Form.JSON) as write:
+        if save_cues is not None:
+            after.callback(write_file, save_cues, Form.JSON, write_cues(made.by_item))
+        if save_candidates is not None:
+            after.callback(write_file, save_candidates, Form.JSON, [write_candidates(made.candidates)])
         for item in made.tests:
             write(as_line(item.as_json()))
     left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from babelscope.cli.common import print_json
 
 if TYPE_CHECKING:
     from babelscope.testsets.published import NamedSet
@@ -127,4 +128,4 @@ def _size(count: Any) -> str:
 
 def _print_json(*rows: dict[str, Any]) -> None:
     for row in rows:
-        typer.echo(json.dumps(row, ensure_ascii=False))
+        print_json(row)

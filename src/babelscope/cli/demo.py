@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line, resumable
+from babelscope.cli.common import AsJson, Seed, print_json, resumable
 from babelscope.cli.report import NAME, WithReport
+from babelscope.util.terminal import visible
 
 
 def demo(
@@ -25,13 +26,13 @@ def demo(
 
     with resumable():
         result = run_study(demo_study(n, seed), out=out)
+        for row in result.rows if as_json else ():
+            print_json(row.as_json())
+        if not as_json:
+            folder = visible(str(result.folder))
+            print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {folder}")
         if report:
             write_flows(out, n)
             write_report([out], out / NAME)
-    if as_json:
-        for row in result.rows:
-            print(as_line(row.as_json()))
-        return
-    print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {result.folder}")
-    if report:
-        print(f"to be read in a browser: {(out / NAME).absolute()}")
+            if not as_json:
+                print(f"to be read in a browser: {visible(str((out / NAME).absolute()))}")

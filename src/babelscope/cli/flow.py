@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, Form, OutFile, Seed, as_line, figures, output, write_file
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
 
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
 _COLOURS = ("#3f7fbf", "#c8622f")
@@ -64,6 +66,9 @@ def flow(
     stages = ["data", *(["distilled"] if teachers else []), *(["student"] if students else [])]
     if svg is not None and len(stages) == 1:
         raise BabelscopeError("a Sankey diagram needs --distilled, or --distilled and --student")
+    check_outputs(
+        {"--flows": flows, "--svg": svg, "--out": out}, inputs=[source, data, words, *teachers, *students]
+    )
     queries = read_queries(words)
     versions: list[tuple[Path, ...]] = (
         list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
@@ -73,15 +78,17 @@ def flow(
         for rest in versions or [()]
     ]
     found = mean_flows(models, stages)
-    if flows is not None:
-        with output(flows) as write:
-            write(json.dumps(found, ensure_ascii=False, indent=1))
-    if svg is not None:
-        with output(svg) as write:
-            write(_picture(found, stages, len(models[0])))
     rows = shift_rows(models, stages, seed=seed)
-    with output(out) as write:
-        write("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    with contextlib.ExitStack() as after, output(out, figures(as_json)) as write:
+        if flows is not None:
+            lines = [json.dumps(found, ensure_ascii=False, indent=1)]
+            after.callback(write_file, flows, Form.JSON, lines)
+        if svg is not None:
+            after.callback(write_file, svg, Form.LINES, [_picture(found, stages, len(models[0]))])
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows))
 
 
 def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:

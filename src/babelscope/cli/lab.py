@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.common import AsJson, Seed, print_json
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
 from babelscope.errors import BabelscopeError
@@ -70,12 +70,12 @@ def corpus(
             distances = dict(sorted(row.distances.items()))
             if as_json:
                 counts = {"sentences": row.sentences, "instances": row.instances, "distances": distances}
-                print(as_line({"name": row.name, **counts}))
+                print_json({"name": row.name, **counts})
             else:
                 apart = f"  apart {min(distances)} to {max(distances)}" if distances else ""
                 print(f"{row.name:<44}{row.sentences:>9,}{row.instances:>9,}{apart}")
     elif as_json:
-        print(as_line({"name": "all", "n": n, "seed": seed, "split": split, "folder": str(out)}))
+        print_json({"name": "all", "n": n, "seed": seed, "split": split, "folder": str(out)})
 
 
 @app.command("train")
@@ -194,7 +194,7 @@ def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
         names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
         figures = {name: card[name] for name in names.split()}
         row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
-        print(as_line({**row, **figures}))
+        print_json({**row, **figures})
         return
     print(
         f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
@@ -214,7 +214,7 @@ def models(as_json: AsJson = False) -> None:
             key: known[key] for key in ("shape", "parameters", "label_smoothing", "seed", "dev_loss")
         }
         if as_json:
-            print(as_line(row))
+            print_json(row)
         else:
             smoothing = f"label smoothing {row['label_smoothing']:g}"
             print(f"{row['system']:<20}{row['shape']:<14}{row['parameters']:>9,} parameters  {smoothing}")
@@ -256,4 +256,7 @@ def evaluate(
     with progress("evaluating", 3 * n * len(opened)) as advance:
         for each in opened:
             rows += evaluate_system(each, n=n, seed=SEED if seed is None else seed, advance=advance)
-    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    for row in rows if as_json else ():
+        print_json(row.as_json())
+    if not as_json:
+        print(render(rows))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line, resumable
+from babelscope.cli.common import AsJson, Seed, print_json, resumable
 from babelscope.errors import BabelscopeError
 
 
@@ -78,7 +78,10 @@ def locality(
     settings = [name for name in SETTINGS if not setting or name in setting]
     with resumable():
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet)
-    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    for row in rows if as_json else ():
+        print_json(row.as_json())
+    if not as_json:
+        print(render(rows))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, RayCommand, Seed, as_line, output
+from babelscope.cli.common import AsJson, Form, OutFile, RayCommand, Seed, as_line, output, print_json
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
@@ -19,6 +17,8 @@ from babelscope.files import replacing
 from babelscope.progress import progress
 from babelscope.stretches import count_lines, stream_lines
 from babelscope.text import require_equal_counts
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import write_data
 
 if TYPE_CHECKING:
     from babelscope.making.pairs.making import PairsOfFiles
@@ -54,7 +54,7 @@ def types(as_json: AsJson = False) -> None:
         made = error_type(name)
         row: dict[str, Any] = {"name": name, "plausible": made.plausible, "definition": made.definition}
         if as_json:
-            typer.echo(as_line({**row, "detector": made.detect is not None, "modes": list(made.modes)}))
+            print_json({**row, "detector": made.detect is not None, "modes": list(made.modes)})
         else:
             typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
 
@@ -80,13 +80,19 @@ def pairs(
 
     if kind not in ("human", "machine"):
         raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
+    check_outputs({"--out": out}, inputs=[source, reference])
     choose = "all" if all_variants else "one"
     options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
     with progress("making pairs", _lines(source, reference)) as advance:
         lines = made.lines(advance) if ray is None else _over_ray(made, ray, advance)
-        with replacing(out) if out is not None else contextlib.nullcontext(sys.stdout.buffer) as file:
-            file.writelines(lines)
+        if out is not None:
+            with replacing(out) as file:
+                file.writelines(lines)
+        else:
+            for some in lines:
+                for line in some.decode("utf-8").split("\n")[:-1]:
+                    write_data(line, is_json=True)
 
 
 @app.command("audit")
@@ -102,10 +108,11 @@ def audit(
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.pairs.audit import sample_for_audit
 
+    check_outputs({"--out": out}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:
         texts = _counted(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
-    with output(out) as write:
+    with output(out, Form.JSON) as write:
         for row in rows:
             write(as_line(row))
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, as_line
+from babelscope.cli.common import AsJson, print_json
 from babelscope.errors import BabelscopeError
 from babelscope.files import replacing
 from babelscope.progress import progress
+from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.making.challenge import Search
@@ -126,6 +127,7 @@ def challenge(
         raise BabelscopeError("give --out FILE for a challenge set, or --count")
     if out is not None and source is None:
         raise BabelscopeError("a challenge set needs --source and --reference")
+    check_outputs({"--out": out}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
         source,
         reference,
@@ -158,7 +160,7 @@ def challenge(
     rows = search.rows(exact=exact)
     if as_json:
         for row in rows:
-            typer.echo(as_line(row.as_json()))
+            print_json(row.as_json())
         return
     typer.echo(render(rows))
     for reason, number in search.skipped.items():

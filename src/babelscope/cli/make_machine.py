@@ -7,8 +7,19 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, Systems, as_line, open_systems, output
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Form,
+    Seed,
+    Systems,
+    as_line,
+    open_systems,
+    output,
+    print_json,
+)
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
 
 
 def machine_references(
@@ -71,6 +82,7 @@ def machine_references(
     from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
 
+    check_outputs({"--out": out, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     if queue is not None and queue.exists() and read_answers(queue):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
     known = read_answers(answers) if answers is not None else []
@@ -90,12 +102,12 @@ def machine_references(
             advance(1)
     human = [outcome.human for outcome in outcomes]
     made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
-    with output(out) as write:
+    with output(out, Form.JSON) as write:
         for pair in [*(human if with_human else ()), *made]:
             write(as_line(pair.as_json()))
     queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
     if queue is not None:
-        with output(queue) as write:
+        with output(queue, Form.JSON) as write:
             for outcome in queued:
                 write(as_line(outcome.question()))
     distances = None
@@ -111,7 +123,7 @@ def machine_references(
     rows = bias(outcomes, distances, seed=seed)
     if as_json:
         for row in rows:
-            typer.echo(as_line(row.as_json()))
+            print_json(row.as_json())
     else:
         # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
         typer.echo(render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]))

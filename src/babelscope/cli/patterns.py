@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, Records, Seed, as_line, figures, output, then_records
 from babelscope.cli.flow import flow
+from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,6 @@ def _file(told: str) -> Any:
 
 _TRANSLATIONS = "A translation a line, plain or `source ||| translation`, or a log (.jsonl)."
 Tests = Annotated[str, typer.Option(metavar="TESTS", help="The test set.")]
-Records = Annotated[Path | None, _file("Write a JSON object an item there.")]
 SkipMissing = Annotated[
     bool, typer.Option("--skip-missing", help="Count items without a translation instead of stopping.")
 ]
@@ -94,6 +94,7 @@ def winomt(
 
     if (pro is None) != (anti is None):
         raise BabelscopeError("--pro and --anti go together")
+    check_outputs({"--records": records, "--out": out}, inputs=[tests, translations, alignments, pro, anti])
     loaded = _load_winomt(tests)
     given = read_translations(translations)
     links = None
@@ -160,6 +161,7 @@ def mucow(
         raise BabelscopeError("patterns mucow needs --translations, or --verdicts alone")
     if lemmas is not None and lemmatise is not None:
         raise BabelscopeError("--lemmas and --lemmatise exclude each other")
+    check_outputs({"--records": records, "--out": out}, inputs=[tests, translations, lemmas, verdicts])
     loaded = _load_mucow(tests)
     given = read_translations(translations) if translations is not None else []
     if lemmas is not None:
@@ -197,13 +199,7 @@ def _load_mucow(spec: str) -> TestSet:
 
 
 def _print(result: Result, records: Path | None, out: Path | None, *, as_json: bool) -> None:
-    if records is not None:
-        from babelscope.files import replacing
-        from babelscope.results import record_line
-
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in result.records)
-    with output(out) as write:
+    with then_records(records, [*result.records, *result.unanswered]), output(out, figures(as_json)) as write:
         for row in result.rows if as_json else ():
             whole = {"signature": result.signature} if row.labels.get("category") == "all" else {}
             write(as_line({**row.as_json(), **whole}))

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import Seed
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 NAME = "report.html"
 
@@ -31,4 +33,5 @@ def report(
     """Show runs to people: findings in plain words, tables, pictures, and every single item."""
     from babelscope.report.building import write_report
 
-    print(write_report(runs, out, cap=items, seed=seed))
+    check_outputs({"--out": out}, inputs=runs)
+    print(visible(str(write_report(runs, out, cap=items, seed=seed))))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, as_line, resumable
+from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.cli.report import NAME, WithReport
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -82,18 +83,19 @@ def run(
 
 
 def tell(result: Result, *, as_json: bool, report: bool) -> None:
-    """Print what came out and where it is, with a report beside it if wanted."""
+    """Print what came out and where it is, then write a report beside it if wanted."""
     from babelscope.report.building import write_report
 
-    page = write_report([result.folder], result.folder / NAME) if report and result.folder else None
     if as_json:
         for row in result.rows:
-            print(as_line(row.as_json()))
+            print_json(row.as_json())
     else:
         print(result)
-        print(f"run folder: {result.folder}", file=sys.stderr)
-        if page:
-            print(f"report: {page}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
+    if report and result.folder:
+        page = write_report([result.folder], result.folder / NAME)
+        if not as_json:
+            print(f"report: {visible(str(page))}", file=sys.stderr)
 
 
 def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
@@ -102,9 +104,9 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
     parsed = Shard.parse(shard)
     if as_json:
         told = {"name": "shard", "shard": parsed.number, "of": parsed.of, "records": len(result.records)}
-        print(as_line({**told, "folder": str(result.folder)}))
+        print_json({**told, "folder": str(result.folder)})
     else:
         print(
-            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {result.folder}",
+            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {visible(str(result.folder))}",
             file=sys.stderr,
         )

@@ -12,6 +12,7 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Cache,
+    Form,
     OutFile,
     Seed,
     Systems,
@@ -22,6 +23,7 @@ from babelscope.cli.common import (
     read_sources,
 )
 from babelscope.cli.translate import described, one_line, tell_notes
+from babelscope.util.outputs import check_outputs
 
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 _SAMPLES_AT_ONCE = 6400
@@ -54,12 +56,14 @@ def sample(
     from babelscope.systems.opening import require
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
+    check_outputs({"--out": out}, inputs=[source, *system])
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "sample", what_for="sample")
     notes: Counter[str] = Counter()
-    with output(out) as write, progress("sampling", len(opened) * len(sources)) as advance:
+    form = Form.JSON if as_json else Form.LINES
+    with output(out, form) as write, progress("sampling", len(opened) * len(sources)) as advance:
         for name, each in opened.items():
             ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
             at_once = max(1, _SAMPLES_AT_ONCE // n)

@@ -15,6 +15,7 @@ from babelscope.cli.common import (
     LINES_AT_ONCE,
     AsJson,
     Cache,
+    Form,
     OutFile,
     Seed,
     Systems,
@@ -25,6 +26,7 @@ from babelscope.cli.common import (
     read_sources,
 )
 from babelscope.text import read_lines, require_equal_counts
+from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -47,6 +49,7 @@ def score(
     from babelscope.systems.asking import ask_score
     from babelscope.systems.opening import require
 
+    check_outputs({"--out": out}, inputs=[source, target, *system])
     sources, targets = read_sources(source), read_lines(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
     pairs = list(zip(sources, targets, strict=True))
@@ -55,7 +58,7 @@ def score(
         require(each, "score", what_for="score")
     answers: dict[str, list[Scored]] = {name: [] for name in opened}
     skipped: Counter[str] = Counter()
-    with output(out) as write:
+    with output(out, Form.JSON if as_json else Form.LINES) as write:
         if not as_json:
             write(_HEADING if len(opened) == 1 else f"system\t{_HEADING}")
         with progress("scoring", len(opened) * len(pairs)) as advance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -9,8 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Cache, Seed, as_line, open_systems, output, study_of
+from babelscope.cli.common import (
+    AsJson,
+    Cache,
+    Form,
+    Records,
+    Seed,
+    open_systems,
+    print_json,
+    study_of,
+    then_records,
+    write_file,
+)
 from babelscope.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.results import Result
@@ -94,10 +108,7 @@ def space(
             show_default=False,
         ),
     ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
-    ] = None,
+    records: Records = None,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -113,6 +124,8 @@ def space(
     """The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors."""
     if (finished is None) == (not system or not tests):
         raise BabelscopeError("space needs --system and --tests, or --from a finished run")
+    read = [tests, quality, finished, *(system or ())]
+    check_outputs({"--records": records, "--segments": segments}, folder=out, inputs=read)
     settings: dict[str, Any] = {
         "k": k,
         "samples": samples,
@@ -141,8 +154,12 @@ def space(
         sentences.items_of(ParallelSentence, what_for="space")
         opened = open_systems(system or [], cache=cache)
         result = judge(list(opened.values()), sentences, seed=seed, **settings)
-    _write(result, records, segments)
-    _print(result, cases, as_json=as_json)
+    with contextlib.ExitStack() as after, then_records(records, [*result.records, *result.unanswered]):
+        if segments is not None:
+            from babelscope.methods.hypothesis_space_files import segment_lines
+
+            after.callback(write_file, segments, Form.JSON, segment_lines(result.records))
+        _print(result, cases, as_json=as_json)
 
 
 def _was_given(context: typer.Context, name: str) -> bool:
@@ -173,34 +190,19 @@ def _run(
     return with_correlations(run_study(study_of(study), out=out, cache=cache, data_dir=data_dir))
 
 
-def _write(result: Result, records: Path | None, segments: Path | None) -> None:
-    if records is not None:
-        from babelscope.files import replacing
-        from babelscope.results import record_line
-
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in result.records)
-    if segments is not None:
-        from babelscope.methods.hypothesis_space_files import segment_lines
-
-        with output(segments) as write:
-            for line in segment_lines(result.records):
-                write(line)
-
-
 def _print(result: Result, cases: int, *, as_json: bool) -> None:
     from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
 
     if as_json:
         for number, row in enumerate(result.rows):
             signature = {} if number else {"signature": result.signature}
-            print(as_line({**row.as_json(), **signature}))
+            print_json({**row.as_json(), **signature})
         return
     print(tables(result.rows), end="\n\n")
     print(result)
     for name in dict.fromkeys(record["system"] for record in result.records) if cases else ():
         own = [record for record in result.records if record["system"] == name]
         for record in worst_ranked(own, cases):
-            print(f"\n{name}, {case(record)}")
+            print(f"\n{visible(name)}, {case(record)}")
     if result.folder is not None:
-        print(f"run folder: {result.folder}", file=sys.stderr)
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)

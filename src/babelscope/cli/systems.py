@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from babelscope.cli.common import AsJson, OutFile, as_line, output
+from babelscope.cli.common import AsJson, OutFile, as_line, figures, output
 
 if TYPE_CHECKING:
     from babelscope.systems.opening import Scheme
@@ -15,7 +15,7 @@ def systems(as_json: AsJson = False, out: OutFile = None) -> None:
     from babelscope.systems.opening import schemes
 
     rows = [_row(scheme) for scheme in schemes().values()]
-    with output(out) as write:
+    with output(out, figures(as_json)) as write:
         for row in rows:
             if as_json:
                 write(as_line(row))

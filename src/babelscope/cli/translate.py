@@ -13,6 +13,7 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Cache,
+    Form,
     OutFile,
     Systems,
     as_line,
@@ -23,6 +24,7 @@ from babelscope.cli.common import (
 )
 from babelscope.errors import BabelscopeError
 from babelscope.text import shorten, text_fault
+from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.systems.base import Scored
@@ -46,12 +48,14 @@ def translate(
 
     if n_best > beam:
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
+    check_outputs({"--out": out}, inputs=[file, *system])
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "translate", what_for="translate")
     notes: Counter[str] = Counter()
-    with output(out) as write, progress("translating", len(opened) * len(sources)) as advance:
+    form = Form.JSON if as_json else Form.LINES
+    with output(out, form) as write, progress("translating", len(opened) * len(sources)) as advance:
         for name, each in opened.items():
             ask = functools.partial(ask_translate, each, beam=beam, n_best=n_best)
             for source, answers in ask_lines(sources, ask, {"source": file}):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, as_line, open_systems
+from babelscope.cli.common import AsJson, Records, open_systems, print_json, then_records
+from babelscope.util.outputs import check_outputs
 
 
 class Suite(StrEnum):
@@ -39,19 +39,16 @@ def truth(
     samples: Annotated[
         bool, typer.Option("--samples", help="Judge a random sample of each system's translations too.")
     ] = False,
-    records: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a JSON object an item there.", show_default=False),
-    ] = None,
+    records: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
-    from babelscope.files import replacing
     from babelscope.lab.truth import hold_against_truth
     from babelscope.progress import progress
-    from babelscope.results import record_line, render
+    from babelscope.results import render
     from babelscope.systems.opening import require
 
+    check_outputs({"--records": records}, inputs=[evaluator, *system])
     opened = open_systems(list(dict.fromkeys([evaluator, *system])), cache=None)
     by_spec = dict(zip(dict.fromkeys([evaluator, *system]), opened.values(), strict=True))
     require(by_spec[evaluator], "score", what_for="lab truth")
@@ -76,7 +73,8 @@ def truth(
             rows += found
             judged += items
             advance(1)
-    if records is not None:
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in judged)
-    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    with then_records(records, judged):
+        for row in rows if as_json else ():
+            print_json(row.as_json())
+        if not as_json:
+            print(render(rows))

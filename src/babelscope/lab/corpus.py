@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from codecs import getwriter
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from babelscope.files import replacing
 from babelscope.lab.choice import stream
 from babelscope.lab.grammar import SentencePair, english_text, english_words, realise
 from babelscope.lab.lexicon import DATIVE_PREPOSITIONS
@@ -82,11 +84,9 @@ def write(
 
 def written(pairs: Iterable[SentencePair], folder: Path | str, name: str) -> Iterator[SentencePair]:
     """The pairs, each written as it passes, so that a corpus of any size can be; see `write`."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         en, de, en_trees, de_trees, links, labels = (
-            stack.enter_context(open(target / f"{name}.{suffix}", "w", encoding="utf-8", newline="\n"))
+            getwriter("utf-8")(stack.enter_context(replacing(Path(folder) / f"{name}.{suffix}")))
             for suffix in ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
         )
         for number, pair in enumerate(pairs, 1):

@@ -6,6 +6,9 @@ import sys
 import time
 from typing import Any
 
+from babelscope.progress import filter_redirected, live_console
+from babelscope.util.terminal import visible
+
 _SECONDS_BETWEEN_LINES = 30.0
 
 
@@ -25,12 +28,12 @@ class Progress:
         self._live: Any = None
         self._quiet = quiet
         if not quiet and sys.stderr.isatty():
-            from rich.console import Console
             from rich.text import Text
 
             self._text = Text
-            self._live = Console(stderr=True).status(Text(name))
+            self._live = live_console().status(Text(visible(name)))
             self._live.start()
+            filter_redirected()
 
     def show(self, done: int, total: int, figures: str, seconds_left: float | None) -> None:
         """`done` of `total`, some figures, and the time left where it is known."""
@@ -40,7 +43,7 @@ class Progress:
         left = "" if seconds_left is None else f", {clock(seconds_left)} left"
         line = f"{self._name}: {done:,} of {total:,}, {figures}{left}"
         if self._live is not None:
-            self._live.update(self._text(line))
+            self._live.update(self._text(visible(line)))
         else:
             print(line, file=sys.stderr, flush=True)
         self._last = now
@@ -48,7 +51,7 @@ class Progress:
     def say(self, text: str) -> None:
         """One line that stays."""
         if self._live is not None:
-            self._live.console.print(f"{self._name}: {text}", markup=False, highlight=False)
+            self._live.console.print(visible(f"{self._name}: {text}"), markup=False, highlight=False)
         elif not self._quiet:
             print(f"{self._name}: {text}", file=sys.stderr, flush=True)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError
+from babelscope.files import replacing
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.text import read_bytes, shorten
 
@@ -134,7 +135,8 @@ def train_udpipe(
         )
     if error.occurred():
         raise BabelscopeError(f"UDPipe cannot learn from {trees}: {error.message}")
-    Path(model).write_bytes(made)
+    with replacing(Path(model)) as file:
+        file.write(made)
 
 
 def udpipe() -> Any:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from babelscope.measures.statistics import mean_and_sd
 from babelscope.methods.contrast_compare import measure_of
 from babelscope.results import Row
+from babelscope.util.terminal import visible
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
 _EXPLAINED = (
@@ -76,4 +77,4 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(visible, cells))} |"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from babelscope.methods.hypothesis_space_compare import rows_of
 from babelscope.results import Record, Row
 from babelscope.text import shorten
+from babelscope.util.terminal import visible
 
 _Labels = dict[str, str | int]
 _TOKENS: _Labels = {"view": "tokens"}
@@ -69,6 +70,7 @@ def _estimate(row: Row, scale: float, digits: int = 2) -> str:
 
 def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table, its columns aligned."""
+    headings, *lines = [[visible(cell) for cell in line] for line in (headings, *lines)]
     widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
     rule = ["-" * width for width in widths]
     return "\n".join(
@@ -91,7 +93,7 @@ def case(record: Record) -> str:
     for rank, each in shown:
         figures = _figure(each["logprob"]), _figure(each["quality"])
         lines.append([rank, *figures, shorten(each["text"], _WIDTH)])
-    title = f"item {record['id']}: {shorten(record['source'], _WIDTH)}"
+    title = f"item {visible(str(record['id']))}: {shorten(record['source'], _WIDTH)}"
     told = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
     return f"{title}\n{told}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
 

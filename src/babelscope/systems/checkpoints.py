@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.progress import hub_bar
 from babelscope.systems.base import Fingerprint
 from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
@@ -49,7 +50,7 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
             safe = {"model.safetensors", "model.safetensors.index.json"} & set(files)
             weights = "*.safetensors" if safe or not pickled else "pytorch_model*.bin"
         patterns = [*_PATTERNS, *filter(None, [weights, "*.py" if remote_code else ""])]
-        return Path(snapshot_download(name, allow_patterns=patterns, **wanted))
+        return Path(snapshot_download(name, allow_patterns=patterns, tqdm_class=hub_bar(), **wanted))
     except GatedRepoError:
         raise BabelscopeError(
             f"{name} is gated: accept its terms on the hub and log in with `hf auth login`"

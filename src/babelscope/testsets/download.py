@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import tenacity
 
+import babelscope.progress
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.files import replacing
 
@@ -72,16 +73,12 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
 
 
-@contextlib.contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def progress(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
     """A bar on stderr where that is a terminal; gives the function that moves it on by so many bytes."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    return babelscope.progress.progress(what, total, _bytes)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
+
+def _bytes() -> tuple[Any, ...]:
+    from rich.progress import DownloadColumn, TransferSpeedColumn
+
+    return DownloadColumn(), TransferSpeedColumn()
