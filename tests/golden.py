@@ -108,7 +108,7 @@ COMMANDS = {
         f"agreement --task mucow {DATA}/human-validation/mucow/en-de.annotator1.jsonl "
         f"{DATA}/human-validation/mucow/en-de.annotator2.jsonl --json"
     ],
-    "make-pairs": ["make pairs --source in.en --reference in.de --out pairs.jsonl"],
+    "make-pairs": ["make pairs --type np_agreement --source in.en --reference in.de --out pairs.jsonl"],
     "make-machine": [
         "make machine-references --tests lab:pairs?n=10&seed=3 --system lab:control --system lab:unsmoothed --out both.jsonl --json"
     ],
