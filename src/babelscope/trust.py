@@ -129,7 +129,8 @@ def _plain(text: object) -> str:
 def _ask(path: Path, runs: tuple[str, ...]) -> None:
     if not _at_a_terminal():
         raise BabelscopeError(
-            f"{_plain(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, say --trust"
+            f"{_plain(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, "
+            "say --trust"
         )
     listed = "".join(f"  {each}\n" for each in runs)
     print(

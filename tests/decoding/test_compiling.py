@@ -30,7 +30,12 @@ def run(folder: Path, **environment: str) -> tuple[list[str], str]:
     given = {**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache"), **environment}
     given["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     ran = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM], cwd=folder, env=given, capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", PROGRAM],
+        cwd=folder,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return ran.stdout.split("\n")[:-1], ran.stderr
 
@@ -79,7 +84,9 @@ def test_a_folder_that_cannot_be_made_is_done_without(
         assert compiling.cache_folder() is None
 
 
-def test_numba_keeps_to_the_folder_or_compiles_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numba_keeps_to_the_folder_or_compiles_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compiling, "_FOLDER", tmp_path / "file" / "folder")  # where nothing can be made
     (tmp_path / "file").write_text("")
 

@@ -71,7 +71,11 @@ class Watch:
         elif event in _PATHS:
             for value in values[1:2] if event == "import" else values[:1]:
                 value = getattr(value, "co_filename", value)
-                if isinstance(value, str | bytes | os.PathLike) and (path := self._inside(os.fsdecode(value))):
+                if not isinstance(value, str | bytes | os.PathLike):
+                    continue
+                name = os.fsdecode(value)
+                # A library's bare name is looked for in the system's folders only.
+                if (event != "ctypes.dlopen" or os.sep in name) and (path := self._inside(name)):
                     self.seen.add(f"{event} {path}")
 
     def _inside(self, path: str) -> str:

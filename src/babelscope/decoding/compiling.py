@@ -56,7 +56,7 @@ def _import_numba() -> Any:
 
 
 def cache_folder() -> Path | None:
-    """Where compiled functions are kept: NUMBA_CACHE_DIR, else in the user's cache; None if others can write there."""
+    """Where compiled functions are kept: NUMBA_CACHE_DIR or the user's cache; None if others can write there."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     try:
         return private_folder(
@@ -73,6 +73,12 @@ def cache_folder() -> Path | None:
 
 numba = _import_numba()
 _FOLDER = cache_folder()
+
+
+def inlined(function: _Function) -> _Function:
+    """Compiled as a part of whatever calls it."""
+    made: _Function = numba.njit(inline="always")(function)
+    return made
 
 
 def compiled(function: _Function) -> _Function:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.decoding.compiling import compiled, numba
+from babelscope.decoding.compiling import compiled, inlined
 from babelscope.decoding.model import Array
 
 # Into how many buckets the prefixes of one source that may be taken at once are sorted.
 _BUCKETS = 256
 
 
-@numba.njit(inline="always")
+@inlined
 def _exp(x: Any) -> Any:
     """e^x for float32 x <= 0, to 2 units in the last place (at least 1e-38): unlike libm's, it is vectorised.
 

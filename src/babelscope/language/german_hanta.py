@@ -29,7 +29,7 @@ class HanTaTagger:
         except ImportError:
             raise missing("HanTa") from None
         # The model is a pickle, and a bare name would be looked for in the working folder first.
-        self._model = hanta.HanoverTagger(str(Path(hanta.__file__).with_name("morphmodel_ger.pgz")))
+        self._model = hanta.HanoverTagger(str(Path(str(hanta.__file__)).with_name("morphmodel_ger.pgz")))
         # The morphological analysis of a word form does not depend on its sentence, and costs the most.
         self._model.analyze_forward = lru_cache(REMEMBERED)(self._model.analyze_forward)
         self._lemma = lru_cache(REMEMBERED)(self._lemma_of)

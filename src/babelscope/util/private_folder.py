@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def private_folder(path: Path) -> Path:
-    """The folder with its links resolved, made if it is not there; PermissionError if others can change what is in it."""
+    """The folder, links resolved, made if it is not there; PermissionError if others can change what is in it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = path.resolve()
     if sys.platform == "win32":  # a user's profile is guarded by access lists, which these bits do not show

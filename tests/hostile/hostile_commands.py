@@ -33,7 +33,10 @@ def files() -> dict[str, str]:
         "given.txt": "Er kommt nicht.\nSie singt.\n",
         "pairs.jsonl": _lines(*({"id": str(n), **_PAIR} for n in range(3))),
         "sentences.jsonl": _lines(
-            *({"id": str(n), "source": "The cat sleeps.", "reference": "Die Katze schläft."} for n in range(2))
+            *(
+                {"id": str(n), "source": "The cat sleeps.", "reference": "Die Katze schläft."}
+                for n in range(2)
+            )
         ),
         "challenge.jsonl": _lines(
             *({"id": str(n), "source": "a b", "reference": "b a", "dependencies": []} for n in range(4))
@@ -76,7 +79,7 @@ translate --system {hf} a.en --cache
 translate --system {fsmt} a.en
 translate --system {ct2} a.en
 2 translate --system hf:teacher a.en
-translate --system {llm} a.en
+translate --system {t5} a.en
 sample --system lab:teacher --source a.en --n 2
 score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
@@ -111,9 +114,9 @@ patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
 patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
 patterns flow --source doctors.en --data doctors.de --words lab:occupations
 lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
-lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1 --repetitions 1
+lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1
 lab corpus --n 200 --out corpus
-lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300 --threads 1
+lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
 lab models
 lab make-models --help
@@ -139,3 +142,9 @@ def cases(systems: Mapping[str, str]) -> list[tuple[int, list[str]]]:
 def lay(folder: Path) -> None:
     for name, text in files().items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+RAY_CASES = """
+run study.toml --out spread --ray --workers 1
+make pairs --type polarity_particle_nicht_del --source a.en --reference a.de --ray
+""".strip().split("\n")

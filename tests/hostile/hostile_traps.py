@@ -11,32 +11,50 @@ from pathlib import Path
 _CONFIGURATIONS = """
 .condarc .env .hfrc .netrc .npmrc .pdbrc .pypirc .pythonrc.py .rayrc .sacrebleurc _pth python._pth pyvenv.cfg
 config.json config.toml config.yaml config.yml generation_config.json tokenizer.json tokenizer_config.json
-special_tokens_map.json vocab.json merges.txt source.spm target.spm spiece.model sentencepiece.bpe.model tokenizer.model
-model.safetensors pytorch_model.bin model.bin shared_vocabulary.json added_tokens.json preprocessor_config.json
+special_tokens_map.json vocab.json merges.txt source.spm target.spm spiece.model sentencepiece.bpe.model
+tokenizer.model model.safetensors pytorch_model.bin model.bin shared_vocabulary.json added_tokens.json preprocessor_config.json
 matplotlibrc pip.conf pip.ini ray.yaml ray_bootstrap_config.yaml runtime_env.json log_config.json logging.conf
 openssl.cnf cacert.pem ca-bundle.crt setup.cfg setup.py pyproject.toml tox.ini pytest.ini mypy.ini babel.cfg
 requirements.txt uvicorn.ini report.html report.css report.js page.html page.js page.css nouns.csv en.udpipe de.udpipe
 english.udpipe german.udpipe nonbreaking_prefix.de nonbreaking_prefix.en p_t_given_w.intdawg meta.json
 babelscope.toml .babelscope study.json answers.sqlite babelscope.sqlite summary.json manifest.json records.jsonl
 libcuda.so libcuda.so.1 libgomp.so.1 libiomp5.so libmkl_rt.so libnvrtc.so libtbb.so.12 libsvml.so libc.so.6
-""".split()
+"""
 _PICKLES = ("morphmodel_ger.pgz", "morphmodel_en.pgz", "model.pkl", "cache.pkl", "state.pt", "training.pt")
 # Folders called as models, languages and data are.
 _FOLDERS = (
     *("lab", "teacher", "student", "control", "unsmoothed", "de", "en", "ru", "models", "data", "nltk_data"),
-    *("stanza_resources", "sentencepiece", ".sacrebleu", ".cache", ".huggingface", ".ray", "hub", "snapshots"),
+    *(
+        "stanza_resources",
+        "sentencepiece",
+        ".sacrebleu",
+        ".cache",
+        ".huggingface",
+        ".ray",
+        "hub",
+        "snapshots",
+    ),
 )
 
 
-def lay(folder: Path, mark: Path) -> None:
-    """Fill a folder; whatever of it is run adds its name to the file `mark`."""
+def lay(folder: Path, mark: Path) -> set[str]:
+    """Fill a folder, and say what is in it; whatever of it is run adds its name to the file `mark`."""
     folder.mkdir(parents=True)
     modules = {*sys.stdlib_module_names, *importlib.metadata.packages_distributions()}
-    modules |= {"sitecustomize", "usercustomize", "conftest", "babelscope", "toys", "lab", "teacher", "stanza"}
+    modules |= {
+        "sitecustomize",
+        "usercustomize",
+        "conftest",
+        "babelscope",
+        "toys",
+        "lab",
+        "teacher",
+        "stanza",
+    }
     for name in sorted(modules):
         if name.isidentifier():
             (folder / f"{name}.py").write_text(_program(mark, f"{name}.py"))
-    for name in _CONFIGURATIONS:
+    for name in _CONFIGURATIONS.split():
         (folder / name).write_text("{}" if name.endswith("json") else "")
     (folder / ".numba_config.yaml").write_text(f"cache_dir: {folder}/__pycache__\n")
     (folder / "pyproject.toml").write_text("[tool.babelscope]\n")
@@ -52,8 +70,11 @@ def lay(folder: Path, mark: Path) -> None:
     plug_in.mkdir()
     (plug_in / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     groups = ("systems", "methods", "testsets")
-    (plug_in / "entry_points.txt").write_text("".join(f"[babelscope.{g}]\nevil = toys:EVIL\n" for g in groups))
+    (plug_in / "entry_points.txt").write_text(
+        "".join(f"[babelscope.{g}]\nevil = toys:EVIL\n" for g in groups)
+    )
     (folder / "evil.pth").write_text("import sitecustomize\n")
+    return {path.name for path in folder.iterdir()}
 
 
 class _Payload:
