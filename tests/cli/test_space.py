@@ -121,6 +121,30 @@ def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
     assert not mark.exists()
 
 
+def test_a_shard_starts_no_program_that_it_names(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    mark, named = tmp_path / "ran", f"cmd:touch {tmp_path / 'ran'}?shell=yes"
+    (tmp_path / "study.toml").write_text(
+        f'[[systems]]\nspec = "{SYSTEM}"\n[[tests]]\nspec = "{asked[2]}"\n'
+        '[[methods]]\nname = "hypothesis_space"\nk = 3\nsamples = 8\nresamples = 100\n[run]\nchunk = 2\n'
+    )
+    for number in (1, 2):
+        assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"s{number}").code == 0
+        manifest = tmp_path / f"s{number}" / "manifest.json"
+        told = json.loads(manifest.read_text())
+        told["methods"]["hypothesis_space"]["settings"]["quality"] = named
+        told["config"]["methods"][0]["settings"]["quality"] = named
+        told["systems"] = dict.fromkeys(told["systems"], named)
+        told["tests"] = dict.fromkeys(told["tests"], named)
+        manifest.write_text(json.dumps(told))
+    assert babelscope("merge", "s1", "s2", "--out", "merged").code == 0
+    assert babelscope("report", "merged", "-o", "page.html").code == 0
+    assert babelscope("compare", "merged").code == 0
+    assert babelscope("space", "--from", "merged").code == 0
+    assert not mark.exists()
+
+
 def test_qualities_from_outside_are_used_again_without_the_program(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:

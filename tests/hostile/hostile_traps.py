@@ -12,7 +12,8 @@ _CONFIGURATIONS = """
 .condarc .env .hfrc .netrc .npmrc .pdbrc .pypirc .pythonrc.py .rayrc .sacrebleurc _pth python._pth pyvenv.cfg
 config.json config.toml config.yaml config.yml generation_config.json tokenizer.json tokenizer_config.json
 special_tokens_map.json vocab.json merges.txt source.spm target.spm spiece.model sentencepiece.bpe.model
-tokenizer.model model.safetensors pytorch_model.bin model.bin shared_vocabulary.json added_tokens.json preprocessor_config.json
+tokenizer.model model.safetensors pytorch_model.bin model.bin shared_vocabulary.json added_tokens.json
+preprocessor_config.json lab-en lab-de english-ewt lab-en.udpipe
 matplotlibrc pip.conf pip.ini ray.yaml ray_bootstrap_config.yaml runtime_env.json log_config.json logging.conf
 openssl.cnf cacert.pem ca-bundle.crt setup.cfg setup.py pyproject.toml tox.ini pytest.ini mypy.ini babel.cfg
 requirements.txt uvicorn.ini report.html report.css report.js page.html page.js page.css nouns.csv en.udpipe de.udpipe

@@ -45,6 +45,14 @@ def test_a_group_of_one_and_a_sticky_folder_around_it_are_no_others(
     assert private_folder(folder) == folder.resolve()
 
 
+def test_a_folder_of_the_working_folder_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PermissionError, match="no absolute path"):
+        private_folder(Path("a"))
+
+
 def test_another_user_s_folder_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 def private_folder(path: Path) -> Path:
     """The folder, links resolved, made if it is not there; PermissionError if others can change what is in it."""
+    if not path.is_absolute():  # in a working folder that may be a stranger's, though its files are ours
+        raise PermissionError(errno.EPERM, "the folder has no absolute path", str(path))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = path.resolve()
     if sys.platform == "win32":  # a user's profile is guarded by access lists, which these bits do not show
