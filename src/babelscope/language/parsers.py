@@ -65,7 +65,7 @@ def _model_file(name: str) -> Path:
     from babelscope.testsets.registry import fetch
 
     shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
-    if (path := shipped / f"{name}.udpipe").parent == shipped and path.is_file():
+    if Path(name).name == name and (path := shipped / f"{name}.udpipe").is_file():
         return path
     known = f"udpipe/{name}"
     if known in MODELS:
