@@ -73,6 +73,15 @@ def test_bad_input_is_one_sentence(babelscope: Babelscope) -> None:
     assert ran.err == "babelscope: error: missing.txt: no such file\n"
 
 
+@pytest.fixture
+def study(tmp_path: Path) -> None:
+    """A study file that can be read."""
+    (tmp_path / "study.toml").write_text(
+        "[[systems]]\nspec = 'toy:1'\n[[tests]]\nspec = 't'\n[[methods]]\nname = 'm'\n"
+    )
+
+
+@pytest.mark.usefixtures("study")
 def test_a_failure_that_is_not_the_users_ends_with_one(
     babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +93,7 @@ def test_a_failure_that_is_not_the_users_ends_with_one(
     assert (ran.code, ran.err) == (1, "babelscope: error: the server went away\n")
 
 
+@pytest.mark.usefixtures("study")
 def test_our_own_mistakes_keep_their_traceback(tmp_path: Path) -> None:
     code = (
         "import babelscope.study\n"
@@ -97,6 +107,7 @@ def test_our_own_mistakes_keep_their_traceback(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in ran.stderr
 
 
+@pytest.mark.usefixtures("study")
 def test_an_interrupted_study_says_how_to_go_on(
     babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:

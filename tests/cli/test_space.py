@@ -97,6 +97,70 @@ def test_segments_are_scored_elsewhere_and_come_back(
     assert found["value"] == pytest.approx(sum(lengths) / len(lengths))
 
 
+def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    run, segments, mark = tmp_path / "run", tmp_path / "segments.jsonl", tmp_path / "ran"
+    assert babelscope(*asked, "--system", SYSTEM, "--out", str(run)).code == 0
+    manifest, records = (run / name for name in ("manifest.json", "records.jsonl"))
+    told, complete = json.loads(manifest.read_text()), records.read_text()
+    again = ("space", "--from", str(run), "--segments", str(segments))
+    for named in (f"cmd:touch {mark}?shell=yes", f"cmd:touch {mark}", "file:/no/such?source=/no/such"):
+        told["config"]["methods"][0]["settings"]["quality"] = named
+        manifest.write_text(json.dumps(told))
+        records.write_text(complete)
+        used = babelscope(*again, "--json")
+        assert (used.code, named in used.err, "say --quality" in used.err) == (0, True, True)
+        assert rows_of(used) == rows_of(babelscope("space", "--from", str(run), "--json"))
+        records.write_text(complete.replace('"quality":', '"other":'))
+        refused = babelscope(*again)
+        assert (refused.code, named in refused.err, "say --quality" in refused.err) == (2, True, True)
+        records.write_text(complete)
+        anew = babelscope(*again, "--quality", "bleu")
+        assert (anew.code, named in anew.err) == (0, False)
+    assert not mark.exists()
+
+
+def test_a_shard_starts_no_program_that_it_names(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    mark, named = tmp_path / "ran", f"cmd:touch {tmp_path / 'ran'}?shell=yes"
+    (tmp_path / "study.toml").write_text(
+        f'[[systems]]\nspec = "{SYSTEM}"\n[[tests]]\nspec = "{asked[2]}"\n'
+        '[[methods]]\nname = "hypothesis_space"\nk = 3\nsamples = 8\nresamples = 100\n[run]\nchunk = 2\n'
+    )
+    for number in (1, 2):
+        assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"s{number}").code == 0
+        manifest = tmp_path / f"s{number}" / "manifest.json"
+        told = json.loads(manifest.read_text())
+        told["methods"]["hypothesis_space"]["settings"]["quality"] = named
+        told["config"]["methods"][0]["settings"]["quality"] = named
+        told["systems"] = dict.fromkeys(told["systems"], named)
+        told["tests"] = dict.fromkeys(told["tests"], named)
+        manifest.write_text(json.dumps(told))
+    assert babelscope("merge", "s1", "s2", "--out", "merged").code == 0
+    assert babelscope("report", "merged", "-o", "page.html").code == 0
+    assert babelscope("compare", "merged").code == 0
+    assert babelscope("space", "--from", "merged").code == 0
+    assert not mark.exists()
+
+
+def test_qualities_from_outside_are_used_again_without_the_program(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    run, log = tmp_path / "run", tmp_path / "log"
+    judge = tmp_path / "judge.sh"
+    judge.write_text(f"#!/bin/sh\necho asked >> {log}\nawk '{{ print length($0) }}'\n")
+    judge.chmod(0o755)
+    quality = ("--quality", f"cmd:{judge}")
+    first = rows_of(babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json"))
+    before = log.read_text()
+    assert rows_of(babelscope("space", "--from", str(run), "--json")) == first
+    assert log.read_text() == before
+    assert rows_of(babelscope("space", "--from", str(run), *quality, "--json")) == first
+    assert log.read_text() != before
+
+
 def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     records, human = tmp_path / "records.jsonl", tmp_path / "human.jsonl"
     systems = [argument for salt in "123" for argument in ("--system", f"toy:{salt}?alphabet=ab&limit=5")]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.decoding import kernels
+from babelscope.decoding import compiling, kernels
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search, plain_likely
 from babelscope.decoding.marian import Marian
@@ -155,7 +155,7 @@ def test_without_a_folder_for_compiled_code_it_is_compiled_again(monkeypatch: py
         return real(**options)
 
     monkeypatch.setattr(numba, "njit", unwritable)
-    assert kernels._compiled(lambda x: x + 1)(1) == 2
+    assert compiling.compiled(lambda x: x + 1)(1) == 2
 
 
 @pytest.mark.parametrize(

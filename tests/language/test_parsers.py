@@ -198,3 +198,15 @@ def test_stanza_gets_a_sentence_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
         stanza(monkeypatch, ".")(["a.", "", "b."])
     with pytest.raises(BabelscopeError, match="there is no stanza model for 'xx'"):
         open_parser("stanza:xx")
+
+
+@needs_udpipe
+def test_a_known_name_is_no_file_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lab-en").write_text("no model")
+    (tree,) = open_parser("udpipe:lab-en")(["The doctor sleeps."])
+    assert tree is not None
+    with pytest.raises(BabelscopeError, match="is no UDPipe model"):
+        open_parser("udpipe:./lab-en")

@@ -323,6 +323,7 @@ def test_an_address_need_not_follow(
         raise BabelscopeError("seen")
 
     monkeypatch.setattr("babelscope.study.run_study", ran)
+    monkeypatch.setattr("babelscope.trust.allow", lambda *_, **__: None)  # there is no such file
     told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
     assert told.err == "babelscope: error: seen\n"
     assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)

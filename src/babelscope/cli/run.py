@@ -60,12 +60,17 @@ def run(
             min=1, help="How many Ray workers; else as many as there is room for.", show_default=False
         ),
     ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Start the programs that the study names, without asking.")
+    ] = False,
     report: WithReport = True,
 ) -> None:
     """Run a study, or go on with it where it was stopped."""
     from babelscope.study import run_study
+    from babelscope.trust import allow
 
     with resumable():
+        allow(study, ray=ray, trusted=trust)
         result = run_study(
             study,
             out=out,

@@ -6,35 +6,18 @@ Indices are loop variables wherever they can be: numba then knows that they are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 import numpy as np
 
+from babelscope.decoding.compiling import compiled, inlined
 from babelscope.decoding.model import Array
 
 # Into how many buckets the prefixes of one source that may be taken at once are sorted.
 _BUCKETS = 256
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def _compiled(function: _Function) -> _Function:
-    """Compiled once for all processes, if there is a folder to keep it in; sums may be taken in any order."""
-    options: dict[str, Any] = {
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    }
-    try:
-        made: _Function = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        made = numba.njit(**options)(function)
-    return made
-
-
-@numba.njit(inline="always")
+@inlined
 def _exp(x: Any) -> Any:
     """e^x for float32 x <= 0, to 2 units in the last place (at least 1e-38): unlike libm's, it is vectorised.
 
@@ -53,7 +36,7 @@ def _exp(x: Any) -> Any:
     return p * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@_compiled
+@compiled
 def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Array, mixed: Array) -> None:
     """Attention of queries [n, _, heads, width], of which the first are taken, into `mixed` [n, heads, width].
 
@@ -89,7 +72,7 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
                     mixed[i, head, j] += weight * table[key, 1, head, j]
 
 
-@_compiled
+@compiled
 def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
     """The log of each row's normaliser [rows], then row, token and log-probability of what is above the row's `least`
     and is no EOS.
@@ -129,7 +112,7 @@ def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, A
     return norms, which, tokens, logprobs
 
 
-@_compiled
+@compiled
 def take_best(
     scores: Array, parents: Array, tokens: Array, count: int, window: float, found: float, least: float
 ) -> tuple[Array, Array, Array]:
@@ -168,7 +151,7 @@ def take_best(
     return taken, nodes, fed
 
 
-@_compiled
+@compiled
 def close_up(scores: Array, parents: Array, tokens: Array, least: float) -> tuple[int, Array]:
     """Move open prefixes above `least` to the front, in their order, once they are no more than half of the places.
 
@@ -192,7 +175,7 @@ def close_up(scores: Array, parents: Array, tokens: Array, least: float) -> tupl
     return kept, dropped
 
 
-@_compiled
+@compiled
 def let_go(nodes: Array, references: Array, parents: Array, depths: Array, n_sources: int) -> Array:
     """Take a reference from each of `nodes`; returns those that are then without any, and whatever of their ancestors
     is then without any, children before parents. The sources themselves stay."""

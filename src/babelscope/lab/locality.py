@@ -27,6 +27,7 @@ from babelscope.results import Estimate, Row, differences
 from babelscope.seeds import stream
 from babelscope.testsets.sets import parse_json, read_json_lines
 from babelscope.text import read_bytes
+from babelscope.util.safe_path import safe_import_path
 
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
@@ -154,7 +155,8 @@ def _in_parallel(
         return
     others = active_children()
     ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us to hear
-    with ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, ignore) as pool:
+    new = get_context("spawn")
+    with safe_import_path(), ProcessPoolExecutor(workers, new, signal.signal, ignore) as pool:
         running = {pool.submit(_make, folder, plan, cell): cell for cell in missing}
         try:
             for future in as_completed(running):

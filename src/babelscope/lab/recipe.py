@@ -100,4 +100,5 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "babelscope", "lab", *words]
+    # Without -P the folder it is run in, which need not be ours, would come first on the import path.
+    return [sys.executable, "-P", "-m", "babelscope", "lab", *words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 
 from babelscope.language.german import missing
 
@@ -27,7 +28,8 @@ class HanTaTagger:
             hanta = import_module("HanTa.HanoverTagger")
         except ImportError:
             raise missing("HanTa") from None
-        self._model = hanta.HanoverTagger("morphmodel_ger.pgz")
+        # The model is a pickle, and a bare name would be looked for in the working folder first.
+        self._model = hanta.HanoverTagger(str(Path(str(hanta.__file__)).with_name("morphmodel_ger.pgz")))
         # The morphological analysis of a word form does not depend on its sentence, and costs the most.
         self._model.analyze_forward = lru_cache(REMEMBERED)(self._model.analyze_forward)
         self._lemma = lru_cache(REMEMBERED)(self._lemma_of)

@@ -58,17 +58,21 @@ def _udpipe(name: str) -> Parser:
 
 
 def _model_file(name: str) -> Path:
-    """A file, a model of the lab that comes with the package, or a public one in the data folder."""
-    shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
-    for path in (Path(name), shipped / f"{name}.udpipe"):
-        if path.is_file():
-            return path
+    """A model of the lab that comes with the package, a public one in the data folder, or a file.
+
+    A known name means the known model, whatever lies in the working folder.
+    """
     from babelscope.testsets.published import MODELS
     from babelscope.testsets.registry import fetch
 
+    shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
+    if Path(name).name == name and (path := shipped / f"{name}.udpipe").is_file():
+        return path
     known = f"udpipe/{name}"
     if known in MODELS:
         return fetch(known)[0].path
+    if (path := Path(name)).is_file():
+        return path
     short = [
         *(path.stem for path in sorted(shipped.glob("*.udpipe"))),
         *(each[len("udpipe/") :] for each in MODELS),

@@ -164,12 +164,16 @@ def _missed_by(top: TopK, best: Scored, wide: Sequence[Scored]) -> dict[str, flo
 
 def with_quality(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
     """The same records with the quality of every hypothesis, and each sentence's figures."""
-    groups = [_hypotheses(record) for record in records]
     segments = [segment for record in records for segment in segments_of(record)]
     qualities = iter(sentence_qualities(settings.quality, segments))
-    for group in groups:
-        for hypothesis in group:
+    for record in records:
+        for hypothesis in hypotheses_of(record):
             hypothesis["quality"] = next(qualities)
+    return with_gains(records, settings)
+
+
+def with_gains(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
+    """The same records with each sentence's figures, from the qualities that stand there."""
     for record in records:
         regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
         for name, size in regions.items():
@@ -183,10 +187,11 @@ def with_quality(records: Sequence[Record], settings: SpaceSettings) -> list[Rec
 def segments_of(record: Record) -> list[Segment]:
     """What has to be judged about a record, in the order in which it stands there."""
     references = tuple(record["references"])
-    return [Segment(record["source"], each["text"], references) for each in _hypotheses(record)]
+    return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
 
 
-def _hypotheses(record: Record) -> list[Record]:
+def hypotheses_of(record: Record) -> list[Record]:
+    """The hypotheses of a record, in the order in which they stand there."""
     mbr = [record["mbr"]] if record["mbr"] else []
     return [
         record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"], *mbr

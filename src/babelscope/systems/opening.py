@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import unquote
 
 from babelscope.errors import BabelscopeError
@@ -28,6 +28,10 @@ class Scheme:
     capabilities: frozenset[Capability] = frozenset()
     extra: str = ""
     """The optional dependency it needs, as in `pip install babelscope[extra]`."""
+    runs: bool = False
+    """True if its name says what program is started: a study that has one is asked about before it is run."""
+    contacts: Literal["", "server", "hub"] = ""
+    """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
 
 
 _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
@@ -46,6 +50,7 @@ _BUILT_IN = (
         "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",
         "hf:facebook/nllb-200-distilled-600M?source=eng_Latn&target=deu_Latn",
         _EVERYTHING,
+        contacts="hub",
     ),
     Scheme(
         "llm",
@@ -53,6 +58,7 @@ _BUILT_IN = (
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         frozenset({"translate", "score"}),
+        contacts="hub",
     ),
     Scheme(
         "ct2",
@@ -61,6 +67,7 @@ _BUILT_IN = (
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score"}),
         "ct2",
+        contacts="hub",
     ),
     Scheme(
         "file",
@@ -75,6 +82,7 @@ _BUILT_IN = (
         "a command that reads source lines and writes translation lines",
         "cmd:marian-decoder -c model.yml",
         frozenset({"translate"}),
+        runs=True,
     ),
     Scheme(
         "http",
@@ -82,6 +90,7 @@ _BUILT_IN = (
         "an HTTP endpoint: POST a JSON object with sources, get one with translations",
         "http://localhost:8080/translate",
         frozenset({"translate"}),
+        contacts="server",
     ),
     Scheme(
         "https",
@@ -89,6 +98,7 @@ _BUILT_IN = (
         "the same over TLS",
         "https://mt.example.org/translate",
         frozenset({"translate"}),
+        contacts="server",
     ),
     Scheme(
         "openai",
@@ -96,6 +106,7 @@ _BUILT_IN = (
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score"}),
+        contacts="server",
     ),
     Scheme(
         "ensemble",

@@ -1,0 +1,150 @@
+"""A small case of every command, and the files that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_PAIR = {
+    "source": "He does not come.",
+    "correct": "Er kommt nicht.",
+    "contrastive": "Er kommt.",
+    "phenomenon": "polarity_particle_nicht_del",
+    "reference": "human",
+}
+_CONLLU = """\
+# text = Er gibt nie auf
+1\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_
+2\tgibt\tgeben\tVERB\t_\t_\t0\troot\t_\t_
+3\tnie\tnie\tADV\t_\t_\t2\tadvmod\t_\t_
+4\tauf\tauf\tADP\t_\t_\t2\tcompound:prt\t_\t_
+
+"""
+_WINOMT = "male\t1\tThe cook slept because he was tired.\tcook\tpro\n"
+
+
+def files() -> dict[str, str]:
+    """The files that cases name, by their names."""
+    return {
+        "a.en": "He does not come.\nShe sings.\n",
+        "a.de": "Er kommt nicht.\nSie singt.\n",
+        "given.txt": "Er kommt nicht.\nSie singt.\n",
+        "pairs.jsonl": _lines(*({"id": str(n), **_PAIR} for n in range(3))),
+        "sentences.jsonl": _lines(
+            *(
+                {"id": str(n), "source": "The cat sleeps.", "reference": "Die Katze schläft."}
+                for n in range(2)
+            )
+        ),
+        "challenge.jsonl": _lines(
+            *({"id": str(n), "source": "a b", "reference": "b a", "dependencies": []} for n in range(4))
+        ),
+        "doctors.en": "The doctor sleeps.\n",
+        "doctors.de": "Der Arzt schläft.\n",
+        "a.conllu": _CONLLU,
+        "parsed.de": "Er gibt nie auf\n",
+        "parsed.en": "He never gives up\n",
+        "wino.tsv": _WINOMT,
+        "wino.de": "Der Koch schlief, weil er müde war.\n",
+        "wino.ru": "Повар спал, потому что он устал.\n",
+        "mucow.text.txt": "My pen.\nA pig in its pen.\n",
+        "mucow.key.tsv": "1\tted\tpen\tstift\tgehege\n2\tted\tpen\tgehege\tstift\n",
+        "mucow.de": "Meine Stifte.\nEin Schwein mit Stift.\n",
+        "candidates.json": json.dumps(
+            {
+                word: {f"{word}/frequent": one, f"{word}/rare": two}
+                for word, one, two in (
+                    ("bank", ["private", "modern", "rich"], ["muddy", "sandy", "steep"]),
+                    ("bat", ["wooden", "broken", "expensive"], ["hungry", "blind", "brown"]),
+                )
+            }
+        ),
+        "judge.jsonl": _lines({"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze."}),
+        "scores.jsonl": _lines(*({"system": s, "id": i, "score": i * 0.2} for s in "ab" for i in (1, 2, 3))),
+        "study.toml": '[[systems]]\nspec = "lab:teacher"\n[[tests]]\nspec = "lab:pairs?n=6&seed=3"\n'
+        '[[methods]]\nname = "contrast"\nresamples = 100\n[run]\ncache = true\nchunk = 2\n',
+    }
+
+
+def _lines(*items: Mapping[str, Any]) -> str:
+    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+
+
+CASES = """
+translate --system lab:teacher a.en --out translated.txt
+translate --system file:given.txt a.en --json
+translate --system {hf} a.en --cache
+translate --system {fsmt} a.en
+translate --system {ct2} a.en
+2 translate --system hf:teacher a.en
+translate --system {t5} a.en
+sample --system lab:teacher --source a.en --n 2
+score --system lab:teacher --source a.en --target a.de --json
+contrast --system lab:teacher --tests pairs.jsonl --json
+condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
+space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr 2 --out space-run
+space --from space-run --quality bleu --segments segments.jsonl
+challenge --tests challenge.jsonl --system lab:teacher --resamples 100 --draws 2 --out challenge-run
+run study.toml --out whole
+run study.toml --out shard-1 --shard 1/2
+run study.toml --out shard-2 --shard 2/2
+merge shard-1 shard-2 --out merged
+compare whole space-run --markdown
+report whole space-run challenge-run -o page-of-runs.html
+demo --n 10 --out demo-run
+systems --json
+annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
+2 agreement judge.jsonl
+correlate scores.jsonl --human scores.jsonl --field score
+data list
+data show distil-lingeval/clause_omission.mt
+1 data get distil-lingeval/clause_omission.mt --data-dir fetched
+make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --out cued.jsonl
+make challenge --parses a.conllu --source parsed.de --reference parsed.en --out made.jsonl
+make challenge --parser udpipe:lab-en --source a.en --reference a.de --count
+make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student
+make types
+make pairs --type np_agreement --source a.en --reference a.de --out np.jsonl
+make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
+make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
+patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
+patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
+patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
+patterns flow --source doctors.en --data doctors.de --words lab:occupations
+lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
+lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1
+lab corpus --n 200 --out corpus
+lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
+2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
+lab models
+lab make-models --help
+lab evaluate --system lab:student --n 10
+""".strip().split("\n")
+"""In their order: some read what others wrote; a number is the exit code, if it is not 0.
+
+`lab make-models` takes hours, and is called for its help only. `lab distill` ends where its teacher, which was hardly
+trained, has given no translation that was finished.
+"""
+
+
+def cases(systems: Mapping[str, str]) -> list[tuple[int, list[str]]]:
+    """The exit code and the arguments of each, with the names of systems that lie elsewhere filled in."""
+    found = []
+    for line in CASES:
+        words = [systems.get(word[1:-1], word) if word[0] == "{" else word for word in line.split()]
+        code = int(words.pop(0)) if words[0].isdecimal() else 0
+        found.append((code, words))
+    return found
+
+
+def lay(folder: Path) -> None:
+    for name, text in files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+RAY_CASES = """
+run study.toml --out spread --ray --workers 1
+make pairs --type polarity_particle_nicht_del --source a.en --reference a.de --ray
+""".strip().split("\n")

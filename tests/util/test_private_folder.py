@@ -1,0 +1,68 @@
+"""Folders that only this user can write to."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from babelscope.util import private_folder as module
+from babelscope.util.private_folder import private_folder
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_it_is_made_for_the_user_alone(tmp_path: Path) -> None:
+    assert mode(private_folder(tmp_path / "a" / "b")) == 0o700
+    assert private_folder(tmp_path / "a" / "b") == (tmp_path / "a" / "b").resolve()
+
+
+@pytest.mark.parametrize("opened", ["", ".."])
+@pytest.mark.parametrize("bits", [0o777, 0o770, 0o702])
+def test_others_could_write_into_it_or_put_another_in_its_place(
+    tmp_path: Path, opened: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_own_group", lambda _group: False)
+    folder = tmp_path / "a" / "b"
+    private_folder(folder)
+    (folder / opened).chmod(bits)
+    with pytest.raises(PermissionError, match="can be written by"):
+        private_folder(folder)
+
+
+def test_a_group_of_one_and_a_sticky_folder_around_it_are_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_own_group", lambda group: group == os.getgid())
+    folder = tmp_path / "a" / "b"
+    private_folder(folder)
+    folder.chmod(0o770)
+    folder.parent.chmod(0o1777)
+    assert private_folder(folder) == folder.resolve()
+
+
+def test_a_folder_of_the_working_folder_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PermissionError, match="no absolute path"):
+        private_folder(Path("a"))
+
+
+def test_another_user_s_folder_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    with pytest.raises(PermissionError, match="another user's"):
+        private_folder(tmp_path / "a")
+
+
+def test_a_link_is_followed_before_it_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    with pytest.raises(PermissionError, match="everybody"):
+        private_folder(tmp_path / "link")
