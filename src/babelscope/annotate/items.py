@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
+from babelscope.annotate.json_lines import read_objects
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
 from babelscope.making.cues import find_form
-from babelscope.testsets.sets import Row, read_json_lines
+from babelscope.testsets.sets import Row
 from babelscope.text import shorten
 
 Pieces = list[tuple[str, bool]]
@@ -83,7 +84,7 @@ class Task:
 
 def read_tasks(path: str | Path, kind: str | None = None) -> list[Task]:
     """The items of a file; `kind` is for lines without `task`."""
-    return make_tasks(read_json_lines(path), kind, str(path))
+    return make_tasks(read_objects(path), kind, str(path))
 
 
 def make_tasks(rows: Iterable[Row], kind: str | None, where: str) -> list[Task]:

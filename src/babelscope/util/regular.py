@@ -45,8 +45,6 @@ def open_regular(
         raise BabelscopeError(f"{name}: no such file")
     try:
         return io.FileIO(name, "r+b" if writing else "rb", opener=opened)
-    except FileNotFoundError:
-        raise BabelscopeError(f"{name}: no such file{' or folder' if create else ''}") from None
     except OSError as error:
         if os.path.islink(name) and error.errno in (errno.ELOOP, errno.EMLINK):
             raise BabelscopeError(
@@ -54,6 +52,8 @@ def open_regular(
             ) from None
         if error.errno in (errno.EISDIR, errno.ENXIO):  # a folder; a socket, or a device that is not there
             raise BabelscopeError(f"{name} is not a regular file") from None
+        if error.errno == errno.ENOENT and not create:
+            raise BabelscopeError(f"{name}: no such file") from None
         told = "written" if writing else "read"
         raise BabelscopeError(f"{name} cannot be {told}: {error.strerror or error}") from error
 
