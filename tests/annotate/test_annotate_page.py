@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,12 +117,14 @@ def test_twenty_items_by_keyboard_through_a_reload_and_a_kill(
 def test_two_annotators_at_once(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
     records = [item("winomt", n, source=f"The baker number {n} was late.") for n in range(3)]
     items = write_items(tmp_path / "queue.jsonl", records)
-    anna = serve(items, "anna")
+    anna = serve(items, "anna", "--annotator", "bert")
+    assert anna.process.stdout is not None
+    bert = json.loads(anna.process.stdout.readline())
     # One more on the same server, and one with a server of his own.
     pages = [new_page(), new_page(), new_page()]
     names = ["anna", "bert", "carl"]
     pages[0].goto(anna.url)
-    pages[1].goto(anna.url.replace("annotator=anna", "annotator=bert"))
+    pages[1].goto(bert["url"])
     pages[2].goto(serve(items, "carl").url)
     for page, name in zip(pages, names, strict=True):
         page.wait_for_selector(".choice")

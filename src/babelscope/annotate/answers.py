@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,6 +51,18 @@ def check_name(annotator: str) -> str:
             f"an annotator's name has up to 40 letters, digits, - and _, unlike {shorten(annotator)}"
         )
     return annotator
+
+
+def check_names(annotators: Sequence[str]) -> None:
+    """Names of annotators whose files are not one and the same, also on a disk that knows no case."""
+    seen: dict[str, str] = {}
+    for name in annotators:
+        alike = unicodedata.normalize("NFKC", check_name(name)).casefold()
+        if alike in seen:
+            raise BabelscopeError(
+                f"the annotators {shorten(seen[alike])} and {shorten(name)} have names that are too much alike"
+            )
+        seen[alike] = name
 
 
 def answer_path(items: Path, annotator: str) -> Path:

@@ -29,8 +29,7 @@ const isComplete = (answer) =>
 // --- asking and saving
 
 async function start() {
-  const name = new URLSearchParams(location.search).get("annotator");
-  const response = await fetch(name === null ? "session" : `session?annotator=${encodeURIComponent(name)}`);
+  const response = await fetch("session");
   if (!response.ok) {
     $("title").textContent = await reason(response);
     return;
@@ -72,7 +71,7 @@ function save(item, answer) {
 
 // A server that is gone is tried again until it is back.
 async function send(item, answer) {
-  const body = JSON.stringify({ annotator: session.annotator, item: item.key, answer });
+  const body = JSON.stringify({ item: item.key, answer });
   for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
     try {
       const headers = { "Content-Type": "application/json" };
