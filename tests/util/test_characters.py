@@ -1,10 +1,11 @@
 """Characters that steer or hide text."""
 
 import unicodedata
+from importlib.resources import files
 
 import pytest
 
-from babelscope.util.characters import HIDDEN, name_of
+from babelscope.util.characters import HIDDEN, PATTERN_IN_SCRIPT, name_of, visible
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,14 @@ def test_every_control_and_format_character_is_decided() -> None:
 
 def test_a_name() -> None:
     assert (name_of("\x1b"), name_of("\u202e"), name_of("\U000e0041")) == ("U+001B", "U+202E", "U+E0041")
+
+
+def test_it_is_shown_by_its_number() -> None:
+    assert visible("abc\u202e\u2066d") == "abc⟦U+202E⟧⟦U+2066⟧d"
+    assert visible("a" + "\u200b" * 2004) == "a" + "⟦U+200B⟧" * 4 + "⟦2,000 more⟧"
+    assert visible("שלום\tabc\n") == "שלום\tabc\n"
+
+
+def test_pages_have_the_same_table() -> None:
+    script = (files("babelscope.util") / "visible.js").read_text("utf-8")
+    assert f"/({PATTERN_IN_SCRIPT}+)/u" in script

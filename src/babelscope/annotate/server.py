@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 import socket
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
 from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Task
+from babelscope.annotate.items import Pieces, Task
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.seeds import stream
 
@@ -135,7 +136,7 @@ class Desk:
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [asdict(block) for block in task.blocks],
+            "blocks": [{**asdict(block), "pieces": _joined(block.pieces)} for block in task.blocks],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
@@ -159,11 +160,19 @@ def _key(task: Task) -> str:
     return task.digest[:20]
 
 
+def _joined(pieces: Pieces) -> Pieces:
+    """As few pieces as show the same: a long text may have one a word."""
+    return [
+        ("".join(text for text, _ in own), mark)
+        for mark, own in itertools.groupby(pieces, lambda each: each[1])
+    ]
+
+
 def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
     """The application: a page, its style and script, what to judge, and where answers go."""
 
-    def page_file(name: str, kind: str) -> Callable[[Request], Response]:
-        content = (files("babelscope.annotate") / name).read_bytes()
+    def page_file(name: str, kind: str, package: str = "annotate") -> Callable[[Request], Response]:
+        content = (files(f"babelscope.{package}") / name).read_bytes()
         return lambda _: Response(content, media_type=kind)
 
     # Not async with a pool of threads: answers are written one after another.
@@ -183,6 +192,7 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
             Route("/{token}/", page_file("page.html", "text/html")),
             Route("/{token}/page.css", page_file("page.css", "text/css")),
             Route("/{token}/page.js", page_file("page.js", "text/javascript")),
+            Route("/{token}/visible.js", page_file("visible.js", "text/javascript", "util")),
             Route("/{token}/session", session),
             Route("/{token}/answers", answers, methods=["POST"]),
         ]

@@ -34,8 +34,26 @@ PATTERN = "[" + "".join(rf"\U{ord(first):08x}-\U{ord(last):08x}" for first, last
 """One such character, as a regular expression."""
 HIDDEN = re.compile(PATTERN)
 """Finds what must be shown by its number, since it would otherwise be obeyed or not be seen."""
+PATTERN_IN_SCRIPT = (
+    "[" + "".join(rf"\u{{{ord(first):x}}}-\u{{{ord(last):x}}}" for first, last in _RANGES) + "]"
+)
+"""The same for JavaScript, with the flag `u`; pages have it in their own script, and tests hold it against this."""
 
 
 def name_of(character: str) -> str:
     """A hidden character as it is shown: `U+202E`."""
     return f"U+{ord(character):04X}"
+
+
+def visible(text: str, most: int = 4) -> str:
+    """The text with hidden characters as `⟦U+202E⟧`; of a long run the first `most`, and how many more."""
+    return _RUN.sub(lambda found: placeholder(found[0], most), text)
+
+
+_RUN = re.compile(f"{PATTERN}+")
+
+
+def placeholder(run: str, most: int = 4) -> str:
+    """What stands for some hidden characters one after another."""
+    shown = "".join(f"⟦{name_of(each)}⟧" for each in run[:most])
+    return shown if len(run) <= most else f"{shown}⟦{len(run) - most:,} more⟧"
