@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +24,7 @@ from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Pieces, Task
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.seeds import stream
+from babelscope.text import whole_number
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
@@ -136,7 +137,15 @@ class Desk:
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [{**asdict(block), "pieces": _joined(block.pieces)} for block in task.blocks],
+            "blocks": [
+                {
+                    "title": block.title,
+                    "pieces": _joined(block.pieces),
+                    "role": block.role,
+                    "note": block.note,
+                }
+                for block in task.blocks
+            ],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
@@ -208,11 +217,18 @@ def _told(error: BabelscopeError) -> Response:
 async def _read_json(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type") != "application/json":
         raise BabelscopeError("an answer must be sent as application/json")
+    # A page says how long its answer is, once; a request that leaves its end open to reading is not taken.
+    length = request.headers.getlist("content-length")
+    if "transfer-encoding" in request.headers or len(length) != 1:
+        raise BabelscopeError("an answer must have one length and no transfer encoding")
+    if whole_number(length[0]) is None or int(length[0]) > LARGEST_ANSWER:
+        raise BabelscopeError("the answer is too long")
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_ANSWER:
-            raise BabelscopeError("the answer is too long")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+    except ClientDisconnect:
+        raise BabelscopeError("the answer was cut off") from None
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
