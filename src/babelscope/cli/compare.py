@@ -67,8 +67,10 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
-    found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
-    with output(out) as write:
+    from babelscope.damage import telling_damage
+
+    with telling_damage(", ".join(map(str, runs or [table]))), output(out) as write:
+        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
