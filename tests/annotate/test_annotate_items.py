@@ -167,9 +167,9 @@ def large(size: int) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("size", LARGE)
 def test_large_items_are_shown_in_bounded_time(size: int) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     tasks = [made(item(kind, **fields)) for kind, fields in large(size).items()]
-    took = time.monotonic() - start
+    took = time.process_time() - start
     assert took < 10, "it was minutes for one of them"
     for task in tasks:
         for block in task.blocks:

@@ -27,7 +27,7 @@ from babelscope.report.generic import generic
 from babelscope.report.html import all_rows, table_html
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_picture, paired_findings
-from babelscope.report.parts import Finding, Picture, Series, View, counted
+from babelscope.report.parts import Finding, Picture, Series, View, counted, noted
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.results import Estimate, Row
 from babelscope.runs import Run, read_run
@@ -260,7 +260,14 @@ def _caveats(groups: Sequence[Group], view: View) -> list[str]:
     """What is to be kept in mind, each once, with the systems and test sets it is true of."""
     found: dict[str, dict[str, list[str]]] = {}
     for group in groups:
-        for system, text in view.caveats(group):
+        skipped = [
+            caveat
+            for column in group.columns
+            for caveat in noted(
+                column.name, column.cell.rows, {"skipped": "were skipped: no figure counts them"}
+            )
+        ]
+        for system, text in (*skipped, *view.caveats(group)):
             found.setdefault(text, {}).setdefault(system, []).append(group.tests)
     told = []
     for text, systems in found.items():
