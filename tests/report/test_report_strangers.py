@@ -225,6 +225,14 @@ def test_how_many_were_skipped_is_shown(tmp_path: Path) -> None:
     assert any("3 items" in caveat and "skipped" in caveat for caveat in report.sections[0].caveats)
 
 
+def test_flows_without_number_are_refused(tmp_path: Path) -> None:
+    folder = contrast_run(tmp_path / "run", 4, systems=["one"])
+    flows = [[f"word_data_{n}", f"word_student_{n}", 1] for n in range(1001)]
+    (folder / "flows.json").write_text(json.dumps(flows), encoding="utf-8")
+    with pytest.raises(BabelscopeError, match="1,001 flows; a diagram shows 1,000 at most"):
+        write_report([folder], tmp_path / "page.html")
+
+
 # -- edited by hand --------------------------------------------------------------------------------------
 
 WRONG: list[Any] = [None, "x", -1, 1e308, 10**400, [[]], {"a": [1]}, ["x"], "\ud800", True]

@@ -69,7 +69,7 @@ def compare(
         raise BabelscopeError("compare needs run folders, or a --table")
     from babelscope.damage import telling_damage
 
-    with telling_damage(", ".join(map(str, runs or [table]))), output(out) as write:
+    with telling_damage(", ".join(map(str, runs or ())) or str(table)), output(out) as write:
         found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
         if as_json:
             for section, rows in found.rows():

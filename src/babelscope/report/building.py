@@ -176,7 +176,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         kind = group.columns[0].cell.kind
         order = _VIEWS.index(kind) if kind in _VIEWS else len(_VIEWS)
         together.setdefault((order, group.method), []).append(group)
-    sections = []
+    sections: list[Section] = []
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
             key = _key(method, len(sections) + 1, [section.key for section in sections])
