@@ -83,6 +83,7 @@ def test_a_text_is_quoted_in_messages_as_python_does(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=())))
 def test_nothing_hidden_is_left_and_json_stays_what_it_is(text: str) -> None:
     assert not HIDDEN.search(visible(text))
+    assert "\n" not in visible(text)
     line = json.dumps(text, ensure_ascii=False)
     assert not HIDDEN.search(visible_json(line))
     assert json.loads(visible_json(line)) == text

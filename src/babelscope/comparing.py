@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,18 +103,31 @@ def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
+def names_of_runs(runs: Iterable[Run]) -> dict[str, str]:
+    """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
+    paths = {str(run.path): run.name for run in runs}
+    shared = Counter(paths.values())
+    return {path: name if shared[name] == 1 else path for path, name in paths.items()}
+
+
 def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
     """Columns under names that differ: systems', with evaluator or run where these do not tell them apart."""
     evaluators = {cell.evaluator for cell in cells}
     names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
-    for cell, name in zip(cells, names, strict=True):
-        twins = [each for each, other in zip(cells, names, strict=True) if other == name]
+    runs = names_of_runs(cell.run for cell in cells)
+    used: set[str] = set()
+    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
+        twins = [number for number, other in enumerate(names) if other == name]
         if len(twins) > 1:
-            if twins[0] is not cell and twins[0].asked == cell.asked:
-                raise BabelscopeError(
-                    f"{name} stands in {twins[0].run.path} and in {cell.run.path}; leave one of them out"
-                )
-            name = f"{name} ({cell.run.name})"
+            for twin in (cells[number] for number in twins if number < place):
+                if twin.asked == cell.asked:
+                    raise BabelscopeError(
+                        f"{name} stands in {twin.run.path} and in {cell.run.path}; leave one of them out"
+                    )
+            name = f"{name} ({runs[str(cell.run.path)]})"
+        while name in used:
+            name = f"{name}*"  # another system is called just so
+        used.add(name)
         yield Column(name, cell)
 
 

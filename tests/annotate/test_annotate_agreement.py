@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,53 @@ def test_the_published_labels_given_as_answers_have_the_published_kappas(
     }
     kappas = [row for row in people(answer(items, said, task)) if row.name == "kappa"]
     assert [(round(row.estimate.value, 6), row.estimate.n) for row in kappas] == [raw, decided]
+
+
+def test_records_edited_by_hand_end_in_a_sentence(queue: Path, babelscope: Babelscope) -> None:
+    answer(queue, {"anna": [RIGHT] * 6})
+    records = queue.with_name("records.jsonl")
+    for strange in (
+        {"weight": 10**400},
+        {"verdict": ["correct"]},
+        {"verdict": {}},
+        {"correct": "x"},
+        {"id": [1]},
+    ):
+        rows = [{"id": f"SECRET-{n}", "verdict": "correct", **strange} for n in range(6)]
+        write_items(records, rows)
+        ran = babelscope("agreement", str(queue), "--verdicts", str(records))
+        assert ran.code in (0, 2)
+        assert ran.err.count("\n") == (1 if ran.code else 0)
+        assert "Traceback" not in ran.err
+
+
+def test_many_annotators_are_refused_before_every_two_are_compared(tmp_path: Path) -> None:
+    items = write_items(tmp_path / "q.jsonl", [item("assessment", 1)])
+    (task,) = read_tasks(items)
+    line = {"id": task.id, "item": task.digest, "task": task.kind, "answer": {"score": 1}}
+    write_items(
+        tmp_path / "q.answers.x.jsonl", [{**line, "item": str(n), "annotator": f"a{n}"} for n in range(5000)]
+    )
+    with pytest.raises(
+        BabelscopeError, match="5,000 annotators: every two are compared, so 100 are the most"
+    ):
+        people(items)
+
+
+def test_large_and_many_answers_take_bounded_time(tmp_path: Path) -> None:
+    records = [item("machine-reference", n, source="x" * 500) for n in range(2000)]
+    items = write_items(tmp_path / "q.jsonl", records)
+    lines = [
+        {
+            "id": task.id,
+            "item": task.digest,
+            "task": task.kind,
+            "answer": {"label": "Wrong", "correction": "y" * 4000},
+        }
+        for task in read_tasks(items)
+    ]
+    for name in ("a", "b", "c"):
+        write_items(tmp_path / f"q.answers.{name}.jsonl", [{**line, "annotator": name} for line in lines])
+    start = time.process_time()
+    assert people(items)
+    assert time.process_time() - start < 30

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotating import ITEMS, item, write_items
 
+from babelscope.annotate import json_lines
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, make_tasks, read_tasks
 from babelscope.errors import BabelscopeError
@@ -145,3 +147,74 @@ def test_the_released_annotations_can_be_judged_again(shared: Path) -> None:
         assert len(tasks) == 200
         marked = [task for task in tasks if any(mark for _, mark in task.blocks[0].pieces)]
         assert len(marked) >= 198
+
+
+LARGE = [50_000, 1_000_000]
+
+
+def large(size: int) -> dict[str, dict[str, Any]]:
+    """Texts that are hard to compare and search: few words, again and again."""
+    some, others = ("x y " * size)[:size].strip(), ("y y x " * size)[:size].strip()
+    return {
+        "machine-reference": {"correct": some, "contrastive": others, "translation": some},
+        "mucow": {"source": some, "word": "x y " * (size // 10) + "z"},
+        "winomt": {"source": some, "occupation": "x y " * (size // 10) + "z"},
+        "challenge": {"source": some, "tokens": None, "head": f"{some} z", "dependent": "x"},
+        "assessment": {"source": some, "translation": others},
+        "ranking": {"source": some, "translations": [some, others]},
+    }
+
+
+@pytest.mark.parametrize("size", LARGE)
+def test_large_items_are_shown_in_bounded_time(size: int) -> None:
+    start = time.process_time()
+    tasks = [made(item(kind, **fields)) for kind, fields in large(size).items()]
+    took = time.process_time() - start
+    assert took < 10, "it was minutes for one of them"
+    for task in tasks:
+        for block in task.blocks:
+            text = "".join(piece for piece, _ in block.pieces)
+            assert text
+            assert (block.note != "") <= (not any(mark for _, mark in block.pieces)), "all or nothing"
+    notes = {task.kind: {block.title for block in task.blocks if block.note} for task in tasks}
+    assert notes == {
+        "machine-reference": {"Human reference", "Human reference with the error put in"},
+        "mucow": {"Source"},
+        "winomt": {"Source"},
+        "challenge": {"Source"},
+        "assessment": set(),
+        "ranking": set(),
+    }
+
+
+def test_a_long_text_is_marked_if_that_is_quick() -> None:
+    words = [f"word{n}" for n in range(1000)]
+    task = made(
+        item(
+            "machine-reference",
+            correct=" ".join(words),
+            contrastive=" ".join([*words[:500], "not", *words[500:]]),
+        )
+    )
+    block = next(block for block in task.blocks if block.title.endswith("put in"))
+    assert [text for text, mark in block.pieces if mark] == ["not"]
+    source = "He took it. " * 4000 + "The plate."
+    (block,) = [
+        block for block in made(item("mucow", source=source, word="plate")).blocks if block.title == "Source"
+    ]
+    assert [text for text, mark in block.pieces if mark] == ["plate"]
+
+
+def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_items(
+        tmp_path / "q.jsonl", [item("assessment", 1), item("assessment", 2, source="x" * 2000)]
+    )
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
+    with pytest.raises(BabelscopeError, match=r"q\.jsonl:2 is longer than .* the most for one line"):
+        read_tasks(path)
+    monkeypatch.setattr(json_lines, "LARGEST_FILE", 1000)
+    with pytest.raises(BabelscopeError, match=r"q\.jsonl is larger than .* split it"):
+        read_tasks(path)
+    for field in ("id", "system"):
+        with pytest.raises(BabelscopeError, match=f"'{field}' is longer than 10,000 characters"):
+            made({**item("assessment"), field: "x" * 10_001})

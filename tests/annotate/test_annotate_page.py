@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from annotating import HOSTILE, ITEMS, Server, item, lines, write_items
 
+from babelscope.annotate.items import UNMARKED
+from babelscope.util.characters import visible
 from browser import NewPage, accessibility_faults
 
 if TYPE_CHECKING:
@@ -116,12 +119,14 @@ def test_twenty_items_by_keyboard_through_a_reload_and_a_kill(
 def test_two_annotators_at_once(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
     records = [item("winomt", n, source=f"The baker number {n} was late.") for n in range(3)]
     items = write_items(tmp_path / "queue.jsonl", records)
-    anna = serve(items, "anna")
+    anna = serve(items, "anna", "--annotator", "bert")
+    assert anna.process.stdout is not None
+    bert = json.loads(anna.process.stdout.readline())
     # One more on the same server, and one with a server of his own.
     pages = [new_page(), new_page(), new_page()]
     names = ["anna", "bert", "carl"]
     pages[0].goto(anna.url)
-    pages[1].goto(anna.url.replace("annotator=anna", "annotator=bert"))
+    pages[1].goto(bert["url"])
     pages[2].goto(serve(items, "carl").url)
     for page, name in zip(pages, names, strict=True):
         page.wait_for_selector(".choice")
@@ -153,7 +158,9 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
     for count in range(1, len(records) + 1):
         title = page.inner_text("#title")
         titles.add(title)
-        assert page.evaluate("document.querySelector('#blocks .source p').textContent") == f"{HOSTILE} baker"
+        assert page.evaluate("document.querySelector('#blocks .source p').textContent") == visible(
+            f"{HOSTILE} baker"
+        )
         assert page.locator("main img, main script").count() == 0
         # Wide and dark, narrow as a phone and light, in turn.
         page.emulate_media(color_scheme="dark" if count % 2 else "light")
@@ -196,3 +203,91 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
         "assessment": {"score": 73},
         "ranking": {"overall": 4},
     }
+
+
+def test_what_would_steer_or_hide_text_is_shown_and_not_obeyed(
+    tmp_path: Path, new_page: NewPage, serve: Serve
+) -> None:
+    tricky = "abc \u202edef\u2066 \u200bghi\x1b[31m"
+    hebrew = "שלום, abc 12!"
+    records = [
+        item(
+            "mucow",
+            1,
+            source=f"{tricky} plate",
+            word="plate",
+            translation=hebrew,
+            question=f"Q\u202e {hebrew}?",
+        ),
+        item("ranking", 2, source="\u200f" * 9, translations=[tricky, "می\u200cخواهم"]),
+        item("machine-reference", 3, translation=tricky, correction=tricky),
+    ]
+    server = serve(write_items(tmp_path / "queue.jsonl", records))
+    page = new_page()
+    page.goto(server.url)
+    page.wait_for_selector("#blocks .source")
+    shown: dict[str, str] = {}
+    for _ in records:
+        shown[page.inner_text("#title")] = page.inner_text("#item")
+        text = page.evaluate("document.getElementById('item').textContent")
+        assert not set(text) & set("\u202e\u2066\u200b\x1b\u200f")
+        if "⟦U+200F⟧" in text:
+            assert "⟦U+200F⟧⟦U+200F⟧⟦U+200F⟧⟦U+200F⟧⟦5 more⟧" in text
+            assert "می\u200cخواهم" in text, "what Persian needs stays"
+        elif "שלום" in text:
+            assert "abc ⟦U+202E⟧def⟦U+2066⟧ ⟦U+200B⟧ghi⟦U+001B⟧[31m plate" in text
+            assert "Q⟦U+202E⟧" in text
+            judged = page.locator(".block.judged p")
+            assert judged.evaluate("e => getComputedStyle(e).direction") == "rtl"
+            assert page.locator(".block.source p").evaluate("e => getComputedStyle(e).direction") == "ltr"
+            # Letters stand in the order in which they are written: d is left of e, e left of f.
+            places = page.locator(".block.source p").evaluate(LEFT_OF, "def")
+            assert places == sorted(places)
+            assert (
+                page.locator(".steering").first.evaluate("e => getComputedStyle(e).borderStyle") == "dashed"
+            )
+        assert accessibility_faults(page) == []
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+    assert len(shown) == len(records)
+    # In a field to write in they are left out.
+    while "Machine translation" not in page.inner_text("#blocks"):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(50)
+    page.keyboard.press("2")
+    page.wait_for_selector("textarea:focus")
+    assert page.input_value("textarea") == "abc def ghi[31m"
+
+
+LEFT_OF = """(element, letters) => {
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode()); ) {
+    const start = node.textContent.indexOf(letters);
+    if (start < 0) continue;
+    return [...letters].map((_, place) => {
+      const range = document.createRange();
+      range.setStart(node, start + place);
+      range.setEnd(node, start + place + 1);
+      return range.getBoundingClientRect().left;
+    });
+  }
+}"""
+
+
+def test_large_items_are_shown(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
+    large = ("x y " * 250_000)[:-1]
+    records = [
+        item("machine-reference", 1, correct=large, contrastive=f"not {large}", translation=large),
+        item("assessment", 2, translation="a\u202e" * 20_000),
+    ]
+    server = serve(write_items(tmp_path / "queue.jsonl", records))
+    page = new_page()
+    page.goto(server.url)
+    seen = set()
+    for place in range(len(records)):
+        until(page, "n => document.getElementById('number').textContent.startsWith(`Item ${n} `)", place + 1)
+        hints = page.locator(".block .hint").all_text_contents()
+        text = page.evaluate("document.querySelector('.block.judged p').textContent")
+        seen.add((len(text), tuple(hints)))
+        page.keyboard.press("ArrowRight")
+    assert seen == {(len(large), (UNMARKED, UNMARKED)), (20_000 * len("a⟦U+202E⟧"), ())}

@@ -19,7 +19,7 @@ from babelscope.annotate.server import Desk, build_app, listening
 from babelscope.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
-PORT, TOKEN = 8123, "a-secret-token"
+PORT, TOKEN, OTHER = 8123, "a-secret-token", "another-token"
 OWN = f"http://127.0.0.1:{PORT}"
 
 
@@ -30,22 +30,21 @@ def items(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(items: Path) -> Iterator[TestClient]:
-    desk = Desk(items, read_tasks(items), seed=0)
-    app = build_app(desk, token=TOKEN, port=PORT, annotator="anna")
+    desk = Desk(items, read_tasks(items), ["anna", "bert"], seed=0)
+    app = build_app(desk, tokens={"anna": TOKEN, "bert": OTHER}, port=PORT)
     with TestClient(app, base_url=OWN, headers={"origin": OWN}) as made:
         yield made
     desk.close()
 
 
-def session(client: TestClient, annotator: str = "anna") -> dict[str, Any]:
-    found = client.get(f"/{TOKEN}/session", params={"annotator": annotator})
+def session(client: TestClient, token: str = TOKEN) -> dict[str, Any]:
+    found = client.get(f"/{token}/session")
     assert found.status_code == 200
     return dict(found.json())
 
 
-def send(client: TestClient, key: Any, answer: Any, annotator: str = "anna", **options: Any) -> Any:
-    body = {"annotator": annotator, "item": key, "answer": answer}
-    return client.post(f"/{TOKEN}/answers", json=body, **options)
+def send(client: TestClient, key: Any, answer: Any, token: str = TOKEN, **more: Any) -> Any:
+    return client.post(f"/{token}/answers", json={"item": key, "answer": answer, **more})
 
 
 def of_kind(found: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -64,7 +63,30 @@ def test_an_answer_is_on_disk_when_it_is_confirmed(client: TestClient, items: Pa
         "anna",
     )
     assert session(client)["answers"] == {key: {"label": "Wrong Sense"}}
-    assert session(client, "bert")["answers"] == {}
+    assert session(client, OTHER)["answers"] == {}
+
+
+def test_the_secret_alone_says_who_judges(client: TestClient, items: Path) -> None:
+    """Nothing in a request names an annotator: none reads or writes another's answers."""
+    key = of_kind(session(client), "mucow")["key"]
+    assert send(client, key, {"label": "Wrong Sense"}, OTHER).status_code == 200
+    assert session(client)["answers"] == {}
+    assert session(client, OTHER)["answers"] == {key: {"label": "Wrong Sense"}}
+    assert (session(client)["annotator"], session(client, OTHER)["annotator"]) == ("anna", "bert")
+    for path in ("", "session", "page.js"):
+        found = client.get(f"/{TOKEN}/{path}", params={"annotator": "bert"})
+        assert (found.status_code, "no parameters" in found.text) == (403, True)
+    found = client.post(
+        f"/{TOKEN}/answers?annotator=bert", json={"item": key, "answer": {"label": "Wrong Sense"}}
+    )
+    assert found.status_code == 403
+    for name in ("bert", "anna", "carl"):
+        found = send(client, key, {"label": "Wrong Sense"}, annotator=name)
+        assert (found.status_code, "nothing else" in found.json()["error"]) == (400, True)
+    (line,) = lines(items.with_name("queue.answers.bert.jsonl"))
+    assert line["annotator"] == "bert"
+    assert not items.with_name("queue.answers.anna.jsonl").read_bytes()
+    assert not items.with_name("queue.answers.carl.jsonl").exists()
 
 
 def test_the_page_knows_nothing_that_must_stay_hidden(client: TestClient) -> None:
@@ -79,7 +101,7 @@ def test_each_annotator_has_an_order_of_their_own(items: Path) -> None:
     tasks = read_tasks(items)
 
     def order(annotator: str, seed: int = 0) -> list[str]:
-        desk = Desk(items, tasks, seed=seed)
+        desk = Desk(items, tasks, [annotator], seed=seed)
         keys = [each["key"] for each in desk.session(annotator)["items"]]
         desk.close()
         return keys
@@ -142,11 +164,10 @@ def test_bad_answers_are_told(client: TestClient, items: Path) -> None:
         (send(client, "nothing", {"label": "Male"}), "there is no such item"),
         (send(client, ["a"], {"label": "Male"}), "there is no such item"),
         (send(client, key, {"label": "Maybe"}), "is no label"),
-        (send(client, key, {"label": "Male"}, annotator="../anna"), "an annotator's name"),
         (client.post(f"/{TOKEN}/answers", content=b"[]"), "must be sent as application/json"),
         (client.post(f"/{TOKEN}/answers", json=[]), "must be a JSON object"),
+        (client.post(f"/{TOKEN}/answers", json={"item": key}), "with `item` and `answer`"),
         (client.post(f"/{TOKEN}/answers", json={"x": "y" * 70_000}), "too long"),
-        (client.get(f"/{TOKEN}/session", params={"annotator": "a/b"}), "an annotator's name"),
     ]
     broken = client.post(f"/{TOKEN}/answers", content=b"{", headers={"content-type": "application/json"})
     for found, told in [*cases, (broken, "not JSON")]:
@@ -206,6 +227,8 @@ def test_help_needs_no_server() -> None:
     [
         (["nothing.jsonl"], "nothing.jsonl: no such file"),
         (["queue.jsonl", "--annotator", "a/b"], "an annotator's name has up to 40 letters"),
+        (["queue.jsonl", "--annotator", "a", "--annotator", "A"], "names that are too much alike"),
+        (["queue.jsonl", "--annotator", "a", "--annotator", "a"], "names that are too much alike"),
         (["bare.jsonl"], "bare.jsonl:1: field 'task' is missing; give one with --task"),
     ],
 )
@@ -215,3 +238,52 @@ def test_bad_usage_is_told(items: Path, babelscope: Babelscope, arguments: list[
     ran = babelscope("annotate", *arguments, "--no-open")
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
+
+
+def test_every_annotator_gets_an_address_of_their_own(items: Path) -> None:
+    server = Server(items, "anna", "--annotator", "bert", "--annotator", "carl")
+    again = None
+    try:
+        assert server.process.stdout is not None
+        starts = [server.start, *(json.loads(server.process.stdout.readline()) for _ in range(2))]
+        assert [start["annotator"] for start in starts] == ["anna", "bert", "carl"]
+        assert [Path(start["answers"]).name for start in starts] == [
+            f"queue.answers.{name}.jsonl" for name in ("anna", "bert", "carl")
+        ]
+        tokens = {start["url"].split("/")[3] for start in starts}
+        assert len(tokens) == 3
+        assert {len(token) for token in tokens} == {32}, "192 bits, six a character"
+        # A person who came later: started again with one more, and all tokens are new.
+        server.kill()
+        again = Server(items, "anna", "--annotator", "dora")
+        assert again.url.split("/")[3] not in tokens
+    finally:
+        server.kill()
+        if again:
+            again.kill()
+
+
+def test_two_processes_cannot_write_for_one_annotator(items: Path, babelscope: Babelscope) -> None:
+    server = Server(items, "anna", "--annotator", "bert")
+    try:
+        ran = babelscope("annotate", str(items), "--annotator", "carl", "--annotator", "bert", "--no-open")
+        assert ran.code == 2
+        assert "bert is already judging these items on another page" in ran.err
+        assert not items.with_name("queue.answers.carl.jsonl").exists()
+    finally:
+        server.kill()
+
+
+def test_what_is_cut_off_is_said(items: Path) -> None:
+    path = items.with_name("queue.answers.anna.jsonl")
+    path.write_bytes(b'{"id": "1", "item": "12')
+    command = [sys.executable, "-m", "babelscope", "annotate", str(items), "--annotator", "anna", "--no-open"]
+    with subprocess.Popen(
+        [*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.kill()
+        assert "killed before it was saved; it is cut off" in process.stderr.read()
+    assert path.read_bytes() == b""

@@ -27,6 +27,8 @@ Streams = Callable[[], np.random.Generator]
 """Fresh random numbers, the same at every call."""
 Labels = dict[str, str | int]
 
+MOST_ANNOTATORS = 100
+
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
 """The numbers in an answer to a task."""
 FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
@@ -35,6 +37,10 @@ FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 
 def between_people(answers: Answers, tasks: Mapping[str, Task], rng: Streams) -> list[Row]:
     """Kappa for every two annotators, alpha where there are more; correlations for scores. By task."""
+    if len(answers) > MOST_ANNOTATORS:
+        raise BabelscopeError(
+            f"answers of {len(answers):,} annotators: every two are compared, so {MOST_ANNOTATORS} are the most"
+        )
     rows: list[Row] = []
     for task in _tasks_of(answers):
         some, unfinished = _of_task(answers, task)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,14 +17,17 @@ from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.json_lines import LARGEST_FILE, read_objects
 from babelscope.errors import BabelscopeError, SystemFailure, at
-from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes, shorten, text_fault
+from babelscope.testsets.sets import parse_json
+from babelscope.text import shorten, text_fault
+from babelscope.util.regular import open_regular
 
 Answer = Mapping[str, Any]
 """`label` and perhaps `correction`, or `score`, or `scores` and `overall`."""
 
 LONGEST_CORRECTION = 5000
+LONGEST_LINE = 2**20  # bytes; what a page can send is far below, and so are ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,18 @@ def check_name(annotator: str) -> str:
             f"an annotator's name has up to 40 letters, digits, - and _, unlike {shorten(annotator)}"
         )
     return annotator
+
+
+def check_names(annotators: Sequence[str]) -> None:
+    """Names of annotators whose files are not one and the same, also on a disk that knows no case."""
+    seen: dict[str, str] = {}
+    for name in annotators:
+        alike = unicodedata.normalize("NFKC", check_name(name)).casefold()
+        if alike in seen:
+            raise BabelscopeError(
+                f"the annotators {shorten(seen[alike])} and {shorten(name)} have names that are too much alike"
+            )
+        seen[alike] = name
 
 
 def answer_path(items: Path, annotator: str) -> Path:
@@ -123,18 +140,23 @@ class AnswerFile:
     def __init__(self, items: Path, annotator: str, tasks: Sequence[Task]) -> None:
         self.path = answer_path(items, annotator)
         self.annotator = annotator
+        self._file = self._open()
         try:
-            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115
-        except OSError as error:
-            raise BabelscopeError(f"{self.path} cannot be written: {error.strerror}") from error
-        try:
-            self._lock()
-            self._cut_torn_line()
+            data = _read_all(self._file, self.path)
+            # Understood before anything is changed: what is no file of answers stays as it is.
+            answered, torn = parse_answers(data, self.path)
             known = {task.digest for task in tasks}
-            answered = read_answers(self.path)
             self.answers = {each.item: each.answer for each in answered.values() if each.item in known}
             self.strange = len(answered) - len(self.answers)
             """How many answers are to items that the file does not have, or no more."""
+            self.torn = torn
+            """The start of an answer that was never confirmed, since its process was killed; it is cut off."""
+            self._end = len(data)
+            if torn:
+                self._end -= len(torn)
+                os.ftruncate(self._file.fileno(), self._end)
+            elif data and not data.endswith(b"\n"):
+                self._append(b"\n")
         except BaseException:
             self._file.close()
             raise
@@ -152,37 +174,80 @@ class AnswerFile:
             "annotator": self.annotator,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        data = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            if os.write(self._file.fileno(), data) != len(data):
-                raise OSError(0, "only part of a line was written")
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            os.ftruncate(self._file.fileno(), end)
-            raise SystemFailure(f"{self.path} cannot be written: {error.strerror}") from error
+        self._append(json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         self.answers[task.digest] = answer
 
+    def _append(self, data: bytes) -> None:
+        """One write, synced; all of it is there afterwards, or nothing and an error."""
+        file = self._file.fileno()
+        try:
+            if not _is_at(self._file, self.path) or os.fstat(file).st_size != self._end:
+                raise OSError(0, "the file was changed or moved by somebody else; start again")
+            try:
+                if os.write(file, data) != len(data):
+                    raise OSError(0, "only part of a line was written")
+                os.fsync(file)
+            except OSError:
+                os.ftruncate(file, self._end)
+                raise
+            if self._end == 0:
+                _sync_folder(self.path.parent)
+        except OSError as error:
+            raise SystemFailure(f"{self.path} cannot be written: {error.strerror}") from error
+        self._end += len(data)
+
     def close(self) -> None:
-        """Let go of the file; one without answers is not left behind."""
-        if self._file.seek(0, os.SEEK_END) == 0:
+        """Release the file; one without answers is not left behind."""
+        if os.fstat(self._file.fileno()).st_size == 0 and _is_at(self._file, self.path):
             self.path.unlink(missing_ok=True)
         self._file.close()
 
-    def _lock(self) -> None:
-        """Held by the open file, so the system lets go of it however this process ends."""
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BabelscopeError(
-                f"{self.path} is in use: {self.annotator} is already judging these items on another page"
-            ) from None
+    def _open(self) -> io.FileIO:
+        """The file with its lock, which the system releases however this process ends."""
+        while True:
+            file = open_regular(self.path, append=True, create=True)
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(file, self.path):
+                    return file
+            except BlockingIOError:
+                file.close()
+                raise BabelscopeError(
+                    f"{self.path} is in use: {self.annotator} is already judging these items on another page"
+                ) from None
+            except OSError as error:
+                file.close()
+                raise BabelscopeError(f"{self.path} is on a disk without locks: {error.strerror}") from error
+            file.close()  # between our opening and locking it, its last holder has removed it, being empty
 
-    def _cut_torn_line(self) -> None:
-        """What follows the last line break was written by a process that was killed: it was never confirmed."""
-        self._file.seek(0)
-        written = self._file.read()
-        os.ftruncate(self._file.fileno(), written.rfind(b"\n") + 1)
+
+def _is_at(file: io.FileIO, path: Path) -> bool:
+    """Whether the open file is what stands under that name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file's name is on disk only when its folder is; not every disk can be asked for that."""
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _read_all(file: io.FileIO, path: Path) -> bytes:
+    if os.fstat(file.fileno()).st_size > LARGEST_FILE:
+        raise BabelscopeError(
+            f"{path} is larger than {LARGEST_FILE // 2**20} MB, the most for a file of answers"
+        )
+    try:
+        return file.readall()
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
 
 
 def find_answers(files: Sequence[Path]) -> list[Path]:
@@ -231,24 +296,57 @@ def items_of(paths: Sequence[Path]) -> dict[str, Task]:
 
 def read_answers(path: Path) -> dict[str, Answered]:
     """The last answer to each item, by the digest of the item, in the order of the first answers."""
+    with open_regular(path) as file:
+        return parse_answers(_read_all(file, path), path)[0]
+
+
+def parse_answers(data: bytes, path: Path) -> tuple[dict[str, Answered], bytes]:
+    """The last answer to each item, by its digest; and what is there of a last line that was torn off."""
+    *lines, last = data.split(b"\n")
+    torn = last if _is_torn(last) else b""
+    if last and not torn:
+        lines.append(last)  # complete, but for its end: somebody's editor, or a kill
     found: dict[str, Answered] = {}
-    for place, record in _complete_lines(path):
-        answer = record.get("answer")
-        if not record.keys() >= _FIELDS or not isinstance(answer, dict):
-            missing = sorted(_FIELDS - record.keys())
-            raise BabelscopeError(f"{place} is no answer{f': {missing[0]!r} is missing' if missing else ''}")
-        answer = _stored(str(record["task"]), answer, place)
-        each = Answered(
-            str(record["id"]),
-            str(record["item"]),
-            str(record["task"]),
-            answer,
-            str(record["annotator"]),
-            str(record.get("system", "")),
-            str(record.get("time", "")),
-        )
+    for number, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            raise BabelscopeError(
+                f"{at(path, number)} is longer than {LONGEST_LINE:,} bytes, so it is no answer"
+            )
+        each = _answered(parse_json(line, path, number), at(path, number))
         found[each.item] = each
-    return found
+    return found, torn
+
+
+_START = b'{"id": "'
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a line without its end is the beginning of one that `save` writes."""
+    if not line or len(line) > LONGEST_LINE or not (line.startswith(_START) or _START.startswith(line)):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _answered(record: Any, place: str) -> Answered:
+    if not isinstance(record, dict):
+        raise BabelscopeError(f"{place} is no answer")
+    answer = record.get("answer")
+    if not record.keys() >= _FIELDS or not isinstance(answer, dict):
+        missing = sorted(_FIELDS - record.keys())
+        raise BabelscopeError(f"{place} is no answer{f': {missing[0]!r} is missing' if missing else ''}")
+    return Answered(
+        str(record["id"]),
+        str(record["item"]),
+        str(record["task"]),
+        _stored(str(record["task"]), answer, place),
+        str(record["annotator"]),
+        str(record.get("system", "")),
+        str(record.get("time", "")),
+    )
 
 
 def _stored(task: str, answer: Answer, place: str) -> Answer:
@@ -271,23 +369,13 @@ def _stored(task: str, answer: Answer, place: str) -> Answer:
 _FIELDS = {"id", "item", "task", "answer", "annotator"}
 
 
-def _complete_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The lines of a file that may be written to at this moment: a last one without its end is not there yet."""
-    lines = read_bytes(path).split(b"\n")[:-1]
-    for number, line in enumerate(lines, 1):
-        record = parse_json(line, path, number)
-        if not isinstance(record, dict):
-            raise BabelscopeError(f"{at(path, number)} is no answer")
-        yield at(path, number), record
-
-
 def read_judged(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A queue's answers as its makers read them: `id`, `answer` (the label), perhaps `correction`.
 
     `path` is an annotator's answer file, or the queue itself with `answer` filled in by hand.
     """
     if not _ANSWERS.fullmatch(path.name):
-        yield from read_json_lines(path)
+        yield from read_objects(path)
         return
     for each in read_answers(path).values():
         said = {name: value for name, value in each.answer.items() if name != "label"}

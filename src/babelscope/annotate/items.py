@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,14 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
+from babelscope.annotate.json_lines import read_objects
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
 from babelscope.making.cues import find_form
-from babelscope.testsets.sets import Row, read_json_lines
+from babelscope.testsets.sets import Row
 from babelscope.text import shorten
 
 Pieces = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""
+
+LONGEST_NAME = 10_000  # characters of an id or system: every answer repeats them
+_MOST_WORK = 10**7  # steps for marking one text: a fifth of a second
+_LONGEST_WORD = 10_000  # characters of what is looked for, since a pattern is made of it
+UNMARKED = "Too long: nothing is marked in this text."
 
 # Other names of our fields: those of our test sets and records, and of the released annotations.
 _ALSO = {
@@ -42,6 +49,8 @@ class Block:
     pieces: Pieces
     role: str = "context"
     """source, judged, or context: how much it stands out."""
+    note: str = ""
+    """Said below it."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Task:
 
 def read_tasks(path: str | Path, kind: str | None = None) -> list[Task]:
     """The items of a file; `kind` is for lines without `task`."""
-    return make_tasks(read_json_lines(path), kind, str(path))
+    return make_tasks(read_objects(path), kind, str(path))
 
 
 def make_tasks(rows: Iterable[Row], kind: str | None, where: str) -> list[Task]:
@@ -122,6 +131,9 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     number = _get(record, "id")
     if isinstance(number, bool) or not isinstance(number, str | int) or str(number) == "":
         raise BabelscopeError("field 'id' must be text or a number")
+    for name, value in (("id", number), ("system", record.get("system", ""))):
+        if len(str(value)) > LONGEST_NAME:
+            raise BabelscopeError(f"field {name!r} is longer than {LONGEST_NAME:,} characters")
     made = _VIEWS[kind](record)
     asked = record.get("questions", record.get("question")) or []
     questions = [asked] if isinstance(asked, str) else asked
@@ -173,15 +185,28 @@ def _plain(text: str) -> Pieces:
     return [(text, False)]
 
 
-def _marked(text: str, *words: str) -> Pieces:
-    """The text with whole words marked, wherever they stand."""
+def _marked(text: str, *words: str) -> Pieces | None:
+    """The text with whole words marked, wherever they stand; None if that would take too long."""
     known = sorted((word for word in words if word), key=len, reverse=True)
     if not known:
         return _plain(text)
+    if not _is_quick(text, *known):
+        return None
     pattern = "|".join(re.escape(word) for word in known)
     # With a group in it, split gives what lies between matches and the matches in turn.
     found = re.split(rf"(?<!\w)({pattern})(?!\w)", text, flags=re.IGNORECASE)
     return [(piece, number % 2 == 1) for number, piece in enumerate(found) if piece]
+
+
+def _is_quick(text: str, *words: str) -> bool:
+    """Whether words can be looked for: each may be compared at every place of the text."""
+    length = sum(map(len, words))
+    return length <= _LONGEST_WORD and len(text) * length <= _MOST_WORK
+
+
+def _block(title: str, text: str, pieces: Pieces | None, role: str = "context") -> Block:
+    """A text with what is marked in it, or told to be too long for that."""
+    return Block(title, _plain(text), role, UNMARKED) if pieces is None else Block(title, pieces, role)
 
 
 def _tokens_marked(text: str, tokens: Sequence[str], positions: Sequence[int]) -> Pieces | None:
@@ -198,17 +223,25 @@ def _tokens_marked(text: str, tokens: Sequence[str], positions: Sequence[int]) -
     return [piece for piece in pieces if piece[0]]
 
 
-def _differences(text: str, other: str) -> Pieces:
+def _differences(title: str, text: str, other: str) -> Block:
     """The text with the words marked that `other` does not have."""
     words, others = (re.split(r"(\s+)", each) for each in (text, other))
-    matcher = difflib.SequenceMatcher(None, words[::2], others[::2], autojunk=False)
-    differ = {
-        number
-        for tag, start, stop, _, _ in matcher.get_opcodes()
-        if tag != "equal"
-        for number in range(start, stop)
-    }
-    return [(each, n % 2 == 0 and n // 2 in differ) for n, each in enumerate(words) if each]
+    mine, theirs = words[::2], others[::2]
+    note, differ = "", set()
+    # The search for the longest common stretch goes over all pairs of equal words, for each stretch anew.
+    counts = Counter(theirs)
+    if sum(counts[word] for word in mine) * min(len(mine), len(theirs)) > _MOST_WORK:
+        note = UNMARKED
+    else:
+        matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
+        differ = {
+            number
+            for tag, start, stop, _, _ in matcher.get_opcodes()
+            if tag != "equal"
+            for number in range(start, stop)
+        }
+    pieces = [(each, n % 2 == 0 and n // 2 in differ) for n, each in enumerate(words) if each]
+    return Block(title, pieces, note=note)
 
 
 def _about_phenomenon(record: Mapping[str, Any]) -> list[Block]:
@@ -224,17 +257,18 @@ def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
             *_about_phenomenon(record),
             Block("Source", _plain(_text(record, "source")), "source"),
             Block("Machine translation", _plain(_translation(record)), "judged"),
-            Block("Human reference", _differences(correct, contrastive)),
-            Block("Human reference with the error put in", _differences(contrastive, correct)),
+            _differences("Human reference", correct, contrastive),
+            _differences("Human reference with the error put in", contrastive, correct),
         ),
     }
 
 
 def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
     source, word = _text(record, "source"), _text(record, "word")
+    marked = _marked(source, find_form(word, source) or word) if _is_quick(source, word) else None
     return {
         "blocks": (
-            Block("Source", _marked(source, find_form(word, source) or word), "source"),
+            _block("Source", source, marked, "source"),
             Block("Translation", _plain(_translation(record)), "judged"),
             Block(f"Correct sense of “{word}”", _plain(_texts(record, "correct_sense", ", "))),
             Block(f"Wrong sense of “{word}”", _plain(_texts(record, "wrong_sense", ", "))),
@@ -244,37 +278,39 @@ def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _winomt(record: Mapping[str, Any]) -> dict[str, Any]:
     entity = _text(record, "entity")
-    source = _marked(_text(record, "source"), entity)
+    source = _text(record, "source")
+    pieces = _marked(source, entity)
     blocks = (
-        Block("Source", source, "source"),
+        _block("Source", source, pieces, "source"),
         Block("Translation", _plain(_translation(record)), "judged"),
     )
-    marked = any(mark for _, mark in source)
+    marked = any(mark for _, mark in pieces or ())
     return {"blocks": blocks if marked else (*blocks, Block("Occupation", _plain(entity)))}
 
 
 def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
     # The construction is looked for in the source, or in the reference.
     name = "reference" if record.get("side") == "target" else "source"
-    marked = _construction(record, _texts(record, name))
-    source = marked if name == "source" else _plain(_text(record, "source"))
+    searched = _texts(record, name)
+    marked = _construction(record, searched)
+    source = Block("Source", _plain(_text(record, "source")), "source")
     blocks = [
         *_about_phenomenon(record),
         Block("Words", _plain(" … ".join(_ends(record)))),
-        Block("Source", source, "source"),
+        _block("Source", searched, marked, "source") if name == "source" else source,
     ]
     with_translation = _get(record, "translation") is not None
     if with_translation:
         blocks.append(Block("Translation", _plain(_translation(record)), "judged"))
     if record.get("reference"):
-        reference = marked if name == "reference" else _plain(_texts(record, "reference"))
-        blocks.append(Block("Human reference", reference))
+        reference = Block("Human reference", _plain(_texts(record, "reference")))
+        blocks.append(_block("Human reference", searched, marked) if name == "reference" else reference)
     if with_translation:
         return {"blocks": tuple(blocks)}
     return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
 
 
-def _construction(record: Mapping[str, Any], text: str) -> Pieces:
+def _construction(record: Mapping[str, Any], text: str) -> Pieces | None:
     """The text with head and dependent marked: exactly if its tokens are known, else all words like them."""
     tokens, places = record.get("tokens"), [record.get(end) for end in _ENDS]
     if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):

@@ -29,8 +29,7 @@ const isComplete = (answer) =>
 // --- asking and saving
 
 async function start() {
-  const name = new URLSearchParams(location.search).get("annotator");
-  const response = await fetch(name === null ? "session" : `session?annotator=${encodeURIComponent(name)}`);
+  const response = await fetch("session");
   if (!response.ok) {
     $("title").textContent = await reason(response);
     return;
@@ -72,7 +71,7 @@ function save(item, answer) {
 
 // A server that is gone is tried again until it is back.
 async function send(item, answer) {
-  const body = JSON.stringify({ annotator: session.annotator, item: item.key, answer });
+  const body = JSON.stringify({ item: item.key, answer });
   for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
     try {
       const headers = { "Content-Type": "application/json" };
@@ -165,11 +164,13 @@ function show(place) {
   ({ label: askLabel, score: askScore, list: askList })[kind.form](item, kind);
 }
 
-function showBlock({ title, pieces, role }) {
+function showBlock({ title, pieces, role, note }) {
   const text = element("p", { dir: "auto" });
-  for (const [piece, marked] of pieces) text.append(marked ? element("mark", { textContent: piece }) : piece);
+  for (const [piece, marked] of pieces) text.append(marked ? element("mark", {}, visible(piece)) : visible(piece));
   if (!text.textContent.trim()) text.replaceChildren(nothing());
-  return element("section", { className: `block ${role}` }, element("h3", { textContent: title }), text);
+  const box = element("section", { className: `block ${role}` }, element("h3", {}, visible(title)), text);
+  if (note) box.append(element("p", { className: "hint", textContent: note }));
+  return box;
 }
 
 const nothing = () => element("span", { className: "nothing", textContent: "(nothing: the text is empty)" });
@@ -196,7 +197,7 @@ function choices(question, labels, chosen, choose) {
   return element(
     "fieldset",
     {},
-    element("legend", { textContent: question }),
+    element("legend", { dir: "auto" }, visible(question)),
     element("div", { className: "choices" }, ...buttons),
   );
 }
@@ -217,8 +218,9 @@ function askLabel(item, { corrected }) {
 }
 
 function correction(item, given) {
-  const judged = item.blocks.find((block) => block.role === "judged").pieces.map(([text]) => text).join("");
-  const start = given.correction ?? (item.suggestion || judged);
+  const pieces = item.blocks.find((block) => block.role === "judged").pieces;
+  const judged = withoutHidden(pieces.map(([text]) => text).join(""));
+  const start = withoutHidden(given.correction ?? (item.suggestion || judged));
   const field = element("textarea", { id: "correction", dir: "auto", value: start });
   const store = async () => {
     const text = field.value.trim().replace(/\s+/g, " ");
@@ -296,7 +298,7 @@ function askScore(item) {
     element(
       "fieldset",
       {},
-      element("legend", { textContent: item.question }),
+      element("legend", { dir: "auto" }, visible(item.question)),
       element("div", { className: "score" }, field, element("div", {}, slider, scale), goButton(finish)),
     ),
   );
@@ -312,7 +314,7 @@ function askList(item) {
   const rows = shuffled.map((place, number) => {
     const field = numberField(`Score of translation ${LETTERS[number]}, 0 to 100`, given.scores[place]);
     fields.set(place, field);
-    const text = element("p", { dir: "auto", textContent: translations[place] });
+    const text = element("p", { dir: "auto" }, visible(translations[place]));
     if (!translations[place].trim()) text.replaceChildren(nothing());
     return element("li", {}, element("span", { className: "letter", textContent: LETTERS[number] }), text, field);
   });
@@ -350,7 +352,7 @@ function askList(item) {
     const list = element("ol", { className: "order" });
     translations.forEach((text, place) => {
       const letter = LETTERS[shuffled.indexOf(place)];
-      const told = text.trim() ? element("bdi", { textContent: text }) : nothing();
+      const told = text.trim() ? element("bdi", {}, visible(text)) : nothing();
       list.append(element("li", {}, element("b", { textContent: `${letter} (${now[place]}) ` }), told));
     });
     const asked = choices(question, labels, String(answerOf(item)?.overall), async (value) => {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
@@ -13,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from babelscope.annotate.answers import AnswerFile, check_answer, check_name, is_complete
+from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
 from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Task
+from babelscope.annotate.items import Pieces, Task
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.seeds import stream
+from babelscope.text import whole_number
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
@@ -42,11 +44,12 @@ HEADERS = {
 
 
 class Guard:
-    """Lets through requests to this very server, with its secret, from its own page."""
+    """Lets through requests to this very server, with an annotator's secret, from its own page."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, tokens: Mapping[str, str], port: int) -> None:
+        """`tokens` are the annotators' secrets, by their names."""
         self._app = app
-        self._token = token
+        self._tokens = {name: token.encode() for name, token in tokens.items()}
         # A foreign name that was made to point here (DNS rebinding) is refused by its Host.
         self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
 
@@ -74,35 +77,49 @@ class Guard:
         # Browsers name the origin of whatever is not a plain visit.
         if (origin or request.method not in ("GET", "HEAD")) and origin != [f"http://{host[0]}"]:
             return "refused: the request comes from another page"
-        token = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        if not secrets.compare_digest(token.encode("utf-8", "replace"), self._token.encode()):
+        annotator = self._annotator_of(scope["path"])
+        if annotator is None:
             return "refused: open the address that `babelscope annotate` has printed last"
+        # Who judges is told by the secret alone: whoever asks for another name must not judge under this one.
+        if scope["query_string"]:
+            return "refused: an address has no parameters; every annotator has an address of their own"
+        scope["annotator"] = annotator
         return None
+
+    def _annotator_of(self, path: str) -> str | None:
+        """Whose secret stands in the address; all are compared, in constant time."""
+        given = path.split("/")[1].encode("utf-8", "replace") if path.startswith("/") else b""
+        found = None
+        for name, token in self._tokens.items():
+            if secrets.compare_digest(given, token):
+                found = name
+        return found
 
 
 class Desk:
     """The items, and the answer files of those who are judging them."""
 
-    def __init__(self, path: Path, tasks: Sequence[Task], *, seed: int) -> None:
-        self._path = path
+    def __init__(self, path: Path, tasks: Sequence[Task], annotators: Sequence[str], *, seed: int) -> None:
+        check_names(annotators)
         self.tasks = tasks
         self._by_key = {_key(task): task for task in tasks}
         self._seed = seed
-        self._files: dict[str, AnswerFile] = {}
-
-    def file_of(self, annotator: str) -> AnswerFile:
-        """The annotator's answers, opened when first asked for."""
-        if annotator not in self._files:
-            self._files[annotator] = AnswerFile(self._path, annotator, self.tasks)
-        return self._files[annotator]
+        self.files: dict[str, AnswerFile] = {}
+        """The annotators' answers, by their names; there are no others while this desk is there."""
+        try:
+            for name in annotators:
+                self.files[name] = AnswerFile(path, name, tasks)
+        except BaseException:
+            self.close()
+            raise
 
     def judged(self, annotator: str) -> int:
         """How many items the annotator has finished."""
-        return sum(map(is_complete, self.file_of(annotator).answers.values()))
+        return sum(map(is_complete, self.files[annotator].answers.values()))
 
     def session(self, annotator: str) -> dict[str, Any]:
         """All the page needs. Of an item it has the texts to show: no id, no system, nobody's verdict."""
-        answers = self.file_of(check_name(annotator)).answers
+        answers = self.files[annotator].answers
         # Each annotator has an order of their own, so that tiredness does not hit the same items.
         order = stream(self._seed, f"annotate {annotator}").permutation(len(self.tasks))
         tasks = [self.tasks[number] for number in order]
@@ -114,18 +131,25 @@ class Desk:
         }
 
     def _shown(self, task: Task, annotator: str) -> dict[str, Any]:
-        shuffled = stream(self._seed, f"annotate {annotator} {task.digest}").permutation(
-            len(task.translations)
-        )
+        count = len(task.translations)
+        rng = stream(self._seed, f"annotate {annotator} {task.digest}") if count else None
         return {
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [asdict(block) for block in task.blocks],
+            "blocks": [
+                {
+                    "title": block.title,
+                    "pieces": _joined(block.pieces),
+                    "role": block.role,
+                    "note": block.note,
+                }
+                for block in task.blocks
+            ],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
-            "shuffled": [int(number) for number in shuffled],
+            "shuffled": rng.permutation(count).tolist() if rng else [],
         }
 
     def save(self, annotator: str, key: Any, answer: Any) -> None:
@@ -133,10 +157,10 @@ class Desk:
         task = self._by_key.get(key) if isinstance(key, str) else None
         if task is None:
             raise BabelscopeError("there is no such item: the file has changed; load the page again")
-        self.file_of(check_name(annotator)).save(task, check_answer(task, answer))
+        self.files[annotator].save(task, check_answer(task, answer))
 
     def close(self) -> None:
-        for each in self._files.values():
+        for each in self.files.values():
             each.close()
 
 
@@ -145,24 +169,29 @@ def _key(task: Task) -> str:
     return task.digest[:20]
 
 
-def build_app(desk: Desk, *, token: str, port: int, annotator: str) -> ASGIApp:
+def _joined(pieces: Pieces) -> Pieces:
+    """As few pieces as show the same: a long text may have one a word."""
+    return [
+        ("".join(text for text, _ in own), mark)
+        for mark, own in itertools.groupby(pieces, lambda each: each[1])
+    ]
+
+
+def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
     """The application: a page, its style and script, what to judge, and where answers go."""
 
-    def page_file(name: str, kind: str) -> Callable[[Request], Response]:
-        content = (files("babelscope.annotate") / name).read_bytes()
+    def page_file(name: str, kind: str, package: str = "annotate") -> Callable[[Request], Response]:
+        content = (files(f"babelscope.{package}") / name).read_bytes()
         return lambda _: Response(content, media_type=kind)
 
     # Not async with a pool of threads: answers are written one after another.
     async def session(request: Request) -> Response:
-        try:
-            return JSONResponse(desk.session(request.query_params.get("annotator", annotator)))
-        except BabelscopeError as error:
-            return _told(error)
+        return JSONResponse(desk.session(request.scope["annotator"]))
 
     async def answers(request: Request) -> Response:
         try:
             sent = await _read_json(request)
-            desk.save(str(sent.get("annotator")), sent.get("item"), sent.get("answer"))
+            desk.save(request.scope["annotator"], sent["item"], sent["answer"])
         except BabelscopeError as error:
             return _told(error)
         return JSONResponse({"saved": True})
@@ -172,12 +201,13 @@ def build_app(desk: Desk, *, token: str, port: int, annotator: str) -> ASGIApp:
             Route("/{token}/", page_file("page.html", "text/html")),
             Route("/{token}/page.css", page_file("page.css", "text/css")),
             Route("/{token}/page.js", page_file("page.js", "text/javascript")),
+            Route("/{token}/visible.js", page_file("visible.js", "text/javascript", "util")),
             Route("/{token}/session", session),
             Route("/{token}/answers", answers, methods=["POST"]),
         ]
     )
     app.router.redirect_slashes = False
-    return Guard(app, token=token, port=port)
+    return Guard(app, tokens=tokens, port=port)
 
 
 def _told(error: BabelscopeError) -> Response:
@@ -187,17 +217,24 @@ def _told(error: BabelscopeError) -> Response:
 async def _read_json(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type") != "application/json":
         raise BabelscopeError("an answer must be sent as application/json")
+    # A page says how long its answer is, once; a request that leaves its end open to reading is not taken.
+    length = request.headers.getlist("content-length")
+    if "transfer-encoding" in request.headers or len(length) != 1:
+        raise BabelscopeError("an answer must have one length and no transfer encoding")
+    if whole_number(length[0]) is None or int(length[0]) > LARGEST_ANSWER:
+        raise BabelscopeError("the answer is too long")
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_ANSWER:
-            raise BabelscopeError("the answer is too long")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+    except ClientDisconnect:
+        raise BabelscopeError("the answer was cut off") from None
     try:
         sent = json.loads(body)
     except (ValueError, RecursionError):
         raise BabelscopeError("the answer is not JSON") from None
-    if not isinstance(sent, dict):
-        raise BabelscopeError("an answer must be a JSON object")
+    if not isinstance(sent, dict) or sent.keys() != {"item", "answer"}:
+        raise BabelscopeError("an answer must be a JSON object with `item` and `answer`, and nothing else")
     return sent
 
 
@@ -216,5 +253,14 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Answer requests until the process is stopped."""
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", server_header=False)
+    config = uvicorn.Config(
+        app,
+        http="h11",  # the stricter of uvicorn's two readers of requests
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+    )
     uvicorn.Server(config).run(sockets=[listener])

@@ -88,20 +88,23 @@ def agreement(
 ) -> None:
     """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
+    from babelscope.damage import telling_damage
     from babelscope.results import render
 
     check_outputs({"--out": out}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
-    if answers:
-        if patterns is not None or quirk:
-            raise BabelscopeError("--patterns and --quirk are about released annotations; use --verdicts")
-        rows = _answered(answers, verdicts, field, seed)
-    elif task is None:
-        raise BabelscopeError(
-            f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
-        )
-    else:
-        rows = _released(files, task, patterns, verdicts, quirk or [], without_corpus, seed)
+    read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
+    with telling_damage(", ".join(map(str, read))):
+        if answers:
+            if patterns is not None or quirk:
+                raise BabelscopeError("--patterns and --quirk are about released annotations; use --verdicts")
+            rows = _answered(answers, verdicts, field, seed)
+        elif task is None:
+            raise BabelscopeError(
+                f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
+            )
+        else:
+            rows = _released(files, task, patterns, verdicts, quirk or [], without_corpus, seed)
     with output(out, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))

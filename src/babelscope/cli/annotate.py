@@ -7,11 +7,15 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.text import shorten
+
+if TYPE_CHECKING:
+    from babelscope.annotate.answers import AnswerFile
 
 
 class Task(StrEnum):
@@ -28,8 +32,14 @@ class Task(StrEnum):
 def annotate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What is to be judged, a JSON object a line.")],
     annotator: Annotated[
-        str, typer.Option(metavar="NAME", help="Who judges; answers go to FILE.answers.NAME.jsonl.")
-    ] = "me",
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who judges; answers go to FILE.answers.NAME.jsonl. Repeat it for several people: "
+            "each gets an address of their own. (Default: me.)",
+            show_default=False,
+        ),
+    ] = None,
     task: Annotated[
         Task | None, typer.Option(help="What is judged, for lines without `task`.", show_default=False)
     ] = None,
@@ -40,42 +50,59 @@ def annotate(
 ) -> None:
     """Judge translations in the browser: blind, by keyboard, every answer saved at once."""
     import secrets
-    from urllib.parse import quote
 
     from babelscope.annotate.items import read_tasks
     from babelscope.annotate.server import LOOPBACK, Desk, build_app, listening, serve
 
+    names = annotator or ["me"]
     tasks = read_tasks(file, task.value if task else None)
-    desk = Desk(file, tasks, seed=seed)
-    answers = desk.file_of(annotator)
+    desk = Desk(file, tasks, names, seed=seed)
+    try:
+        for answers in desk.files.values():
+            _warn(answers, file)
+        with listening(port) as listener:
+            tokens = {name: secrets.token_urlsafe(24) for name in names}
+            at = listener.getsockname()[1]
+            urls = {name: f"http://{LOOPBACK}:{at}/{token}/" for name, token in tokens.items()}
+            for name, url in urls.items():
+                path, judged = desk.files[name].path, desk.judged(name)
+                if as_json:
+                    start = {"url": url, "answers": str(path), "annotator": name}
+                    print_json({**start, "judged": judged, "items": len(tasks)})
+                    sys.stdout.flush()
+                else:
+                    print(f"{name} has judged {judged} of {len(tasks)}: {path}\nGo on at {url}")
+            if not as_json:
+                if len(names) > 1:
+                    print("Who has an address judges under its name: give each person theirs only.")
+                print("Ctrl-C ends; every answer is saved at once.", flush=True)
+            if open_page and len(names) == 1 and _has_desktop():
+                import webbrowser
+
+                webbrowser.open(urls[names[0]])
+            with contextlib.suppress(KeyboardInterrupt):
+                serve(build_app(desk, tokens=tokens, port=at), listener)
+            if not as_json:
+                print("".join(f"\n{name} has judged {desk.judged(name)} of {len(tasks)}." for name in names))
+    finally:
+        desk.close()
+
+
+def _warn(answers: AnswerFile, file: Path) -> None:
+    """Say what is not shown of the answers, and why."""
     if answers.strange:
         print(
             f"babelscope: warning: {answers.path} has {answers.strange} answers to items that {file} does not "
             "have (any more); they are kept, and not shown",
             file=sys.stderr,
         )
-    try:
-        with listening(port) as listener:
-            token = secrets.token_urlsafe(24)
-            at = listener.getsockname()[1]
-            url = f"http://{LOOPBACK}:{at}/{token}/?annotator={quote(annotator)}"
-            if as_json:
-                start = {"url": url, "answers": str(answers.path), "annotator": annotator}
-                print_json({**start, "judged": desk.judged(annotator), "items": len(tasks)})
-                sys.stdout.flush()
-            else:
-                print(f"{annotator} has judged {desk.judged(annotator)} of {len(tasks)}: {answers.path}")
-                print(f"Go on at {url}\nCtrl-C ends; every answer is saved at once.", flush=True)
-            if open_page and _has_desktop():
-                import webbrowser
-
-                webbrowser.open(url)
-            with contextlib.suppress(KeyboardInterrupt):
-                serve(build_app(desk, token=token, port=at, annotator=annotator), listener)
-            if not as_json:
-                print(f"\n{annotator} has judged {desk.judged(annotator)} of {len(tasks)}.")
-    finally:
-        desk.close()
+    if answers.torn:
+        torn = shorten(answers.torn.decode("utf-8", "replace"), 200)
+        print(
+            f"babelscope: warning: the last line of {answers.path} is an answer whose process was killed before "
+            f"it was saved; it is cut off, and its item is asked again: {torn}",
+            file=sys.stderr,
+        )
 
 
 def _has_desktop() -> bool:

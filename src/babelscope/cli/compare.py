@@ -69,9 +69,12 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
+    from babelscope.damage import telling_damage
+
     check_outputs({"--out": out}, inputs=[*(runs or ()), table])
-    found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
-    with output(out, figures(as_json)) as write:
+    damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
+    with damage, output(out, figures(as_json)) as write:
+        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:

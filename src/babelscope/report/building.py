@@ -17,7 +17,8 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
-from babelscope.comparing import Group, group_runs, paired
+from babelscope.comparing import Group, group_runs, names_of_runs, paired
+from babelscope.damage import telling_damage
 from babelscope.errors import BabelscopeError
 from babelscope.files import replacing
 from babelscope.progress import progress
@@ -26,11 +27,12 @@ from babelscope.report.generic import generic
 from babelscope.report.html import all_rows, table_html
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_picture, paired_findings
-from babelscope.report.parts import Finding, Picture, Series, View, counted
+from babelscope.report.parts import Finding, Picture, Series, View, counted, noted
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.results import Estimate, Row
 from babelscope.runs import Run, read_run
 from babelscope.tables import Table, of_rows
+from babelscope.util.characters import HIDDEN, visible
 from babelscope.version import __version__
 
 _VIEWS = ("contrast", "conditioning", "hypothesis_space", "challenge", "likelihood")
@@ -97,6 +99,10 @@ class Report:
     """By system, worst first."""
 
     @property
+    def run_names(self) -> Mapping[str, str]:
+        return names_of_runs(self.runs)
+
+    @property
     def studies(self) -> str:
         return ", ".join(dict.fromkeys(str(run.manifest.get("study", run.name)) for run in self.runs))
 
@@ -142,9 +148,10 @@ class Report:
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
     """One page about finished run folders; where several have the same test sets, systems are compared."""
-    page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
+    with telling_damage(", ".join(map(str, runs))):
+        page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
     with replacing(Path(out)) as file:
-        file.write(page.encode("utf-8", "replace"))
+        file.write(page.encode("utf-8"))
     return Path(out)
 
 
@@ -157,6 +164,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         # Each run for itself; the page says why.
         apart = re.sub(r"; with --summary.*", "", str(error))
         groups = [group for run in runs for group in group_runs([run])]
+    groups = _told_apart(groups)
     series = {
         name: place
         for place, name in enumerate(
@@ -168,10 +176,13 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         kind = group.columns[0].cell.kind
         order = _VIEWS.index(kind) if kind in _VIEWS else len(_VIEWS)
         together.setdefault((order, group.method), []).append(group)
-    sections = []
+    sections: list[Section] = []
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
-            sections.append(_section(method, own, series, len(runs) > 1, cap=cap, seed=seed))
+            key = _key(method, len(sections) + 1, [section.key for section in sections])
+            paths = dict.fromkeys(str(column.cell.run.path) for group in own for column in group.columns)
+            with telling_damage(f"{method} in {', '.join(paths)}"):
+                sections.append(_section(method, key, own, series, len(runs) > 1, cap=cap, seed=seed))
             advance(1)
     found: dict[str, list[Finding]] = {name: [] for name in series}
     for section in sections:
@@ -181,12 +192,47 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     return Report(runs, series, sections, flow_pictures(runs), apart, ordered)
 
 
+def _key(method: str, number: int, taken: Sequence[str]) -> str:
+    """What a section is called in addresses: its method, or its number if that is no plain name, or not its own."""
+    key = method.lower().replace("_", "-").replace(" ", "-")
+    of_ours = r"(summary|trust|flows|about)|(items|data|system|method)-.*|.*-title"
+    if re.fullmatch(r"[a-z][a-z0-9-]*", key) and not re.fullmatch(of_ours, key) and key not in taken:
+        return key
+    return f"method-{number}"
+
+
+def _told_apart(groups: Sequence[Group]) -> list[Group]:
+    """The groups with other names for systems that share one, and for test sets of a method that do."""
+    runs = names_of_runs(
+        {str(column.cell.run.path): column.cell.run for group in groups for column in group.columns}.values()
+    )
+    systems: dict[str, list[Mapping[str, Any]]] = {}
+    tests = Counter((group.method, group.tests) for group in groups)
+    for group in groups:
+        for column in group.columns:
+            known = systems.setdefault(column.name, [])
+            if column.cell.fingerprint not in known:
+                known.append(column.cell.fingerprint)
+    told = []
+    for group in groups:
+        own = dict.fromkeys(runs[str(column.cell.run.path)] for column in group.columns)
+        several = tests[group.method, group.tests] > 1
+        columns = [
+            dataclasses.replace(column, name=f"{column.name} ({runs[str(column.cell.run.path)]})")
+            if len(systems[column.name]) > 1
+            else column
+            for column in group.columns
+        ]
+        name = f"{group.tests} ({', '.join(own)})" if several else group.tests
+        told.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
+    return told
+
+
 def _section(
-    method: str, groups: Sequence[Group], series: Series, several: bool, *, cap: int, seed: int
+    method: str, key: str, groups: Sequence[Group], series: Series, several: bool, *, cap: int, seed: int
 ) -> Section:
     kind = groups[0].columns[0].cell.kind
     view = view_of(kind)
-    key = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-") or "method"
     found = [finding for group in groups for finding in view.findings(group)]
     parts, compared = [], []
     is_compared = False
@@ -214,7 +260,14 @@ def _caveats(groups: Sequence[Group], view: View) -> list[str]:
     """What is to be kept in mind, each once, with the systems and test sets it is true of."""
     found: dict[str, dict[str, list[str]]] = {}
     for group in groups:
-        for system, text in view.caveats(group):
+        skipped = [
+            caveat
+            for column in group.columns
+            for caveat in noted(
+                column.name, column.cell.rows, {"skipped": "were skipped: no figure counts them"}
+            )
+        ]
+        for system, text in (*skipped, *view.caveats(group)):
             found.setdefault(text, {}).setdefault(system, []).append(group.tests)
     told = []
     for text, systems in found.items():
@@ -226,9 +279,10 @@ def _caveats(groups: Sequence[Group], view: View) -> list[str]:
 
 
 def _part(group: Group, view: View, series: Series, differences: Sequence[Row], several: bool) -> Part:
-    runs = {column.cell.run.name: column.cell.run for column in group.columns}
+    runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
     signatures = [str(run.manifest["signature"]) for run in runs.values()]
-    title = f"{group.tests} ({', '.join(runs)})" if several else group.tests
+    told = f" ({', '.join(names_of_runs(runs.values()).values())})"
+    title = f"{group.tests.removesuffix(told)}{told}" if several else group.tests
     pictures = view.pictures(group, series)
     tables = [_shown(table, signatures, note="") for table in view.tables(group)]
     if differences:
@@ -265,6 +319,7 @@ def render(report: Report) -> str:
 
     folder = files("babelscope.report")
     style, script = ((folder / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    script = (files("babelscope.util") / "visible.js").read_text("utf-8") + script
     environment = Environment(
         loader=PackageLoader("babelscope", "report"),
         autoescape=True,
@@ -275,7 +330,7 @@ def render(report: Report) -> str:
     environment.filters["embedded"] = embedded
     environment.filters["figure"] = _figure
     environment.filters["mark"] = lambda series: mark(0, 0, series)
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         report=report,
         version=__version__,
         style=Markup(style),
@@ -291,6 +346,8 @@ def render(report: Report) -> str:
             )
         ),
     )
+    # All at once, since names and labels stand in many places; the script does it for items, with a style.
+    return visible(page)
 
 
 def _hash(text: str) -> str:
@@ -298,8 +355,9 @@ def _hash(text: str) -> str:
 
 
 def embedded(value: Any) -> Markup:
-    """JSON that can stand inside a `<script>`: nothing in it can end the element."""
+    """JSON that can stand inside a `<script>`: nothing in it can end the element, or be obeyed on the way."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return Markup(text.replace("<", "\\u003c"))
 
 

@@ -17,6 +17,7 @@ from babelscope.text import read_bytes
 FILE = "flows.json"
 """In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""
 
+_MOST = 1000
 _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 _HEADINGS = {"data": "training data", "distilled": "distilled by the teacher", "student": "student’s output"}
 
@@ -35,6 +36,8 @@ def _picture(run: Run) -> Picture:
         raise BabelscopeError(f"{path} must be a list of [from, to, count]") from None
     if not flows:
         raise BabelscopeError(f"{path} has no flows between {', '.join(STAGES)}")
+    if len(flows) > _MOST:
+        raise BabelscopeError(f"{path} has {len(flows):,} flows; a diagram shows {_MOST:,} at most")
     nodes = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
     classes = sorted({name.partition("_")[2] for name in nodes}, key=lambda name: (name == "other", name))
     colours = dict(zip((name for name in classes if name != "other"), _COLOURS, strict=False))

@@ -8,11 +8,12 @@ from markupsafe import Markup, escape
 
 from babelscope.results import Row
 from babelscope.tables import Table, of_rows
+from babelscope.util.characters import visible
 
 
 def rows_html(rows: Sequence[Row], signature: str) -> str:
     """Figures and their signature, for a notebook."""
-    return f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>"
+    return visible(f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>")
 
 
 def all_rows(title: str, rows: Sequence[Row]) -> Table:

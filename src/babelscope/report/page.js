@@ -6,7 +6,7 @@ const NOT_RIGHT = "not right";
 const make = (name, kind, text) => {
   const element = document.createElement(name);
   if (kind) element.className = kind;
-  if (text !== undefined) element.textContent = text;  // never as HTML
+  if (text !== undefined) element.append(visible(text));  // never as HTML
   return element;
 };
 const number = (value) => value.toLocaleString("en");
@@ -71,16 +71,20 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 
 // -- items -------------------------------------------------------------------------------------------
 
+const MOST = 2000;  // tokens; a browser takes minutes to lay out very many elements in a line
 const STEPS = { difference: [0.05, 0.3, 1, 3], surprise: [0.7, 1.6, 3, 5] };
 
 function tokens(list, colours) {
   const line = make("span");
+  const long = list.length > MOST;
   // Pieces that carry their space (▁, Ġ) are joined as they are; others get one between.
   const marked = list.some(([text]) => /^[▁Ġ ]/.test(text));
+  const plain = [];
   list.forEach(([text, value, apart], place) => {
     const end = text === "</s>";
     let shown = end ? " (end)" : marked ? text.replace(/^[▁Ġ]/, " ") : (place ? " " : "") + text;
     if (!place) shown = shown.replace(/^ /, "");
+    if (long) return plain.push(shown);
     let kind = "tok" + (end ? " end" : "") + (apart ? " parted" : "");
     if (value !== null && colours) {
       const step = STEPS[colours].filter((edge) => Math.abs(value) >= edge).length;
@@ -90,6 +94,7 @@ function tokens(list, colours) {
     if (value !== null) token.title = `${signed(value)} nats` + (apart ? ", all that is underlined" : "");
     line.append(token);
   });
+  if (long) line.append(visible(plain.join("")), make("span", "quiet", " (too long: tokens are not coloured or marked)"));
   return line;
 }
 
@@ -98,7 +103,7 @@ function lines(list, colours) {
   for (const [label, shown] of list) {
     const text = make("dd");
     text.dir = "auto";
-    text.append(typeof shown === "string" ? shown : tokens(shown, colours));
+    text.append(typeof shown === "string" ? visible(shown) : tokens(shown, colours));
     box.append(make("dt", "", label), text);
   }
   return box;
@@ -150,7 +155,8 @@ function explorer(box) {
   let page = 0;
 
   const offer = (select, values, all) => {
-    select.append(new Option(all, ""), ...values.map((each) => new Option(each, each)));
+    select.append(new Option(all, ""));
+    for (const each of values) select.append(new Option(visibleText(each), each));
     select.parentElement.hidden = values.length < 2;
   };
   const unique = (values) => [...new Set(values)].filter((each) => each !== "");

@@ -1,17 +1,59 @@
-"""Characters that steer or hide text, wherever it is shown."""
+"""Characters that steer or hide text instead of being text."""
 
 from __future__ import annotations
 
 import re
 
-HIDDEN: re.Pattern[str] = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # control characters, tab and newline among them
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # of bidirectional text
-    "\u2028\u2029"  # separators of lines and paragraphs
-    "\ufeff\ufff9-\ufffb"  # byte order mark, interlinear annotation
-    "\U000e0000-\U000e007f"  # tags
-    "\ud800-\udfff"  # lone surrogates
-    "]"
+# Not here, since people write with them: zero-width joiner and non-joiner (U+200D, U+200C; Persian, Indic scripts,
+# emoji), variation selectors (emoji, Japanese names), the Mongolian vowel separator.
+_RANGES = (
+    ("\x00", "\x08"),  # controls, but for tab and newline
+    ("\x0b", "\x1f"),
+    ("\x7f", "\x9f"),
+    ("\u00ad", "\u00ad"),  # soft hyphen
+    ("\u034f", "\u034f"),  # combining grapheme joiner
+    ("\u061c", "\u061c"),  # Arabic letter mark
+    ("\u115f", "\u1160"),  # Hangul fillers
+    ("\u17b4", "\u17b5"),  # Khmer inherent vowels
+    ("\u200b", "\u200b"),  # zero-width space
+    ("\u200e", "\u200f"),  # left-to-right and right-to-left mark
+    ("\u2028", "\u202e"),  # line and paragraph separator, embeddings and overrides
+    ("\u2060", "\u206f"),  # word joiner, invisible operators, isolates, deprecated shaping
+    ("\u3164", "\u3164"),  # Hangul filler
+    ("\ud800", "\udfff"),  # lone surrogates
+    ("\ufeff", "\ufeff"),  # byte order mark
+    ("\uffa0", "\uffa0"),  # halfwidth Hangul filler
+    ("\ufff0", "\ufffb"),  # unassigned specials, interlinear annotation
+    ("\U0001bca0", "\U0001bca3"),  # shorthand format controls
+    ("\U0001d173", "\U0001d17a"),  # musical format controls
+    ("\U000e0000", "\U000e00ff"),  # tags
+    ("\U000e01f0", "\U000e0fff"),  # unassigned, and not shown by any font
 )
-"""One character that steers or hides text; joiners (ZWJ, ZWNJ), which many scripts are written with, are none."""
+
+PATTERN = "[" + "".join(rf"\U{ord(first):08x}-\U{ord(last):08x}" for first, last in _RANGES) + "]"
+"""One such character, as a regular expression."""
+HIDDEN = re.compile(PATTERN)
+"""Finds what must be shown by its number, since it would otherwise be obeyed or not be seen."""
+PATTERN_IN_SCRIPT = (
+    "[" + "".join(rf"\u{{{ord(first):x}}}-\u{{{ord(last):x}}}" for first, last in _RANGES) + "]"
+)
+"""The same for JavaScript, with the flag `u`; pages have it in their own script, and tests hold it against this."""
+
+
+def name_of(character: str) -> str:
+    """A hidden character as it is shown: `U+202E`."""
+    return f"U+{ord(character):04X}"
+
+
+def visible(text: str, most: int = 4) -> str:
+    """The text with hidden characters as `⟦U+202E⟧`; of a long run the first `most`, and how many more."""
+    return _RUN.sub(lambda found: placeholder(found[0], most), text)
+
+
+_RUN = re.compile(f"{PATTERN}+")
+
+
+def placeholder(run: str, most: int = 4) -> str:
+    """What stands for some hidden characters one after another."""
+    shown = "".join(f"⟦{name_of(each)}⟧" for each in run[:most])
+    return shown if len(run) <= most else f"{shown}⟦{len(run) - most:,} more⟧"

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-from babelscope.util.characters import HIDDEN
+from babelscope.util.characters import PATTERN
+
+# On a terminal, a line break or tab in a name can forge a line or column.
+_STEERS = re.compile(f"{PATTERN}|[\\t\\n]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
     """The text with every character that steers or hides text as an escape, but for those in `keep`."""
-    return HIDDEN.sub(lambda found: found[0] if found[0] in keep else repr(found[0])[1:-1], text)
+    return _STEERS.sub(
+        lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text
+    )
 
 
 def visible_json(line: str) -> str:
     """The same for a line of JSON, which stays JSON of the same value."""
-    return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], line)
+    return _STEERS.sub(lambda found: json.dumps(found[0])[1:-1], line)
 
 
 class Filtered:
