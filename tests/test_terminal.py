@@ -196,6 +196,9 @@ def test_a_traceback_of_ours_too(tmp_path: Path) -> None:
         "babelscope.study.run_study = fail\n"
         "sys.argv = ['babelscope', 'run', 'study.toml']\n"
     )
+    (tmp_path / "study.toml").write_text(
+        "[[systems]]\nspec = 'lab:teacher'\n[[tests]]\nspec = 'x'\n[[methods]]\nname = 'likelihood'\n"
+    )
     ran = subprocess.run([sys.executable, "-c", code + MAIN], capture_output=True, cwd=tmp_path, check=False)
     assert not steered(ran.stderr.decode())
     assert f"odd {SHOWN}" in ran.stderr.decode()

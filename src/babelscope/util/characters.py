@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 
 # Not here, since people write with them: zero-width joiner and non-joiner (U+200D, U+200C; Persian, Indic scripts,
-# emoji), variation selectors (emoji, Japanese names), the Mongolian vowel separator.
+# emoji), zero-width space (between Khmer and Thai words), soft hyphen, variation selectors (emoji, Japanese names), the
+# Mongolian vowel separator.
 _RANGES = (
     ("\x00", "\x08"),  # controls, but for tab and newline
     ("\x0b", "\x1f"),
     ("\x7f", "\x9f"),
-    ("\u00ad", "\u00ad"),  # soft hyphen
     ("\u034f", "\u034f"),  # combining grapheme joiner
     ("\u061c", "\u061c"),  # Arabic letter mark
     ("\u115f", "\u1160"),  # Hangul fillers
     ("\u17b4", "\u17b5"),  # Khmer inherent vowels
-    ("\u200b", "\u200b"),  # zero-width space
     ("\u200e", "\u200f"),  # left-to-right and right-to-left mark
     ("\u2028", "\u202e"),  # line and paragraph separator, embeddings and overrides
     ("\u2060", "\u206f"),  # word joiner, invisible operators, isolates, deprecated shaping
