@@ -21,7 +21,7 @@ from babelscope.runfolder import RunFolder
 from babelscope.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.base import System
-from babelscope.systems.cached import kept
+from babelscope.systems.cached import keeping
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
 from babelscope.text import read_toml
@@ -156,7 +156,7 @@ def run_study(
     check_folder(folder)
 
     def opened(spec: str) -> Any:
-        return kept(opener(spec), cache)
+        return keeping(opener(spec), cache)
 
     with contextlib.chdir(base), contextlib.ExitStack() as stack:
         opener = _opener(_engine(study.run, ray, workers), stack)

@@ -208,7 +208,7 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
 def test_what_would_steer_or_hide_text_is_shown_and_not_obeyed(
     tmp_path: Path, new_page: NewPage, serve: Serve
 ) -> None:
-    tricky = "abc \u202edef\u2066 \u200bghi\x1b[31m"
+    tricky = "abc \u202edef\u2066 \u2060ghi\x1b[31m"
     hebrew = "שלום, abc 12!"
     records = [
         item(
@@ -230,12 +230,12 @@ def test_what_would_steer_or_hide_text_is_shown_and_not_obeyed(
     for _ in records:
         shown[page.inner_text("#title")] = page.inner_text("#item")
         text = page.evaluate("document.getElementById('item').textContent")
-        assert not set(text) & set("\u202e\u2066\u200b\x1b\u200f")
+        assert not set(text) & set("\u202e\u2066\u2060\x1b\u200f")
         if "⟦U+200F⟧" in text:
             assert "⟦U+200F⟧⟦U+200F⟧⟦U+200F⟧⟦U+200F⟧⟦5 more⟧" in text
             assert "می\u200cخواهم" in text, "what Persian needs stays"
         elif "שלום" in text:
-            assert "abc ⟦U+202E⟧def⟦U+2066⟧ ⟦U+200B⟧ghi⟦U+001B⟧[31m plate" in text
+            assert "abc ⟦U+202E⟧def⟦U+2066⟧ ⟦U+2060⟧ghi⟦U+001B⟧[31m plate" in text
             assert "Q⟦U+202E⟧" in text
             judged = page.locator(".block.judged p")
             assert judged.evaluate("e => getComputedStyle(e).direction") == "rtl"

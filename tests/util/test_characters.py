@@ -62,7 +62,7 @@ def test_a_name() -> None:
 
 def test_it_is_shown_by_its_number() -> None:
     assert visible("abc\u202e\u2066d") == "abc⟦U+202E⟧⟦U+2066⟧d"
-    assert visible("a" + "\u200b" * 2004) == "a" + "⟦U+200B⟧" * 4 + "⟦2,000 more⟧"
+    assert visible("a" + "\u2060" * 2004) == "a" + "⟦U+2060⟧" * 4 + "⟦2,000 more⟧"
     assert visible("שלום\tabc\n") == "שלום\tabc\n"
 
 

@@ -40,7 +40,7 @@ def cached(system: System, path: str | Path | None = None) -> Any:
     return _remembering(system, lambda identity: AnswerStore(where, identity))
 
 
-def kept(system: System, cache: bool | Path | None) -> Any:
+def keeping(system: System, cache: bool | Path | None) -> Any:
     """`system` as a command asks it: its answers cached where that is said, in a file or in the default one.
 
     Unless it is said not to (False), the answers of a system that costs something to ask (`costly`: servers,

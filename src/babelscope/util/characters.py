@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-# Not here, since people write with them: zero-width joiner and non-joiner (U+200D, U+200C; Persian, Indic scripts,
-# emoji), zero-width space (between Khmer and Thai words), soft hyphen, variation selectors (emoji, Japanese names), the
-# Mongolian vowel separator.
+# Not here, since people write with them: zero-width joiner and non-joiner (Persian, Indic scripts, emoji), zero-width
+# space (between Khmer and Thai words), soft hyphen, variation selectors (emoji, Japanese names), the Mongolian vowel
+# separator.
 _RANGES = (
     ("\x00", "\x08"),  # controls, but for tab and newline
     ("\x0b", "\x1f"),
