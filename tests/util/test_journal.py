@@ -31,10 +31,10 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out.jsonl"
     made: list[int] = []
     with pytest.raises(SystemFailure), keeping(out, ASKED) as keep:
-        work(keep, made, until=3)
+        work(keep.part, made, until=3)
     assert made == [0, 1, 2]
     with keeping(out, ASKED) as keep:
-        found = work(keep, made)
+        found = work(keep.part, made)
     assert made == [0, 1, 2, 3, 4]
     assert found == work(keep_nothing, [])
     assert not partial(out).exists()
@@ -42,7 +42,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
 
 def test_a_stop_before_the_first_part_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(SystemFailure), keeping(tmp_path / "a" / "b" / "out", ASKED) as keep:
-        work(keep, [], until=0)
+        work(keep.part, [], until=0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,10 +85,10 @@ def test_a_part_of_another_place_is_refused(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with keeping(out, ASKED) as keep:
-        keep("part 0", lambda: 1)
+        keep.part("part 0", lambda: 1)
         with pytest.raises(BabelscopeError, match="partial is in use by another process"):
             Journal(partial(out), ASKED)
-        assert keep("part 1", lambda: 2) == 2
+        assert keep.part("part 1", lambda: 2) == 2
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "hard link"])
@@ -140,16 +140,16 @@ def test_commands_that_print_keep_their_parts_in_a_private_folder(
     folder = tmp_path / "babelscope" / "unfinished"
     made: list[int] = []
     with pytest.raises(SystemFailure), keeping(None, ASKED) as keep:
-        work(keep, made, until=3)
+        work(keep.part, made, until=3)
     (stored,) = folder.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(stored.stat().st_mode) == 0o600
     with keeping(None, {**ASKED, "seed": 2}) as keep:  # another question has a file of its own
-        work(keep, [])
+        work(keep.part, [])
     os.utime(stored, (0, 0))
     with keeping(None, ASKED) as keep:
         with keeping(None, ASKED) as other:  # the same command at the same time: works, and keeps nothing
-            assert work(other, []) == work(keep_nothing, [])
-        work(keep, made)
+            assert work(other.part, []) == work(keep_nothing, [])
+        work(keep.part, made)
     assert made == [0, 1, 2, *range(5)]  # too old to be gone on with
     assert list(folder.iterdir()) == []

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
 from babelscope.errors import BabelscopeError
@@ -252,8 +253,10 @@ def evaluate(
     opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names()]]
     for each in opened:
         require(each, "translate", what_for="lab evaluate")
+    seed = SEED if seed is None else seed
     rows = []
-    with progress("evaluating", 3 * n * len(opened)) as advance:
-        for each in opened:
-            rows += evaluate_system(each, n=n, seed=SEED if seed is None else seed, advance=advance)
-    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    with going_on("lab evaluate", None, opened, n=n, seed=seed) as (_, asked):
+        with progress("evaluating", 3 * n * len(opened)) as advance:
+            for each in asked:
+                rows += evaluate_system(each, n=n, seed=seed, advance=advance)
+        print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))

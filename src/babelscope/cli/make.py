@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, RayCommand, Seed, as_line, output
+from babelscope.cli.common import AsJson, OutFile, RayCommand, Seed, as_line, output, resumable
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
@@ -19,6 +19,9 @@ from babelscope.files import replacing
 from babelscope.progress import progress
 from babelscope.stretches import count_lines, stream_lines
 from babelscope.text import require_equal_counts
+from babelscope.util.growing import Streamed, growing
+from babelscope.util.journal import stamp
+from babelscope.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.pairs.making import PairsOfFiles
@@ -83,10 +86,14 @@ def pairs(
     choose = "all" if all_variants else "one"
     options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
-    with progress("making pairs", _lines(source, reference)) as advance:
-        lines = made.lines(advance) if ray is None else _over_ray(made, ray, advance)
-        with replacing(out) if out is not None else contextlib.nullcontext(sys.stdout.buffer) as file:
-            file.writelines(lines)
+    if ray is not None or (out is not None and made.can_be_split):
+        _in_parts(made, out, ray)
+        return
+    with (
+        progress("making pairs", _lines(source, reference)) as advance,
+        replacing(out) if out is not None else contextlib.nullcontext(sys.stdout.buffer) as file,
+    ):
+        file.writelines(made.lines(advance))
 
 
 @app.command("audit")
@@ -117,15 +124,30 @@ def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[s
         advance(1)
 
 
-def _over_ray(made: PairsOfFiles, address: str, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """What workers make of parts of the files, in their order."""
+def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
+    """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
     from babelscope.making.pairs.making import all_lines
-    from babelscope.making.spreading import SENTENCES, in_order
+    from babelscope.making.spreading import SENTENCES, made_of
 
-    parts = made.parts(SENTENCES)
-    for part, lines in zip(parts, in_order(all_lines, parts, address or None), strict=True):
-        advance(part.stretches[0].count or 0)
-        yield lines
+    asked = {
+        "command": "make pairs",
+        "version": __version__,
+        "files": [stamp(made.source), stamp(made.reference)],
+        **made.options,
+    }
+    cut = made.parts(SENTENCES)
+    with (
+        resumable(),
+        growing(out, asked)
+        if out is not None
+        else contextlib.nullcontext(Streamed(sys.stdout.buffer)) as file,
+        made_of(all_lines, cut[file.stored :], ray) as lines,
+        progress("making pairs", sum(part.stretches[0].count or 0 for part in cut)) as advance,
+    ):
+        for part in cut:
+            first = part.stretches[0]
+            file.part(f"from line {first.number} on", lambda: (next(lines), None))
+            advance(first.count or 0)
 
 
 def _lines(source: Path, reference: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, as_line, open_systems
+from babelscope.cli.going_on import going_on
 
 
 class Suite(StrEnum):
@@ -60,23 +61,33 @@ def truth(
             by_spec[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth"
         )
     chosen = tests or list(Suite)
-    rows = []
-    judged = []
-    with progress("judging", len(chosen)) as advance:
-        for suite in chosen:
-            found, items = hold_against_truth(
-                by_spec[evaluator],
-                [by_spec[spec] for spec in system],
-                suite=suite.value,
-                n=n,
-                seed=seed,
-                samples=samples,
-                share=share,
-            )
-            rows += found
-            judged += items
-            advance(1)
-    if records is not None:
-        with replacing(records) as file:
-            file.writelines(record_line(record) for record in judged)
-    print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))
+    with going_on(
+        "lab truth",
+        records,
+        [by_spec[spec] for spec in (evaluator, *system)],
+        tests=[suite.value for suite in chosen],
+        n=n,
+        seed=seed,
+        share=share,
+        samples=samples,
+    ) as (_, asked):
+        rows = []
+        judged = []
+        with progress("judging", len(chosen)) as advance:
+            for suite in chosen:
+                found, items = hold_against_truth(
+                    asked[0],
+                    asked[1:],
+                    suite=suite.value,
+                    n=n,
+                    seed=seed,
+                    samples=samples,
+                    share=share,
+                )
+                rows += found
+                judged += items
+                advance(1)
+        if records is not None:
+            with replacing(records) as file:
+                file.writelines(record_line(record) for record in judged)
+        print("\n".join(as_line(row.as_json()) for row in rows) if as_json else render(rows))

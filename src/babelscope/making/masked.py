@@ -10,6 +10,7 @@ import numpy as np
 
 from babelscope.errors import BabelscopeError
 from babelscope.systems.checkpoints import fetch, load_model
+from babelscope.util.journal import stamp
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,7 @@ class MaskedModel:
 
         folder = fetch(name, revision=revision)
         self.name = name
+        self._folder = folder
         self._network = load_model(
             "AutoModelForMaskedLM", folder, device=device, dtype="float32", remote_code=False
         )
@@ -34,6 +36,10 @@ class MaskedModel:
         if self._tokenizer.mask_token is None:
             raise BabelscopeError(f"{name} is no masked language model: its tokenizer has no mask token")
         self._longest = min(self._tokenizer.model_max_length, self._network.config.max_position_embeddings)
+
+    def files(self) -> list[tuple[str, int, int]]:
+        """Name, size and time of the model's files: what tells whether it is the one that was asked before."""
+        return [stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def with_gap(self, before: str, after: str) -> str:
         """A sentence with a gap between two of its words."""

@@ -11,7 +11,7 @@ import itertools
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar
 
 from babelscope.errors import BabelscopeError, SystemFailure
@@ -27,9 +27,21 @@ _Task = TypeVar("_Task")
 _Made = TypeVar("_Made")
 
 
+@contextlib.contextmanager
+def made_of(
+    work: Callable[[_Task], _Made], tasks: Iterable[_Task], ray: str | None
+) -> Iterator[Iterator[_Made]]:
+    """What `work` makes of each task, in their order: here, or by the Ray workers at an address ("" for new ones)."""
+    if ray is None:
+        yield map(work, tasks)
+        return
+    with contextlib.closing(in_order(work, tasks, ray or None)) as made:
+        yield made
+
+
 def in_order(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], address: str | None = None
-) -> Iterator[_Made]:
+) -> Generator[_Made]:
     """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
 
     Some tasks for each core are handed out ahead, and no more, however many there are; a worker that dies is

@@ -40,6 +40,23 @@ def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
     return make()
 
 
+class Parts(Protocol):
+    """The parts of a piece of work, taken in a fixed order."""
+
+    @property
+    def stored(self) -> int: ...
+
+    @property
+    def part(self) -> Keep: ...
+
+
+class NothingStored:
+    """Parts that are made each time."""
+
+    stored = 0
+    part = staticmethod(keep_nothing)
+
+
 class Journal:
     """A journal held open, by one process at a time; it is removed when its block ends well."""
 
@@ -48,8 +65,7 @@ class Journal:
     ) -> None:
         """Begin a journal, or go on with that of the same question; a `lasting` one stays when all is done."""
         self.path = path
-        self.stored = 0
-        """How many parts are on disk."""
+        self._stored = 0
         self._taken = 0
         self._lasting = lasting
         self._made_folders = missing_folders(path)
@@ -69,6 +85,11 @@ class Journal:
             self._lines.close()
             raise
 
+    @property
+    def stored(self) -> int:
+        """How many parts are on disk."""
+        return self._stored
+
     def part(self, place: str, make: Callable[[], _Value]) -> _Value:
         """The value of the next part, the same whether it was stored or is made now: as JSON gives it back."""
         self._taken += 1
@@ -76,7 +97,7 @@ class Journal:
             return self._read(place)
         line = json.dumps([self._taken, place, make()], ensure_ascii=False)
         self._append(line.encode("utf-8", "surrogatepass") + b"\n")
-        self.stored += 1
+        self._stored += 1
         value: _Value = json.loads(line)[2]
         return value
 
@@ -127,7 +148,7 @@ class Journal:
                 f"{self.path} holds unfinished work of another command ({', '.join(different)} differ); run that "
                 "command again to finish it, or delete the file to start anew"
             )
-        self.stored = lines - 1
+        self._stored = lines - 1
 
     def _measure(self) -> tuple[int, int]:
         """How many complete lines there are, and how many bytes these have."""
@@ -167,14 +188,14 @@ class Journal:
 
 
 @contextlib.contextmanager
-def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Keep]:
+def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
     """Keeps the parts of a command in OUT.partial, beside its output; if it only prints, in the user's state folder.
 
     The output is to be written inside the block: when that ends well, the parts are removed.
     """
-    if out is not None and (out.is_file() or not out.exists()):
+    if out is not None and is_plain(out):
         with Journal(partial(out), asked) as journal:
-            yield journal.part
+            yield journal
         return
     try:
         opened = _of_user(asked)
@@ -182,10 +203,24 @@ def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Keep]:
         BabelscopeError,
         OSError,
     ):  # the same command runs already, or there is no place: only not resumable
-        yield keep_nothing
+        yield NothingStored()
         return
     with opened as journal:
-        yield journal.part
+        yield journal
+
+
+def is_plain(out: Path) -> bool:
+    """Whether an output is a file that can stand unfinished beside its place; not a pipe or device."""
+    return out.is_file() or not out.exists()
+
+
+def stamp(path: Path) -> tuple[str, int, int]:
+    """Name, size and time of a file: what tells whether it is the one that was read before."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_size, found.st_mtime_ns
 
 
 def partial(out: Path) -> Path:

@@ -1,0 +1,132 @@
+"""Commands killed with SIGKILL at every write, rename and removal: gone on with, they end with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from babelscope.lab import corpus as lab
+from babelscope.testsets import AmbiguousSource, MinimalPair
+from killing import Killer
+from stopping import PART
+
+N = 200
+
+
+@pytest.fixture(scope="module")
+def killer(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    with Killer("stopping:run", toy_folders) as killer:
+        yield killer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("text")
+    lab.write(folder, N, seed=5, name="c")
+    human = [
+        MinimalPair(
+            str(n), f"They did not come {n}.", f"Sie kamen {n} nicht.", (f"Sie kamen {n}.",), NICHT, "human"
+        )
+        for n in range(10)
+    ]
+    (folder / "human.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in human))
+    items = [
+        AmbiguousSource(
+            f"{word}{sense}{n}",
+            f"the {word} is {'by' * (n + 1)} the {sense}",
+            (),
+            (),
+            sense,
+            gold=sense,
+            extra={"word": word, "reference": f"{sense} a{n}"},
+        )
+        for word in ("bat", "seal")
+        for sense in ("animal", "thing")
+        for n in range(6)
+    ]
+    (folder / "bats.jsonl").write_text("".join(json.dumps(item.as_json()) + "\n" for item in items))
+    return folder
+
+
+NICHT = "polarity_particle_nicht_del"
+TEXT = ["--source", "{}/c.en", "--reference", "{}/c.de"]
+TOY = "toy:1?log={work}&alphabet=abcdefghijklmnopqrstuvwxyz .,"
+COMMANDS = {
+    "pairs": ["make", "pairs", "--type", NICHT, *TEXT, "--out", "{out}"],
+    "challenge": [
+        *("make", "challenge", *TEXT, "--parses", "{}/c.en.conllu", "--alignments", "{}/c.align"),
+        *("--out", "{out}", "--json"),
+    ],
+    "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--count", "--json"],
+    "machine-references": [
+        *("make", "machine-references", "--tests", "{}/human.jsonl", "--system", TOY, "--score-with", TOY),
+        *("--out", "{out}", "--queue", "{out}.queue", "--with-human", "--json"),
+    ],
+    "cues": [
+        *("make", "cues", "--tests", "{}/bats.jsonl", "--evaluator", TOY, "--model", "fake"),
+        *("--out", "{out}", "--save-candidates", "{out}.candidates"),
+    ],
+    "evaluate": ["lab", "evaluate", "--system", TOY, "--n", "10", "--json"],
+    "truth": ["lab", "truth", "--evaluator", TOY, "--tests", "gender", "--n", "24", "--records", "{out}"],
+}
+
+
+def done(work: Path) -> list[str]:
+    return work.read_text().split("\n")[:-1] if work.exists() else []
+
+
+def stored_parts() -> int:
+    """How many parts are stored, found without our own code."""
+    found = [*Path.cwd().glob("*.partial"), *Path(os.environ["XDG_STATE_HOME"]).rglob("*.jsonl")]
+    assert len(found) < 2
+    return sum(max(0, path.read_bytes().count(b"\n") - 1) for path in found)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_at_every_step_it_ends_the_same(
+    killer: Killer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    if name in ("pairs", "machine-references"):
+        pytest.importorskip("HanTa")
+        pytest.importorskip("german_nouns.config")
+    monkeypatch.chdir(tmp_path)
+    work = tmp_path / "work"
+    words = json.dumps([word.format(folder, work=work, out=tmp_path / "out") for word in COMMANDS[name]])
+
+    def start(kill_at: int) -> bool:
+        work.unlink(missing_ok=True)
+        return killer.run(words, str(kill_at), str(work), str(tmp_path / "printed"))
+
+    def made() -> dict[str, bytes]:
+        # A kill leaves the hidden file that `replacing` was writing.
+        seen = (path for path in tmp_path.iterdir() if path != work and not path.name.startswith("."))
+        return {path.name: path.read_bytes() for path in seen}
+
+    assert start(0)
+    whole, log = made(), done(work)
+    steps = [n for n, line in enumerate(log) if line == PART]
+    assert len(steps) > 3, "there must be several parts"
+    by_part = [sum(line != PART for line in log[: steps[n]]) for n in range(len(steps))]
+    total = sum(line != PART for line in log)
+    assert 0 < by_part[1] < total
+    partly = 0
+    for kill_at in range(1, 500):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        if start(kill_at):
+            break
+        stored = stored_parts()
+        assert start(0)
+        again = sum(line != PART for line in done(work))
+        assert again == total - by_part[stored], f"killed at step {kill_at}"
+        assert made() == whole, f"killed at step {kill_at}"
+        assert stored_parts() == 0
+        partly += 0 < stored < len(steps) - 1
+    else:
+        pytest.fail("it never came to its end")
+    assert partly > 3
