@@ -80,13 +80,13 @@ def machine_references(
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "translate", what_for="machine-references")
-    scorer = open_systems([score_with], cache=cache)[score_with] if score_with is not None else None
-    if scorer is not None:
-        require(scorer, "score", "translate", what_for="the discrepancy")
+    judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
+    for each in judges:
+        require(each, "score", "translate", what_for="the discrepancy")
     with going_on(
         "make machine-references",
         out,
-        [*opened.values(), *([scorer] if scorer is not None else [])],
+        [*opened.values(), *judges],
         tests=digest_json([pair.as_json() for pair in pairs]),
         answers=digest_json(known),
         shares=share or [],
