@@ -74,7 +74,7 @@ class RunTable(_Table):
     workers: int | None = Field(default=None, ge=1)
     """As many as the Ray cluster has room for, unless said."""
     address: str = ""
-    """HOST:PORT of the Ray cluster; else that of this machine, or one is started."""
+    """HOST:PORT of the Ray cluster, or auto for your own on this machine; else one is started."""
     cpus: float = Field(default=1, gt=0, allow_inf_nan=False)
     gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
     """What each worker has; half a GPU is shared by two."""

@@ -212,11 +212,11 @@ def _advanced(lines: Iterator[bytes]) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from babelscope.systems.workers import connect
+    from babelscope.systems.clusters import connect, disconnect
 
     connect(2, None, 1)
     yield ray
-    ray.shutdown()
+    disconnect()
 
 
 @pytest.mark.usefixtures("ray")

@@ -45,9 +45,9 @@ def in_order(
     """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
 
     Some tasks for each core are handed out ahead, and no more, however many there are; a worker that dies is
-    replaced. The cluster is that at `address`, or of this machine, or one that is started here and ends with this.
+    replaced. The cluster is that at `address`, or one that is started here and ends with this.
     """
-    from babelscope.systems.workers import connect, import_ray
+    from babelscope.systems.clusters import connect, disconnect, import_ray
 
     ray = import_ray()
     ours = not ray.is_initialized()
@@ -75,7 +75,7 @@ def in_order(
         for task in waiting:
             ray.cancel(task, force=True)
         if ours:
-            ray.shutdown()
+            disconnect()
 
 
 def _told(
