@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, as_line
+from babelscope.cli.common import AsJson, Seed, as_line, resumable
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
@@ -65,9 +65,14 @@ def corpus(
     if split not in ("train", "dev", "test", "all"):
         raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
     part: Any = split
-    pairs = lab.write(out, n, seed, part) if out else lab.generate(n, seed, part)
+    with resumable():
+        rows = (
+            lab.make_corpus(out, n, seed, part, count=stats)
+            if out
+            else lab.stats(lab.generate(n, seed, part))
+        )
     if stats:
-        for row in lab.stats(pairs):
+        for row in rows:
             distances = dict(sorted(row.distances.items()))
             if as_json:
                 counts = {"sentences": row.sentences, "instances": row.instances, "distances": distances}

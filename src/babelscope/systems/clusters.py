@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import ipaddress
 import logging
 import math
@@ -195,10 +196,9 @@ def _set_environment(values: dict[str, str | None]) -> None:
 def _read_environment_again() -> None:
     """Ray remembers how it authenticates from when it was imported."""
     with contextlib.suppress(ImportError, AttributeError):
-        from ray._raylet import AuthenticationTokenLoader, Config
-
-        Config.initialize("")
-        AuthenticationTokenLoader.instance().reset_cache()
+        raylet: Any = importlib.import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _call_at(address: str) -> None:

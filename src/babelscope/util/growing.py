@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,58 +18,22 @@ from babelscope.util.regular import open_regular
 _BLOCK = 1 << 20
 
 
-class Growing:
-    """The parts of an output: their bytes in OUT.partial.data; their sizes, digests and states in a journal."""
+class _Tail:
+    """One output: its bytes in OUT.partial.data, of which those up to `_end` are of finished parts."""
 
-    def __init__(self, out: Path, journal: Journal) -> None:
-        self._out, self._journal = out, journal
-        self._data = out.with_name(f"{partial(out).name}.data")
+    def __init__(self, out: Path, *, begun: bool) -> None:
+        self._out = out
+        self.data = out.with_name(f"{partial(out).name}.data")
         self._end = 0
-        self._taken = 0
         # Killed between its last two steps, the work is done: what was written has its name already.
-        self._finished = bool(journal.stored) and not self._data.exists() and out.is_file()
+        self._finished = begun and not self.data.exists() and out.is_file()
+        self._file = open_regular(out) if self._finished else open_regular(self.data, create=True)
+
+    def write(self, data: bytes) -> tuple[int, str] | None:
+        """The size and digest of a part that was written; None if there is no place for more."""
         if self._finished:
-            self._file = open_regular(out)
-        else:
-            self._file = open_regular(self._data, create=True)
-
-    @property
-    def stored(self) -> int:
-        """How many parts are on disk."""
-        return self._journal.stored
-
-    def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
-        """The state of the next part: as it was stored, or made now with the part's bytes, which are then written."""
-        self._taken += 1
-        before = self._taken <= self.stored
-        size, digest, state = self._journal.part(place, lambda: self._write(place, *make()))
-        if before and self._digest(size) != digest:
-            raise self._damaged(place)
-        self._end += size
-        return state
-
-    def finish(self) -> None:
-        """Give the output its name."""
-        if not self._finished:
-            os.ftruncate(self._file.fileno(), self._end)
-            os.replace(self._data, self._out)
-
-    def close(self) -> None:
-        self._file.close()
-        if not self.stored and not self._finished:
-            self._data.unlink(missing_ok=True)
-
-    def _damaged(self, place: str) -> BabelscopeError:
-        return BabelscopeError(
-            f"{self._data} is not what {self._journal.path} tells of ({place}): it was changed or damaged; delete "
-            "both to start anew"
-        )
-
-    def _write(self, place: str, data: bytes, state: Any) -> list[Any]:
-        if self._finished:
-            raise self._damaged(place)
+            return None
         descriptor = self._file.fileno()
-        digest = hashlib.sha256(data).hexdigest()
         try:
             os.ftruncate(descriptor, self._end)  # a kill may have left the beginning of this part
             os.lseek(descriptor, self._end, os.SEEK_SET)
@@ -78,17 +43,108 @@ class Growing:
             os.fsync(descriptor)
         except OSError as error:
             raise SystemFailure(
-                f"{self._data} cannot be written: {error.strerror or error}; what was done before is safe: make "
-                "room and run the same command again to go on"
+                f"{self.data} cannot be written: {error.strerror or error}; what was done before is safe: make room "
+                "and run the same command again to go on"
             ) from error
-        return [len(data), digest, state]
+        return len(data), hashlib.sha256(data).hexdigest()
 
-    def _digest(self, size: int) -> str:
+    def has(self, size: int, digest: str) -> bool:
+        """Whether the next part is there, of that size and digest."""
         found = hashlib.sha256()
         for start in range(self._end, self._end + size, _BLOCK):
             wanted = min(_BLOCK, self._end + size - start)
             found.update(os.pread(self._file.fileno(), wanted, start))
-        return found.hexdigest()
+        return found.hexdigest() == digest
+
+    def lines(self) -> Iterator[str]:
+        left = self._end
+        with io.BufferedReader(open_regular(self._file.name)) as file:
+            while left > 0:
+                line = file.readline()
+                left -= len(line)
+                yield line.decode("utf-8").removesuffix("\n")
+
+    def advance(self, size: int) -> None:
+        self._end += size
+
+    def finish(self) -> None:
+        """Give the output its name."""
+        if not self._finished:
+            os.ftruncate(self._file.fileno(), self._end)
+            os.replace(self.data, self._out)
+
+    def close(self, *, keep: bool) -> None:
+        self._file.close()
+        if not (keep or self._finished):
+            self.data.unlink(missing_ok=True)
+
+
+class Growing:
+    """Outputs that grow together: of each part, the journal keeps the sizes and digests in them, and a state."""
+
+    def __init__(self, outs: Sequence[Path], journal: Journal) -> None:
+        self._journal = journal
+        self._tails: list[_Tail] = []
+        self._taken = 0
+        try:
+            for out in outs:
+                self._tails.append(_Tail(out, begun=bool(journal.stored)))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def stored(self) -> int:
+        """How many parts are on disk."""
+        return self._journal.stored
+
+    def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
+        """The state of the next part: as it was stored, or made now with the part's bytes, which are then written."""
+
+        def several() -> tuple[Sequence[bytes], Any]:
+            data, state = make()
+            return [data], state
+
+        return self.parts(place, several)
+
+    def parts(self, place: str, make: Callable[[], tuple[Sequence[bytes], Any]]) -> Any:
+        """The same with bytes for each of several outputs."""
+
+        def written() -> list[Any]:
+            data, state = make()
+            found = [tail.write(each) for tail, each in zip(self._tails, data, strict=True)]
+            if None in found:
+                raise self._damaged(place)
+            return [found, state]
+
+        self._taken += 1
+        before = self._taken <= self.stored
+        found, state = self._journal.part(place, written)
+        for tail, (size, digest) in zip(self._tails, found, strict=True):
+            if before and not tail.has(size, digest):
+                raise self._damaged(place)
+            tail.advance(size)
+        return state
+
+    def lines(self, number: int) -> Iterator[str]:
+        """The lines that all parts so far have in one of the outputs."""
+        return self._tails[number].lines()
+
+    def finish(self) -> None:
+        """Give the outputs their names, one after the other."""
+        for tail in self._tails:
+            tail.finish()
+
+    def close(self) -> None:
+        for tail in self._tails:
+            tail.close(keep=bool(self.stored))
+
+    def _damaged(self, place: str) -> BabelscopeError:
+        names = ", ".join(str(tail.data) for tail in self._tails)
+        return BabelscopeError(
+            f"{names} is not what {self._journal.path} tells of ({place}): it was changed or damaged; delete both to "
+            "start anew"
+        )
 
 
 class Streamed:
@@ -130,12 +186,19 @@ def growing(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Growing | St
         with replacing(out) as stream:
             yield Streamed(stream)
         return
-    with Journal(partial(out), asked) as journal:
-        file = Growing(out, journal)
+    with growing_together(partial(out), [out], asked) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def growing_together(journal: Path, outs: Sequence[Path], asked: Mapping[str, Any]) -> Iterator[Growing]:
+    """The same of several outputs, which get their names in this order."""
+    with Journal(journal, asked) as stored:
+        file = Growing(outs, stored)
         try:
             yield file
             file.finish()
         except OSError as error:
-            raise SystemFailure(f"{out} cannot be written: {error.strerror or error}") from error
+            raise SystemFailure(f"{outs[0]} cannot be written: {error.strerror or error}") from error
         finally:
             file.close()

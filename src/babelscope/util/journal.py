@@ -32,7 +32,7 @@ _STALE_SECONDS = 30 * 24 * 3600.0
 class Keep(Protocol):
     """Gives the value of a part: the stored one, or what `make` returns, which is then stored (as JSON)."""
 
-    def __call__(self, place: str, make: Callable[[], _Value]) -> _Value: ...
+    def __call__(self, place: str, make: Callable[[], _Value], /) -> _Value: ...
 
 
 def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
@@ -94,7 +94,8 @@ class Journal:
         """The value of the next part, the same whether it was stored or is made now: as JSON gives it back."""
         self._taken += 1
         if self._taken <= self.stored:
-            return self._read(place)
+            stored: _Value = self._read(place)
+            return stored
         line = json.dumps([self._taken, place, make()], ensure_ascii=False)
         self._append(line.encode("utf-8", "surrogatepass") + b"\n")
         self._stored += 1
