@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from babelscope.errors import SystemFailure
 from babelscope.lab import corpus as lab
 from babelscope.testsets import AmbiguousSource, MinimalPair
 from killing import Killer
 from stopping import PART
+from toy_fixtures import Babelscope
+from toys import ToySystem
 
 N = 200
 
@@ -100,6 +104,50 @@ def stored_parts() -> int:
     found = [*Path.cwd().rglob("*.partial"), *Path(os.environ["XDG_STATE_HOME"]).rglob("*.jsonl")]
     assert len(found) < 2
     return sum(max(0, path.read_bytes().count(b"\n") - 1) for path in found)
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, "stopped; run the same command again to go on"),
+        (SystemFailure("the server is gone"), 1, "the server is gone"),
+    ],
+)
+def test_after_ctrl_c_or_a_failing_server_paid_answers_are_not_asked_again(
+    babelscope: Babelscope,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: BaseException,
+    code: int,
+    told: str,
+) -> None:
+    from babelscope.lab import evaluation
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(evaluation, "_CHUNK", 5)
+    work = tmp_path / "work"
+    words = [word.format(folder, work=work) for word in COMMANDS["evaluate"]]
+    whole = babelscope(*words)
+    assert whole.code == 0, whole.err
+    asked = done(work)
+    work.unlink()
+    real = ToySystem.translate
+
+    def translate(self: ToySystem, sources: Sequence[str], **how: int) -> Any:
+        if len(done(work)) >= 15:
+            raise stop
+        return real(self, sources, **how)
+
+    monkeypatch.setattr(ToySystem, "translate", translate)
+    stopped = babelscope(*words)
+    assert stopped.code == code
+    assert told in stopped.err
+    monkeypatch.setattr(ToySystem, "translate", real)
+    again = babelscope(*words)
+    assert (again.code, again.out) == (0, whole.out)
+    assert done(work) == asked
+    assert list((tmp_path / "state").rglob("*.jsonl")) == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -127,18 +127,19 @@ def train(
         **read_settings(more),
     )
     dev = (dev_source, dev_target) if dev_source and dev_target else None
-    card = train_model(
-        source,
-        target,
-        out,
-        settings,
-        dev=dev,
-        tokenizer=tokenizer,
-        max_minutes=max_minutes,
-        threads=threads,
-        device=device,
-        quiet=quiet,
-    )
+    with resumable():
+        card = train_model(
+            source,
+            target,
+            out,
+            settings,
+            dev=dev,
+            tokenizer=tokenizer,
+            max_minutes=max_minutes,
+            threads=threads,
+            device=device,
+            quiet=quiet,
+        )
     _tell(card, out, as_json=as_json)
 
 
@@ -178,19 +179,20 @@ def distill(
         steps=steps,
         **read_settings(more),
     )
-    card = distill_model(
-        teacher,
-        source,
-        out,
-        settings,
-        dev_source=dev_source,
-        dev_target=dev_target,
-        beam=beam,
-        own_vocabulary=vocabulary is not None,
-        max_minutes=max_minutes,
-        threads=threads,
-        quiet=quiet,
-    )
+    with resumable():
+        card = distill_model(
+            teacher,
+            source,
+            out,
+            settings,
+            dev_source=dev_source,
+            dev_target=dev_target,
+            beam=beam,
+            own_vocabulary=vocabulary is not None,
+            max_minutes=max_minutes,
+            threads=threads,
+            quiet=quiet,
+        )
     _tell(card, out, as_json=as_json)
 
 
@@ -235,7 +237,8 @@ def make_models(
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
     from babelscope.lab.recipe import make_models as make
 
-    make(out, models, seeds=range(1, seeds + 1))
+    with resumable():
+        make(out, models, seeds=range(1, seeds + 1))
 
 
 @app.command("evaluate")
