@@ -24,9 +24,10 @@ N = 200
 
 @pytest.fixture(scope="module")
 def killer(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
-    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
-    with Killer("stopping:run", toy_folders) as killer:
-        yield killer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        with Killer("stopping:run", toy_folders) as killer:
+            yield killer
 
 
 @pytest.fixture(scope="module")

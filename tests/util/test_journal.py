@@ -108,6 +108,20 @@ def test_only_a_regular_file_is_written(tmp_path: Path, kind: str) -> None:
     assert victim.read_text() == "precious"
 
 
+def test_nothing_is_written_beside_a_device_or_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "anywhere")
+    for name in ("pipe", "link"):
+        with pytest.raises(SystemFailure), keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
+            work(keep.part, [], until=3)
+        assert not partial(tmp_path / name).exists()
+        made: list[int] = []
+        with keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
+            work(keep.part, made)
+        assert made == [3, 4]
+
+
 def test_a_full_disk_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal"
     made: list[int] = []

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -211,8 +212,11 @@ def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
 
 
 def is_plain(out: Path) -> bool:
-    """Whether an output is a file that can stand unfinished beside its place; not a pipe or device."""
-    return out.is_file() or not out.exists()
+    """Whether unfinished work may stand beside an output; not beside a pipe, a device, or a link to somewhere."""
+    try:
+        return stat.S_ISREG(out.lstat().st_mode)
+    except OSError:  # not there yet
+        return True
 
 
 def stamp(path: Path) -> tuple[str, int, int]:
