@@ -14,8 +14,8 @@ import torch
 
 from babelscope import open_system
 from babelscope.systems.base import Budget, TopK
+from babelscope.systems.clusters import connect
 from babelscope.systems.spread import balanced, spread
-from babelscope.systems.workers import connect
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 _PART = 8

@@ -86,6 +86,11 @@ def line_stretches(path: str | Path, size: int) -> list[Stretch]:
     return cut(starts(), size, path)
 
 
+def can_be_cut(path: str | Path) -> bool:
+    """Whether a file can be read from any of its bytes on: a plain one, not zipped."""
+    return Path(path).is_file() and not str(path).endswith(".gz")
+
+
 def cut(starts: Iterable[tuple[int, int]], size: int, path: str | Path) -> list[Stretch]:
     """Units, given by the line and byte that each begins at, in stretches of `size`; one is kept of each stretch."""
     if str(path).endswith(".gz"):

@@ -21,7 +21,7 @@ from babelscope.runfolder import RunFolder
 from babelscope.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.base import System
-from babelscope.systems.cached import keeping
+from babelscope.systems.cached import remembering
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
 from babelscope.text import read_toml
@@ -77,7 +77,7 @@ class RunTable(_Table):
     workers: int | None = Field(default=None, ge=1)
     """As many as the Ray cluster has room for, unless said."""
     address: str = ""
-    """HOST:PORT of the Ray cluster; else that of this machine, or one is started."""
+    """HOST:PORT of the Ray cluster, or auto for your own on this machine; else one is started."""
     cpus: float = Field(default=1, gt=0, allow_inf_nan=False)
     gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
     """What each worker has; half a GPU is shared by two."""
@@ -156,7 +156,7 @@ def run_study(
     check_folder(folder)
 
     def opened(spec: str) -> Any:
-        return keeping(opener(spec), cache)
+        return remembering(opener(spec), cache)
 
     with contextlib.chdir(base), contextlib.ExitStack() as stack:
         opener = _opener(_engine(study.run, ray, workers), stack)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from babelscope.lab.distillation import distill, open_teacher, translate_all
 from babelscope.lab.networks import new_network
 from babelscope.lab.shapes import SHAPES
 from babelscope.lab.tokenizer import train_pieces
+from babelscope.lab.training import train
 
 
 @pytest.fixture(scope="module")
@@ -105,19 +108,60 @@ def test_translation_goes_on_where_it_was_stopped(
     assert whole[:5] == whole[-5:]
     assert sum(text == target for text, (_, target) in zip(whole, PAIRS, strict=False)) > 0.9 * len(PAIRS)
     stored = (tmp_path / "whole").read_bytes()
-    assert stored.count(b"\n") == math.ceil(len(PAIRS) / 20)
+    lines = stored.split(b"\n")[:-1]
+    assert len(lines) == 1 + math.ceil(len(PAIRS) / 20)
     asked = []
     monkeypatch.setattr(beams, "_search", lambda *a, search=beams._search: asked.extend(a[1]) or search(*a))
-    third = stored.index(b"\n", stored.index(b"\n", stored.index(b"\n") + 1) + 1) + 1
-    for kept in (third, third - 1, third + 17, 3):  # at the end of a line, before it, within one
+
+    def translate() -> list[str]:
         asked.clear()
+        return translate_all(system, [*sources, *sources[:5]], tmp_path / "cut", beam=2, quiet=True)
+
+    third = len(b"\n".join(lines[:3])) + 1
+    for kept in (third, third - 1, third + 17, 3):  # at the end of a line, before it, within one
         (tmp_path / "cut").write_bytes(stored[:kept])
-        assert translate_all(system, [*sources, *sources[:5]], tmp_path / "cut", beam=2, quiet=True) == whole
+        assert translate() == whole
         assert (tmp_path / "cut").read_bytes() == stored
-        assert len(asked) == len(PAIRS) - 20 * stored[:kept].count(b"\n")
-    (tmp_path / "cut").write_bytes(b"{]\n")
-    with pytest.raises(BabelscopeError, match="is damaged"):
-        translate_all(system, sources, tmp_path / "cut", beam=2, quiet=True)
+        assert len(asked) == len(PAIRS) - 20 * max(0, stored[:kept].count(b"\n") - 1)
+    damaged = {
+        "a line twice, as two processes would write it": [*lines[:2], lines[1], *lines[2:]],
+        "a line lost": [lines[0], *lines[2:]],
+        "no JSON": [lines[0], b"{]", *lines[2:]],
+    }
+    for what, content in damaged.items():
+        (tmp_path / "cut").write_bytes(b"\n".join(content) + b"\n")
+        with pytest.raises(BabelscopeError, match=r"cut:\d+ is not the part that belongs there"):
+            translate()
+        assert asked == [], what
+    older = b'["Die Katze."]\n'  # without number and place
+    (tmp_path / "cut").write_bytes(older)
+    with pytest.raises(BabelscopeError, match="of an older version; move it away"):
+        translate()
+    assert (tmp_path / "cut").read_bytes() == older
+
+
+def test_one_process_at_a_time_works_in_a_folder(teacher: Path, tmp_path: Path) -> None:
+    source, target = write_pairs(tmp_path / "text")
+    ready = "import sys; from babelscope.util.locks import locked_folder; from pathlib import Path\n"
+    hold = "with locked_folder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    first = subprocess.Popen(
+        [sys.executable, "-c", ready + hold, str(tmp_path / "out")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert first.stdin is not None
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"held\n"
+    for attempt in (
+        lambda: distill(teacher, source, tmp_path / "out", quick(steps=2), quiet=True),
+        lambda: train(source, target, tmp_path / "out", quick(steps=2), quiet=True),
+    ):
+        with pytest.raises(BabelscopeError, match="out is in use by another process; wait for it, or use"):
+            attempt()
+    assert list((tmp_path / "out").iterdir()) == []
+    first.communicate()
+    assert not (tmp_path / "out").exists()
+    distill(teacher, source, tmp_path / "out", quick(steps=2), beam=1, quiet=True)
 
 
 def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.lab import corpus as lab
+from babelscope.making import spreading
 from babelscope.making.challenge import Corpus, Search, Wanted
 from babelscope.making.challenge.search import searched
 from babelscope.making.pairs.making import PairsOfFiles, all_lines
@@ -212,11 +213,11 @@ def _advanced(lines: Iterator[bytes]) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from babelscope.systems.workers import connect
+    from babelscope.systems.clusters import connect, disconnect
 
     connect(2, None, 1)
     yield ray
-    ray.shutdown()
+    disconnect()
 
 
 @pytest.mark.usefixtures("ray")
@@ -273,3 +274,37 @@ def test_the_commands_say_the_same_with_ray(
     ran = babelscope(*made[:4], "--reference", str(short), *made[6:], "--ray")
     assert (ran.code, ran.out) == (2, "")
     assert "equally many" in ran.err
+
+
+@pytest.mark.usefixtures("ray")
+def test_workers_go_on_where_one_process_was_stopped(
+    babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
+    marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align")]
+    made = ["make", "challenge", *files, *marks, "--json"]
+    whole = babelscope(*made, "--out", "whole.jsonl")
+    monkeypatch.setattr(spreading, "SENTENCES", 25)
+    real = Search.lines
+
+    def lines(self: Search, *arguments: Any, **options: Any) -> Iterator[bytes]:
+        if self.corpus.first > 50:
+            raise SystemFailure("the disk is gone")
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Search, "lines", lines)
+    assert babelscope(*made, "--out", "split.jsonl").code == 1
+    monkeypatch.setattr(Search, "lines", real)
+    assert (tmp_path / "split.jsonl.partial").read_bytes().count(b"\n") == 1 + 2
+    handed: list[int] = []
+    order = spreading.in_order
+    monkeypatch.setattr(
+        spreading,
+        "in_order",
+        lambda work, tasks, address: order(
+            work, (handed.append(t.corpus.first) or t for t in tasks), address
+        ),
+    )
+    assert babelscope(*made, "--ray", "--out", "split.jsonl").out == whole.out
+    assert handed == [51, 76, 101]
+    assert (tmp_path / "split.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()

@@ -23,9 +23,10 @@ from babelscope.methods.base import run_method
 from babelscope.study import Study, run_study
 from babelscope.systems.base import Budget, Fingerprint, capabilities
 from babelscope.systems.cached import cached
+from babelscope.systems.clusters import connect, disconnect
 from babelscope.systems.opening import open_system
 from babelscope.systems.spread import balanced, spread
-from babelscope.systems.workers import Call, Origin, Pool, Worker, connect
+from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
 from mortal_toys import MortalToy
 from toy_fixtures import Babelscope
@@ -43,7 +44,6 @@ def ray(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Ite
     mortal_toys.install(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *toy_folders]))
-        patch.setenv("RAY_ADDRESS", "local")  # whatever runs on this machine
         patch.setenv("RAY_worker_niceness", "0")  # else every other process goes first
         patch.syspath_prepend(folder)
         study = tmp_path_factory.mktemp("study")
@@ -53,7 +53,7 @@ def ray(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Ite
         assert str(study) not in path, "workers would import what lies in a study's folder"
         assert str(folder) in path
         yield ray
-        ray.shutdown()
+        disconnect()
 
 
 @given(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,27 @@ def test_missing_files_are_downloaded_once(
     assert {fetched.status for fetched in registry.fetch("toy.human")} == {"present"}
     assert {fetched.status for fetched in registry.fetch("toy.human", refresh=True)} == {"downloaded"}
     assert len(server.asked) == 6
+
+
+def test_two_downloads_at_once_end_with_the_published_files(tmp_path: Path, server: Any) -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def slow(handler: Any) -> None:
+        name = handler.path.rpartition("/")[2]
+        content = CONTENT[name]
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content[:2])
+        handler.wfile.flush()
+        both.wait()  # both are in the middle of the same file
+        handler.wfile.write(content[2:])
+
+    server.answers = [slow]
+    with ThreadPoolExecutor(2) as threads:
+        made = [threads.submit(load, "toy.human", data_dir=tmp_path) for _ in range(2)]
+        assert {each.result().digest for each in made} == {load("toy.human", data_dir=tmp_path).digest}
+    assert files(tmp_path) == {f"toy/toy.human/{name}": content for name, content in CONTENT.items()}
 
 
 def test_passing_server_errors_are_tried_again(tmp_path: Path, server: Any) -> None:

@@ -79,11 +79,11 @@ class RayCommand(TyperCommand):
 def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
     """Systems by their names."""
     from babelscope.methods.base import by_name
-    from babelscope.systems.cached import keeping
+    from babelscope.systems.cached import remembering
     from babelscope.systems.opening import open_system
 
     opened = by_name(open_system(spec) for spec in specs)
-    return {name: keeping(system, cache) for name, system in opened.items()}
+    return {name: remembering(system, cache) for name, system in opened.items()}
 
 
 def study_of(values: Mapping[str, Any]) -> Study:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import Form, OutFile, Seed, as_line, open_systems, output, write_file
+from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
 
 
@@ -91,6 +91,7 @@ def cues(
     out: OutFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
+    from babelscope.digests import digest_json
     from babelscope.errors import BabelscopeError
     from babelscope.making.cue_making import make_cues, write_candidates
     from babelscope.making.cues import read_candidates, write_cues
@@ -111,29 +112,45 @@ def cues(
     given = read_candidates(candidates) if candidates is not None else None
     (scorer,) = open_systems([evaluator], cache=None).values()
     require(scorer, "score", what_for="make cues")
-    made = make_cues(
-        loaded,
-        scorer,
-        MaskedModel(model) if model is not None else None,
-        candidates=given,
-        select_on=other,
-        criterion=criterion.value,
+    masked = MaskedModel(model) if model is not None else None
+    with going_on(
+        "make cues",
+        out,
+        [scorer],
+        tests=digest_json([item.as_json() for item in loaded]),
+        select_on=digest_json([item.as_json() for item in other]) if other is not None else None,
+        candidates=digest_json(given),
+        model=masked.files() if masked is not None else None,
         mode=mode.value,
-        kept=kept,
+        criterion=criterion.value,
         narrow=narrow,
         share=share,
         seed=seed,
-    )
-    with contextlib.ExitStack() as after, output(out, Form.JSON) as write:
+    ) as (keep, asked):
+        made = make_cues(
+            loaded,
+            asked[0],
+            masked,
+            candidates=given,
+            select_on=other,
+            criterion=criterion.value,
+            mode=mode.value,
+            kept=kept,
+            narrow=narrow,
+            share=share,
+            seed=seed,
+            keep=keep,
+        )
         if save_cues is not None:
-            after.callback(write_file, save_cues, Form.JSON, write_cues(made.by_item))
+            write_file(save_cues, Form.JSON, write_cues(made.by_item))
         if save_candidates is not None:
-            after.callback(write_file, save_candidates, Form.JSON, [write_candidates(made.candidates)])
-        for item in made.tests:
-            write(as_line(item.as_json()))
-    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
-    print(
-        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
-        f"{len(made.tests)} items to test{left_out}",
-        file=sys.stderr,
-    )
+            write_file(save_candidates, Form.JSON, [write_candidates(made.candidates)])
+        with output(out, Form.JSON) as write:
+            for item in made.tests:
+                write(as_line(item.as_json()))
+        left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+        print(
+            f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
+            f"{len(made.tests)} items to test{left_out}",
+            file=sys.stderr,
+        )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Seed, print_json, resumable
+from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
 from babelscope.errors import BabelscopeError
@@ -64,9 +65,14 @@ def corpus(
     if split not in ("train", "dev", "test", "all"):
         raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
     part: Any = split
-    pairs = lab.write(out, n, seed, part) if out else lab.generate(n, seed, part)
+    with resumable():
+        rows = (
+            lab.make_corpus(out, n, seed, part, count=stats)
+            if out
+            else lab.stats(lab.generate(n, seed, part))
+        )
     if stats:
-        for row in lab.stats(pairs):
+        for row in rows:
             distances = dict(sorted(row.distances.items()))
             if as_json:
                 counts = {"sentences": row.sentences, "instances": row.instances, "distances": distances}
@@ -121,18 +127,19 @@ def train(
         **read_settings(more),
     )
     dev = (dev_source, dev_target) if dev_source and dev_target else None
-    card = train_model(
-        source,
-        target,
-        out,
-        settings,
-        dev=dev,
-        tokenizer=tokenizer,
-        max_minutes=max_minutes,
-        threads=threads,
-        device=device,
-        quiet=quiet,
-    )
+    with resumable():
+        card = train_model(
+            source,
+            target,
+            out,
+            settings,
+            dev=dev,
+            tokenizer=tokenizer,
+            max_minutes=max_minutes,
+            threads=threads,
+            device=device,
+            quiet=quiet,
+        )
     _tell(card, out, as_json=as_json)
 
 
@@ -172,19 +179,20 @@ def distill(
         steps=steps,
         **read_settings(more),
     )
-    card = distill_model(
-        teacher,
-        source,
-        out,
-        settings,
-        dev_source=dev_source,
-        dev_target=dev_target,
-        beam=beam,
-        own_vocabulary=vocabulary is not None,
-        max_minutes=max_minutes,
-        threads=threads,
-        quiet=quiet,
-    )
+    with resumable():
+        card = distill_model(
+            teacher,
+            source,
+            out,
+            settings,
+            dev_source=dev_source,
+            dev_target=dev_target,
+            beam=beam,
+            own_vocabulary=vocabulary is not None,
+            max_minutes=max_minutes,
+            threads=threads,
+            quiet=quiet,
+        )
     _tell(card, out, as_json=as_json)
 
 
@@ -229,7 +237,8 @@ def make_models(
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
     from babelscope.lab.recipe import make_models as make
 
-    make(out, models, seeds=range(1, seeds + 1))
+    with resumable():
+        make(out, models, seeds=range(1, seeds + 1))
 
 
 @app.command("evaluate")
@@ -252,11 +261,13 @@ def evaluate(
     opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names()]]
     for each in opened:
         require(each, "translate", what_for="lab evaluate")
+    seed = SEED if seed is None else seed
     rows = []
-    with progress("evaluating", 3 * n * len(opened)) as advance:
-        for each in opened:
-            rows += evaluate_system(each, n=n, seed=SEED if seed is None else seed, advance=advance)
-    for row in rows if as_json else ():
-        print_json(row.as_json())
-    if not as_json:
-        print(render(rows))
+    with going_on("lab evaluate", None, opened, n=n, seed=seed) as (_, asked):
+        with progress("evaluating", 3 * n * len(opened)) as advance:
+            for each in asked:
+                rows += evaluate_system(each, n=n, seed=seed, advance=advance)
+        for row in rows if as_json else ():
+            print_json(row.as_json())
+        if not as_json:
+            print(render(rows))

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, OutFile, RayCommand, Seed, as_line, output, print_json
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    OutFile,
+    RayCommand,
+    Seed,
+    as_line,
+    output,
+    print_json,
+    resumable,
+)
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
@@ -17,8 +28,11 @@ from babelscope.files import replacing
 from babelscope.progress import progress
 from babelscope.stretches import count_lines, stream_lines
 from babelscope.text import require_equal_counts
+from babelscope.util.growing import Streamed, growing
+from babelscope.util.journal import stamp
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import write_data
+from babelscope.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.pairs.making import PairsOfFiles
@@ -84,15 +98,15 @@ def pairs(
     choose = "all" if all_variants else "one"
     options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
-    with progress("making pairs", _lines(source, reference)) as advance:
-        lines = made.lines(advance) if ray is None else _over_ray(made, ray, advance)
-        if out is not None:
-            with replacing(out) as file:
-                file.writelines(lines)
-        else:
-            for some in lines:
-                for line in some.decode("utf-8").split("\n")[:-1]:
-                    write_data(line, is_json=True)
+    if ray is not None or (out is not None and made.can_be_split):
+        _in_parts(made, out, ray)
+        return
+    with (
+        progress("making pairs", _lines(source, reference)) as advance,
+        replacing(out) if out is not None else contextlib.nullcontext(_Stdout()) as file,
+    ):
+        for lines in made.lines(advance):
+            file.write(lines)
 
 
 @app.command("audit")
@@ -117,6 +131,15 @@ def audit(
             write(as_line(row))
 
 
+class _Stdout:
+    """Whole lines of JSON to stdout."""
+
+    def write(self, lines: bytes) -> int:
+        for line in lines.decode("utf-8").split("\n")[:-1]:
+            write_data(line, is_json=True)
+        return len(lines)
+
+
 def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
     """The lines, each reported once it is done with."""
     for line in lines:
@@ -124,15 +147,28 @@ def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[s
         advance(1)
 
 
-def _over_ray(made: PairsOfFiles, address: str, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """What workers make of parts of the files, in their order."""
+def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
+    """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
     from babelscope.making.pairs.making import all_lines
-    from babelscope.making.spreading import SENTENCES, in_order
+    from babelscope.making.spreading import SENTENCES, made_of
 
-    parts = made.parts(SENTENCES)
-    for part, lines in zip(parts, in_order(all_lines, parts, address or None), strict=True):
-        advance(part.stretches[0].count or 0)
-        yield lines
+    asked = {
+        "command": "make pairs",
+        "version": __version__,
+        "files": [stamp(made.source), stamp(made.reference)],
+        **made.options,
+    }
+    cut = made.parts(SENTENCES)
+    with (
+        resumable(),
+        growing(out, asked) if out is not None else contextlib.nullcontext(Streamed(_Stdout())) as file,
+        made_of(all_lines, cut[file.stored :], ray) as lines,
+        progress("making pairs", sum(part.stretches[0].count or 0 for part in cut)) as advance,
+    ):
+        for part in cut:
+            first = part.stretches[0]
+            file.part(f"from line {first.number} on", lambda: (next(lines), None))
+            advance(first.count or 0)
 
 
 def _lines(source: Path, reference: Path) -> int:

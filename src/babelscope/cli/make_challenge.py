@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, print_json
+from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.errors import BabelscopeError
 from babelscope.files import replacing
 from babelscope.progress import progress
+from babelscope.util.growing import growing
+from babelscope.util.journal import stamp
 from babelscope.util.outputs import check_outputs
+from babelscope.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.challenge import Search
@@ -146,15 +147,23 @@ def challenge(
         Limits(reordering, max_tau),
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
-    if ray is not None:
-        made = _over_ray(search, ray, write=out is not None, only_found=only_found)
+    if ray is not None or search.can_be_split:
+        asked = {
+            "command": "make challenge",
+            "version": __version__,
+            "files": [stamp(path) for path in corpus.files.values()],
+            "wanted": repr(wanted),
+            "parser": parser and [parser, stamp(Path(parser.partition(":")[2]))],
+            "side": corpus.parsed_side,
+            "only_found": only_found,
+            "skip_bad": skip_bad,
+        }
+        _in_parts(search, out, asked, ray, only_found=only_found)
     elif out is not None:
-        made = search.lines(symmetrisation, only_found=only_found)
+        with replacing(out) as file:
+            file.writelines(search.lines(symmetrisation, only_found=only_found))
     else:
         search.count(symmetrisation)
-        made = iter(())
-    with replacing(out) if out is not None else contextlib.nullcontext(io.BytesIO()) as file:
-        file.writelines(made)
     for name in search.finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
     rows = search.rows(exact=exact)
@@ -167,14 +176,21 @@ def challenge(
         typer.echo(f"skipped {number}: {reason}")
 
 
-def _over_ray(search: Search, address: str, *, write: bool, only_found: bool) -> Iterator[bytes]:
-    """What workers make of parts of the corpus; what they count is counted in `search`."""
+def _in_parts(
+    search: Search, out: Path | None, asked: Mapping[str, Any], ray: str | None, *, only_found: bool
+) -> None:
+    """Write what is made of parts of the corpus, here or by workers; what they count is counted in `search`."""
     from babelscope.making.challenge.search import searched
-    from babelscope.making.spreading import SENTENCES, in_order
+    from babelscope.making.spreading import SENTENCES, made_of
 
-    work = functools.partial(searched, write=write, only_found=only_found)
-    with progress("searching the corpus", search.corpus.lines) as advance:
-        for lines, part in in_order(work, search.parts(SENTENCES), address or None):
-            search.absorb(part)
-            advance(part.corpus.lines)
-            yield lines
+    work = functools.partial(searched, write=out is not None, only_found=only_found)
+    corpora = search.split(SENTENCES)
+    with (
+        resumable(),
+        growing(out, asked) as parts,
+        made_of(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
+        progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
+    ):
+        for part in corpora:
+            search.absorb(parts.part(f"from sentence {part.first} on", lambda: next(made)))
+            advance(part.lines)

@@ -18,6 +18,7 @@ from babelscope.cli.common import (
     output,
     print_json,
 )
+from babelscope.cli.going_on import going_on
 from babelscope.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -74,6 +75,7 @@ def machine_references(
 
     What became of the pairs, and what that did to the test set, goes to stdout.
     """
+    from babelscope.digests import digest_json
     from babelscope.making.machine_bias import bias
     from babelscope.making.machine_references import machine_references as make
     from babelscope.making.machine_references import read_answers
@@ -90,42 +92,59 @@ def machine_references(
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "translate", what_for="machine-references")
-    scorer = open_systems([score_with], cache=cache)[score_with] if score_with is not None else None
-    if scorer is not None:
-        require(scorer, "score", "translate", what_for="the discrepancy")
-    outcomes = []
-    with progress("translating", len(pairs)) as advance:
-        for outcome in make(
-            pairs, list(opened.values()), shares=share or (), seed=seed, beam=beam, mode=mode, answers=known
-        ):
-            outcomes.append(outcome)
-            advance(1)
-    human = [outcome.human for outcome in outcomes]
-    made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
-    with output(out, Form.JSON) as write:
-        for pair in [*(human if with_human else ()), *made]:
-            write(as_line(pair.as_json()))
-    queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
-    if queue is not None:
-        with output(queue, Form.JSON) as write:
-            for outcome in queued:
-                write(as_line(outcome.question()))
-    distances = None
-    if scorer is not None:
-        from babelscope.methods.base import run_method
+    judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
+    for each in judges:
+        require(each, "score", "translate", what_for="the discrepancy")
+    with going_on(
+        "make machine-references",
+        out,
+        [*opened.values(), *judges],
+        tests=digest_json([pair.as_json() for pair in pairs]),
+        answers=digest_json(known),
+        shares=share or [],
+        scored=score_with is not None,
+        mode=mode,
+        beam=beam,
+        seed=seed,
+    ) as (_, asked):
+        translators, scorers = asked[: len(opened)], asked[len(opened) :]
+        outcomes = []
+        with progress("translating", len(pairs)) as advance:
+            for outcome in make(
+                pairs, translators, shares=share or (), seed=seed, beam=beam, mode=mode, answers=known
+            ):
+                outcomes.append(outcome)
+                advance(1)
+        human = [outcome.human for outcome in outcomes]
+        made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
+        with output(out, Form.JSON) as write:
+            for pair in [*(human if with_human else ()), *made]:
+                write(as_line(pair.as_json()))
+        queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
+        if queue is not None:
+            with output(queue, Form.JSON) as write:
+                for outcome in queued:
+                    write(as_line(outcome.question()))
+        distances = None
+        if scorers:
+            from babelscope.methods.base import run_method
 
-        judged = run_method("contrast", scorer, [*human, *made], discrepancy="paper", beam=beam, free="no")
-        distances = {
-            record["id"]: record["discrepancy"]
-            for record in judged.records
-            if record["discrepancy"] is not None
-        }
-    rows = bias(outcomes, distances, seed=seed)
-    if as_json:
-        for row in rows:
-            print_json(row.as_json())
-    else:
-        # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-        typer.echo(render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]))
-    if queued and queue is None:
-        typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
+            judged = run_method(
+                "contrast", scorers[0], [*human, *made], discrepancy="paper", beam=beam, free="no"
+            )
+            distances = {
+                record["id"]: record["discrepancy"]
+                for record in judged.records
+                if record["discrepancy"] is not None
+            }
+        rows = bias(outcomes, distances, seed=seed)
+        if as_json:
+            for row in rows:
+                print_json(row.as_json())
+        else:
+            # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
+            typer.echo(
+                render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1])
+            )
+        if queued and queue is None:
+            typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Records, open_systems, print_json, then_records
+from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
 
 
@@ -57,24 +58,34 @@ def truth(
             by_spec[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth"
         )
     chosen = tests or list(Suite)
-    rows = []
-    judged = []
-    with progress("judging", len(chosen)) as advance:
-        for suite in chosen:
-            found, items = hold_against_truth(
-                by_spec[evaluator],
-                [by_spec[spec] for spec in system],
-                suite=suite.value,
-                n=n,
-                seed=seed,
-                samples=samples,
-                share=share,
-            )
-            rows += found
-            judged += items
-            advance(1)
-    with then_records(records, judged):
-        for row in rows if as_json else ():
-            print_json(row.as_json())
-        if not as_json:
-            print(render(rows))
+    with going_on(
+        "lab truth",
+        records,
+        [by_spec[spec] for spec in (evaluator, *system)],
+        tests=[suite.value for suite in chosen],
+        n=n,
+        seed=seed,
+        share=share,
+        samples=samples,
+    ) as (_, asked):
+        rows = []
+        judged = []
+        with progress("judging", len(chosen)) as advance:
+            for suite in chosen:
+                found, items = hold_against_truth(
+                    asked[0],
+                    asked[1:],
+                    suite=suite.value,
+                    n=n,
+                    seed=seed,
+                    samples=samples,
+                    share=share,
+                )
+                rows += found
+                judged += items
+                advance(1)
+        with then_records(records, judged):
+            for row in rows if as_json else ():
+                print_json(row.as_json())
+            if not as_json:
+                print(render(rows))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from codecs import getwriter
+import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from babelscope.files import replacing
 from babelscope.lab.choice import stream
@@ -19,9 +20,12 @@ from babelscope.lab.lexicon import DATIVE_PREPOSITIONS
 from babelscope.lab.meaning import Meaning
 from babelscope.lab.plans import draw_meaning
 from babelscope.lab.words import Word, conllu, plain_text
+from babelscope.util.growing import growing_together
+from babelscope.version import __version__
 
 Split = Literal["train", "dev", "test", "all"]
 DEV_PERCENT, TEST_PERCENT = 2, 6
+_CHUNK = 5000  # pairs between two writes to disk
 REORDERING = 5  # words by which an alignment must leave the diagonal
 
 
@@ -37,12 +41,11 @@ def split_of(source: str) -> str:
 
 def meanings(seed: int, split: Split = "train") -> Iterator[Meaning]:
     """Meanings without end, drawn from one part of the data."""
-    return (meaning for meaning, _ in _drawn(seed, split))
+    return (meaning for meaning, _ in _drawn(stream(seed, f"meanings/{split}"), split))
 
 
-def _drawn(seed: int, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
+def _drawn(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
     """Meanings with their English words."""
-    rng = stream(seed, f"meanings/{split}")
     while True:
         meaning = draw_meaning(rng)
         words = english_words(meaning)
@@ -52,16 +55,41 @@ def _drawn(seed: int, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
 
 def generate(n: int, seed: int, split: Split = "train") -> Iterator[SentencePair]:
     """n distinct sentence pairs."""
-    rng = stream(seed, f"german/{split}")
-    seen: set[bytes] = set()
-    for meaning, words in _drawn(seed, split):
-        if len(seen) >= n:
-            return
-        pair = realise(meaning, rng, words)
-        key = hashlib.blake2b(f"{pair.source}\t{pair.target}".encode(), digest_size=12).digest()
-        if key not in seen:
-            seen.add(key)
-            yield pair
+    return _Drawing(seed, split).pairs(n)
+
+
+class _Drawing:
+    """Distinct pairs drawn one after another; where it stands can be kept, and returned to."""
+
+    def __init__(self, seed: int, split: Split) -> None:
+        self._split = split
+        self._meanings, self._german = stream(seed, f"meanings/{split}"), stream(seed, f"german/{split}")
+        self._seen: set[bytes] = set()
+
+    def pairs(self, n: int) -> Iterator[SentencePair]:
+        """Pairs until there are n in all."""
+        drawn = _drawn(self._meanings, self._split)
+        while len(self._seen) < n:
+            meaning, words = next(drawn)
+            pair = realise(meaning, self._german, words)
+            before = len(self._seen)
+            self._see(pair.source, pair.target)
+            if len(self._seen) > before:
+                yield pair
+
+    def state(self) -> list[Any]:
+        """Where its random streams stand, as JSON."""
+        return [self._meanings.getstate(), self._german.getstate()]
+
+    def restore(self, state: Sequence[Any], pairs: Iterable[tuple[str, str]]) -> None:
+        """Go on from such a state, after these pairs."""
+        for rng, (version, inner, gauss) in zip((self._meanings, self._german), state, strict=True):
+            rng.setstate((version, tuple(inner), gauss))
+        for source, target in pairs:
+            self._see(source, target)
+
+    def _see(self, source: str, target: str) -> None:
+        self._seen.add(hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=12).digest())
 
 
 def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[str]:
@@ -85,19 +113,61 @@ def write(
 def written(pairs: Iterable[SentencePair], folder: Path | str, name: str) -> Iterator[SentencePair]:
     """The pairs, each written as it passes, so that a corpus of any size can be; see `write`."""
     with ExitStack() as stack:
-        en, de, en_trees, de_trees, links, labels = (
-            getwriter("utf-8")(stack.enter_context(replacing(Path(folder) / f"{name}.{suffix}")))
-            for suffix in ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
-        )
+        files = [stack.enter_context(replacing(Path(folder, f"{name}.{suffix}"))) for suffix in SUFFIXES]
         for number, pair in enumerate(pairs, 1):
-            en.write(pair.source + "\n")
-            de.write(pair.target + "\n")
-            en_trees.write(conllu(pair.english, str(number)))
-            de_trees.write(conllu(pair.german, str(number)))
-            links.write(" ".join(f"{i}-{j}" for i, j in pair.alignment) + "\n")
-            record = {"id": number, **pair.labels.as_dict()}
-            labels.write(json.dumps(record, ensure_ascii=False) + "\n")
+            for file, text in zip(files, _texts(pair, number), strict=True):
+                file.write(text.encode("utf-8"))
             yield pair
+
+
+SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
+"""The files of a corpus."""
+
+
+def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
+    """What each file has of a pair."""
+    return (
+        pair.source + "\n",
+        pair.target + "\n",
+        conllu(pair.english, str(number)),
+        conllu(pair.german, str(number)),
+        " ".join(f"{i}-{j}" for i, j in pair.alignment) + "\n",
+        json.dumps({"id": number, **pair.labels.as_dict()}, ensure_ascii=False) + "\n",
+    )
+
+
+def make_corpus(
+    folder: Path, n: int, seed: int, split: Split = "train", name: str = "corpus", *, count: bool = False
+) -> list[Row]:
+    """Write what `write` does, of any size; stopped, it goes on where it was. Gives the `stats` if they are wanted.
+
+    The last file to appear is that of the labels: where it is, all are there.
+    """
+    asked = {"corpus": name, "n": n, "seed": seed, "split": split, "count": count, "version": __version__}
+    files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
+    drawing = _Drawing(seed, split)
+    rows: dict[str, Row] = {}
+    with growing_together(folder / f"{name}.partial", files, asked) as grown:
+        done = grown.stored
+        made: dict[str, Any] = {}
+        for number, first in enumerate(range(0, n, _CHUNK)):
+            if made and number == done:
+                drawing.restore(made["streams"], zip(grown.lines(0), grown.lines(1), strict=True))
+            upto = min(first + _CHUNK, n)
+            part = functools.partial(_part, drawing, first, upto, count=count)
+            made = grown.parts(f"pairs {first + 1} to {upto}", part)
+            for row in made["rows"]:
+                _add(rows, Row(row[0], row[1], row[2], Counter(dict(row[3]))))
+    return _ordered(rows)
+
+
+def _part(drawing: _Drawing, first: int, upto: int, *, count: bool) -> tuple[list[bytes], dict[str, Any]]:
+    pairs = list(drawing.pairs(upto))
+    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
+    rows = (
+        [[r.name, r.sentences, r.instances, list(r.distances.items())] for r in stats(pairs)] if count else []
+    )
+    return ["".join(each).encode("utf-8") for each in columns], {"streams": drawing.state(), "rows": rows}
 
 
 @dataclass(slots=True)
@@ -113,19 +183,26 @@ class Row:
 def stats(pairs: Iterable[SentencePair]) -> list[Row]:
     """Counts of every phenomenon, one row each, in a fixed order."""
     rows: dict[str, Row] = {}
-    for name in ROWS:
-        rows[name] = Row(name)
     for pair in pairs:
         found: dict[str, list[int | None]] = defaultdict(list)
         for name, distance in observations(pair):
             found[name].append(distance)
         for name, distances in found.items():
-            row = rows.setdefault(name, Row(name))
-            row.sentences += 1
-            row.instances += len(distances)
-            row.distances.update(d for d in distances if d is not None)
+            known = Counter(d for d in distances if d is not None)
+            _add(rows, Row(name, 1, len(distances), known))
+    return _ordered(rows)
+
+
+def _add(rows: dict[str, Row], more: Row) -> None:
+    row = rows.setdefault(more.name, Row(more.name))
+    row.sentences += more.sentences
+    row.instances += more.instances
+    row.distances.update(more.distances)
+
+
+def _ordered(rows: Mapping[str, Row]) -> list[Row]:
     more = sorted(name for name in rows if name not in ROWS)
-    return [rows[name] for name in (*ROWS, *more)]
+    return [rows.get(name, Row(name)) for name in (*ROWS, *more)]
 
 
 ROWS = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError
 from babelscope.lab.cards import recipe_options
 from babelscope.lab.checkpoints import CARD, CONFIGURATION, DATA, open_folder, read_json
@@ -19,6 +18,8 @@ from babelscope.lab.settings import Settings
 from babelscope.lab.tokenizer import special_text
 from babelscope.lab.training import numerics, train
 from babelscope.text import text_fault
+from babelscope.util.journal import Journal
+from babelscope.util.locks import locked_folder
 
 # Sentences translated between two writes to disk: a kill loses at most these.
 _CHUNK = 640
@@ -50,16 +51,6 @@ def distill(
     dev_lines = read_side(dev_source, least=1)[0] if dev_source else []
     _check_settings(out, settings)
     model = open_teacher(teacher)
-    data = out / DATA
-    open_folder(data, {"teacher": model.fingerprint.digest, "source_sha256": digest, "beam": beam})
-    with numerics(threads):
-        said = translate_all(model, lines, data / "translations.jsonl", beam=beam, quiet=quiet)
-        unusable = _write_pairs(lines, said, data, "train")
-        dev = (dev_source, dev_target) if dev_source and dev_target else None
-        if dev_source and not dev_target:
-            said = translate_all(model, dev_lines, data / "dev-translations.jsonl", beam=beam, quiet=quiet)
-            _write_pairs(dev_lines, said, data, "dev")
-            dev = (data / "dev.source", data / "dev.target")
     words = ["babelscope", "lab", "distill", "--teacher", str(teacher), "--source", str(source)]
     words += ["--dev-source", str(dev_source)] if dev_source else []
     words += ["--dev-target", str(dev_target)] if dev_target else []
@@ -71,21 +62,37 @@ def distill(
         "source": str(source),
         "source_sha256": digest,
         "beam": beam,
-        "unusable": unusable,
     }
-    return train(
-        data / "train.source",
-        data / "train.target",
-        out,
-        settings,
-        dev=dev,
-        tokenizer=None if own_vocabulary else teacher,
-        max_minutes=max_minutes,
-        threads=threads,
-        quiet=quiet,
-        checkpoint_seconds=checkpoint_seconds,
-        origin={"command": shlex.join([*words, "--out", "NEW_FOLDER"]), "distilled": distilled},
-    )
+    with locked_folder(out):
+        _check_settings(out, settings)  # again: another process may have ended in it meanwhile
+        data = out / DATA
+        open_folder(data, {"teacher": model.fingerprint.digest, "source_sha256": digest, "beam": beam})
+        with numerics(threads):
+            said = translate_all(model, lines, data / "translations.jsonl", beam=beam, quiet=quiet)
+            unusable = _write_pairs(lines, said, data, "train")
+            dev = (dev_source, dev_target) if dev_source and dev_target else None
+            if dev_source and not dev_target:
+                stored = data / "dev-translations.jsonl"
+                said = translate_all(model, dev_lines, stored, beam=beam, quiet=quiet)
+                _write_pairs(dev_lines, said, data, "dev")
+                dev = (data / "dev.source", data / "dev.target")
+        return train(
+            data / "train.source",
+            data / "train.target",
+            out,
+            settings,
+            dev=dev,
+            tokenizer=None if own_vocabulary else teacher,
+            max_minutes=max_minutes,
+            threads=threads,
+            quiet=quiet,
+            checkpoint_seconds=checkpoint_seconds,
+            locked=True,
+            origin={
+                "command": shlex.join([*words, "--out", "NEW_FOLDER"]),
+                "distilled": {**distilled, "unusable": unusable},
+            },
+        )
 
 
 def open_teacher(folder: Path) -> Any:
@@ -105,8 +112,6 @@ def translate_all(
     Each distinct source is translated once. Chunks are the same whenever they are made, so that a search that
     was interrupted has the same result, to the last tie, as one that was not.
     """
-    from babelscope.decoding.beam import beam_search
-
     distinct = list(dict.fromkeys(sources))
     ids = teacher.tokens.encode_sources(distinct)
     limit = teacher.vocabulary.source_limit
@@ -116,24 +121,28 @@ def translate_all(
             raise BabelscopeError(f"source line {line} has {len(row)} tokens, but the teacher takes {limit}")
     order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
-    texts = _read_chunks(stored)
+    asked = {
+        "teacher": teacher.fingerprint.digest,
+        "sources": digest_json(distinct),
+        "beam": beam,
+        "chunk": _CHUNK,
+    }
+    texts: list[list[str]] = []
     progress = Progress("translating", quiet=quiet)
-    began, first = time.monotonic(), sum(map(len, texts))
-    with open(stored, "a", encoding="utf-8") as file:
-        for chunk in chunks[len(texts) :]:
-            # A translation thrice as long as its source has run away, and is thrown away below.
-            longest = 3 * max(len(ids[i]) for i in chunk) + 20
-            longest = min(longest, teacher.vocabulary.target_limit or longest)
-            found = beam_search(teacher.model, [ids[i] for i in chunk], beam=beam, max_length=longest)
-            ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
-            decoded = teacher.tokens.decode([best[0] for best in found])
-            texts.append([text if end else "" for text, end in zip(decoded, ended, strict=True)])
-            file.write(json.dumps(texts[-1], ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-            done = sum(map(len, texts))
-            rate = (done - first) / (time.monotonic() - began)
-            progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
+    began = time.monotonic()
+    with Journal(stored, asked, lasting=True) as journal:
+        first = min(journal.stored * _CHUNK, len(distinct))
+        for number, chunk in enumerate(chunks, 1):
+            texts.append(
+                journal.part(
+                    f"sentences {digest_json([distinct[i] for i in chunk])[:16]}",
+                    lambda chunk=chunk: _translate(teacher, [ids[i] for i in chunk], beam),  # type: ignore[misc]
+                )
+            )
+            done = min(number * _CHUNK, len(distinct))
+            if done > first:
+                rate = (done - first) / (time.monotonic() - began)
+                progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
     progress.close()
     by_number = {
         i: text
@@ -144,19 +153,17 @@ def translate_all(
     return [by_source[source] for source in sources]
 
 
-def _read_chunks(stored: Path) -> list[list[str]]:
-    """The chunks that are there; a last line that was cut off by a kill is cut off the file as well."""
-    if not stored.exists():
-        return []
-    whole = stored.read_bytes()
-    complete = whole[: whole.rfind(b"\n") + 1]
-    if complete != whole:
-        with open(stored, "r+b") as file:
-            file.truncate(len(complete))
-    try:
-        return [json.loads(line) for line in complete.split(b"\n")[:-1]]
-    except ValueError:
-        raise BabelscopeError(f"{stored} is damaged; remove it to translate anew") from None
+def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
+    """The teacher's best translation of each source, "" where it came to no end."""
+    from babelscope.decoding.beam import beam_search
+
+    # A translation thrice as long as its source has run away, and is thrown away below.
+    longest = 3 * max(map(len, ids)) + 20
+    longest = min(longest, teacher.vocabulary.target_limit or longest)
+    found = beam_search(teacher.model, ids, beam=beam, max_length=longest)
+    ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
+    decoded = teacher.tokens.decode([best[0] for best in found])
+    return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
 
 
 def _write_pairs(sources: Sequence[str], targets: Sequence[str], folder: Path, name: str) -> int:

@@ -19,6 +19,7 @@ from babelscope.systems.asking import ask_translate
 SEED = 2026
 """Of the test items: none of them was looked at while the corpus was designed."""
 _REFERENCES = 5
+_CHUNK = 500
 _JUDGED = ("agreement", "case", "particle", "order", "polarity")
 
 
@@ -47,8 +48,19 @@ def evaluate(
     return rows
 
 
+def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[str]:
+    """The best translation of each source, asked some at a time."""
+    # A file of translations without its sources can be asked as a whole only.
+    size = _CHUNK if getattr(system, "cacheable", True) else len(sources)
+    return [
+        group[0].text
+        for start in range(0, len(sources), size)
+        for group in ask_translate(system, sources[start : start + size], beam=beam)
+    ]
+
+
 def _translate(system: Any, pairs: Sequence[SentencePair], beam: int) -> list[str]:
-    return [group[0].text for group in ask_translate(system, [pair.source for pair in pairs], beam=beam)]
+    return best_translations(system, [pair.source for pair in pairs], beam)
 
 
 def _judge(pairs: Sequence[SentencePair], translations: Sequence[str]) -> list[Verdict]:

@@ -14,6 +14,7 @@ from babelscope.lab.checkpoints import CARD
 from babelscope.lab.networks import pack_models
 from babelscope.lab.progress import clock
 from babelscope.lab.tokenizer import FILES
+from babelscope.util.locks import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 # The rate falls to 0 at the last step, which is the best: looking at the development text often tells nothing.
@@ -67,12 +68,18 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
 
     It says on stderr what is begun, and what is done and when, counted from the call.
     """
+    with locked_folder(folder):
+        _make_all(folder, seeds)
+        pack_models({job.name: folder / job.name for job in jobs(seeds)}, models)
+
+
+def _make_all(folder: Path, seeds: Sequence[int]) -> None:
     began = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
     for split, n in (("train", PAIRS), ("dev", DEV_PAIRS)):
         if not (folder / split / "corpus.labels.jsonl").exists():
             words = ("corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", split)
-            subprocess.run(_command(words), cwd=folder, check=True)
+            if subprocess.run(_command(words), cwd=folder, check=False).returncode:
+                raise SystemFailure(f"making the corpus {folder / split} failed; run again to go on")
     waiting = [job for job in jobs(seeds) if not (folder / job.name / CARD).exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
@@ -96,7 +103,6 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
     finally:
         for process in running.values():
             process.terminate()
-    pack_models({job.name: folder / job.name for job in jobs(seeds)}, models)
 
 
 def _command(words: Sequence[str]) -> list[str]:

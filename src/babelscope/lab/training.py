@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from babelscope.lab.progress import Progress
 from babelscope.lab.settings import Settings
 from babelscope.lab.tokenizer import Pieces, copy_tokenizer, load_pieces, save_tokenizer, train_pieces
 from babelscope.seeds import stream
+from babelscope.util.locks import locked_folder
 
 
 def train(
@@ -49,12 +50,14 @@ def train(
     quiet: bool = False,
     checkpoint_seconds: float = 60.0,
     origin: dict[str, Any] | None = None,
+    locked: bool = False,
 ) -> dict[str, Any]:
     """Train a model on two line-parallel files, write it to the folder `out`, and return its card.
 
     Started again after a kill it goes on from its last checkpoint, and ends with the very same weights as one
     never killed (on the same machine with as many threads). Without `dev`, some pairs are held out; with
-    `tokenizer`, that model folder's vocabulary is used. `origin` goes on the card, for distilled models.
+    `tokenizer`, that model folder's vocabulary is used. `origin` goes on the card, for distilled models. One
+    process at a time works in a folder; `locked` if the caller holds it already.
     """
     text = read_parallel(source, target)
     held = read_parallel(*dev, least=1) if dev else None
@@ -68,36 +71,39 @@ def train(
         "dev": _digests(held) if held else "held out",
         "tokenizer": hashlib.sha256(shared.proto).hexdigest() if shared else "new",
     }
-    earlier = open_folder(out, configuration)
-    progress = Progress(f"training {out.name}", quiet=quiet)
-    try:
-        if earlier:
-            progress.say(f"already trained: {out}")
-            return earlier
-        with numerics(threads):
-            saved = load_checkpoint(out)
-            pieces = _pieces(saved, shared, training, settings)
-            run = Run(settings, pieces, training, development, device=device)
-            if saved:
-                run.restore(saved)
-                progress.say(f"going on from step {run.step:,}")
-            if tokenizer:
-                copy_tokenizer(tokenizer, out)
-            else:  # before training, so that other models need not wait for its end
-                save_tokenizer(pieces, out, languages=settings.languages)
-            stopped = run.go(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
-            network = run.finished_network()
-            save_network(network, out, half=settings.half)
-            card = make_card(
-                run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
-            )
-            write_card(card, out)
-    finally:
-        progress.close()
-    if stopped != "time":  # a run that was out of time can be given more
-        (out / CHECKPOINT).unlink(missing_ok=True)
-    (out / CONFIGURATION).unlink(missing_ok=True)
-    return card
+    with contextlib.nullcontext() if locked else locked_folder(out):
+        earlier = open_folder(out, configuration)
+        progress = Progress(f"training {out.name}", quiet=quiet)
+        try:
+            if earlier:
+                progress.say(f"already trained: {out}")
+                return earlier
+            with numerics(threads):
+                saved = load_checkpoint(out)
+                pieces = _pieces(saved, shared, training, settings)
+                run = Run(settings, pieces, training, development, device=device)
+                if saved:
+                    run.restore(saved)
+                    progress.say(f"going on from step {run.step:,}")
+                if tokenizer:
+                    copy_tokenizer(tokenizer, out)
+                else:  # before training, so that other models need not wait for its end
+                    save_tokenizer(pieces, out, languages=settings.languages)
+                stopped = run.go(
+                    out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds
+                )
+                network = run.finished_network()
+                save_network(network, out, half=settings.half)
+                card = make_card(
+                    run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
+                )
+                write_card(card, out)
+        finally:
+            progress.close()
+        if stopped != "time":  # a run that was out of time can be given more
+            (out / CHECKPOINT).unlink(missing_ok=True)
+        (out / CONFIGURATION).unlink(missing_ok=True)
+        return card
 
 
 # What must be saved to go on as if nothing had happened, besides network, optimizer and random state.
@@ -315,7 +321,7 @@ def _pieces(saved: dict[str, Any] | None, shared: Pieces | None, text: Text, set
     return shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
 
 
-@contextmanager
+@contextlib.contextmanager
 def numerics(threads: int) -> Iterator[None]:
     """Threads and denormal numbers as training wants them; afterwards all is as it was."""
     before = torch.get_num_threads()

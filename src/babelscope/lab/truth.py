@@ -9,13 +9,14 @@ from typing import Any, Literal
 from babelscope.errors import BabelscopeError
 from babelscope.lab import cued, suites
 from babelscope.lab.choice import stream
+from babelscope.lab.evaluation import best_translations
 from babelscope.lab.grammar import SentencePair
 from babelscope.lab.mistakes import Extent, mistaken
 from babelscope.lab.oracle import told
 from babelscope.methods.conditioning import condition
 from babelscope.methods.conditioning_figures import accuracy
 from babelscope.results import Record, Row
-from babelscope.systems.asking import ask_sample, ask_translate
+from babelscope.systems.asking import ask_sample
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.sets import TestSet
 
@@ -88,7 +89,7 @@ def hold_against_truth(
     sources = [case.item.source for case in made]
     given: dict[tuple[str, str], list[str]] = {}
     for system in systems:
-        given[system.name, "best"] = [answer[0].text for answer in ask_translate(system, sources, beam=beam)]
+        given[system.name, "best"] = best_translations(system, sources, beam)
         if samples:
             given[system.name, "sampled"] = [
                 drawn[0].text for drawn in ask_sample(system, sources, n=1, seed=seed)

@@ -27,6 +27,7 @@ from babelscope.progress import progress
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
 from babelscope.testsets.sets import TestSet
+from babelscope.util.journal import Keep, keep_nothing
 
 Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 """Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""
@@ -114,9 +115,10 @@ def find_candidates(
     *,
     mode: Mode = "words",
     skipped: dict[str, int],
+    keep: Keep = keep_nothing,
 ) -> Candidates:
     """For every sense of every word, what the model expects before it there and not in the other senses."""
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     gaps: dict[str, dict[str, list[str]]] = {}
     for example in examples:
         sentence = _with_gap(model, example, mode)
@@ -128,17 +130,27 @@ def find_candidates(
     total = sum(len(sentences) for senses in gaps.values() for sentences in senses.values())
     with progress("asking the masked model", total) as advance:
         for word, senses in gaps.items():
-            if mode == "paper":
-                scores = _paper_scores([model.together(each) for each in senses.values()])
-            else:
-                sizes = [len(each) for each in senses.values()]
-                scores = _scores([model.absent(each) for each in senses.values()], sizes)
-            found[word] = {
-                sense: tuple(itertools.islice(_listed(model, own, word, mode), LISTED))
-                for sense, own in zip(senses, scores, strict=True)
-            }
+            found[word] = keep(
+                f"candidates of {word}",
+                lambda word=word, senses=senses: _expected(model, word, senses, mode),  # type: ignore[misc]
+            )
             advance(sum(len(each) for each in senses.values()))
     return found
+
+
+def _expected(
+    model: MaskedModel, word: str, senses: Mapping[str, Sequence[str]], mode: Mode
+) -> dict[str, list[str]]:
+    """The candidates of each sense of one word, from sentences of each with a gap."""
+    if mode == "paper":
+        scores = _paper_scores([model.together(each) for each in senses.values()])
+    else:
+        sizes = [len(each) for each in senses.values()]
+        scores = _scores([model.absent(each) for each in senses.values()], sizes)
+    return {
+        sense: list(itertools.islice(_listed(model, own, word, mode), LISTED))
+        for sense, own in zip(senses, scores, strict=True)
+    }
 
 
 def _with_gap(model: MaskedModel, example: Example, mode: Mode) -> str:
@@ -303,11 +315,12 @@ def make_cues(
     narrow: int = NARROWED,
     share: float = 0.5,
     seed: int = 0,
+    keep: Keep = keep_nothing,
 ) -> Made:
     """Find cues for the ambiguous words of a test set, and put them into the sources that are tested.
 
     Sentences that cues are found and selected on (`select_on`, or a `share` of the test set) are not tested,
-    unless the mode is `paper`. Candidates may be given instead of a model.
+    unless the mode is `paper`. Candidates may be given instead of a model. `keep` keeps what the model expects.
     """
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either a masked language model or candidates")
@@ -324,7 +337,7 @@ def make_cues(
     else:
         chosen, tested = apart(examples, share, seed)
     if candidates is None and model is not None:
-        candidates = find_candidates(model, chosen, mode=mode, skipped=skipped)
+        candidates = find_candidates(model, chosen, mode=mode, skipped=skipped, keep=keep)
     cues = select(
         candidates or {},
         chosen,

@@ -12,6 +12,7 @@ from babelscope.errors import BabelscopeError
 from babelscope.systems.checkpoints import fetch, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.systems.tokenizers import load_tokenizer
+from babelscope.util.journal import stamp
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,7 @@ class MaskedModel:
         """Open a local folder, or a model of the hub such as roberta-large."""
         folder = fetch(name, revision=revision)
         self.name = name
+        self._folder = folder
         model = ModelFolder(folder)
         self._tokenizer = load_tokenizer(TokenizerFolder(folder))
         self._network = load_model(
@@ -37,6 +39,10 @@ class MaskedModel:
             raise BabelscopeError(f"{name} is no masked language model: its tokenizer has no mask token")
         limits = (self._tokenizer.model_max_length, position_limit(self._network.config, folder))
         self._longest = min(limit for limit in limits if limit is not None)
+
+    def files(self) -> list[tuple[str, int, int]]:
+        """Name, size and time of the model's files: what tells whether it is the one that was asked before."""
+        return [stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def with_gap(self, before: str, after: str) -> str:
         """A sentence with a gap between two of its words."""

@@ -11,7 +11,7 @@ import itertools
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar
 
 from babelscope.errors import BabelscopeError, SystemFailure
@@ -27,15 +27,27 @@ _Task = TypeVar("_Task")
 _Made = TypeVar("_Made")
 
 
+@contextlib.contextmanager
+def made_of(
+    work: Callable[[_Task], _Made], tasks: Iterable[_Task], ray: str | None
+) -> Iterator[Iterator[_Made]]:
+    """What `work` makes of each task, in their order: here, or by the Ray workers at an address ("" for new ones)."""
+    if ray is None:
+        yield map(work, tasks)
+        return
+    with contextlib.closing(in_order(work, tasks, ray or None)) as made:
+        yield made
+
+
 def in_order(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], address: str | None = None
-) -> Iterator[_Made]:
+) -> Generator[_Made]:
     """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
 
     Some tasks for each core are handed out ahead, and no more, however many there are; a worker that dies is
-    replaced. The cluster is that at `address`, or of this machine, or one that is started here and ends with this.
+    replaced. The cluster is that at `address`, or one that is started here and ends with this.
     """
-    from babelscope.systems.workers import connect, import_ray
+    from babelscope.systems.clusters import connect, disconnect, import_ray
 
     ray = import_ray()
     ours = not ray.is_initialized()
@@ -63,7 +75,7 @@ def in_order(
         for task in waiting:
             ray.cancel(task, force=True)
         if ours:
-            ray.shutdown()
+            disconnect()
 
 
 def _told(

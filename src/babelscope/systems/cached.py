@@ -37,10 +37,10 @@ _Answer = TypeVar("_Answer")
 def cached(system: System, path: str | Path | None = None) -> Any:
     """`system`, with its answers kept in a file: by default one for all systems, see `default_path`."""
     where = Path(path) if path is not None else default_path()
-    return _remembering(system, lambda identity: AnswerStore(where, identity))
+    return _with_store(system, lambda identity: AnswerStore(where, identity))
 
 
-def keeping(system: System, cache: bool | Path | None) -> Any:
+def remembering(system: System, cache: bool | Path | None) -> Any:
     """`system` as a command asks it: its answers cached where that is said, in a file or in the default one.
 
     Unless it is said not to (False), the answers of a system that costs something to ask (`costly`: servers,
@@ -49,11 +49,11 @@ def keeping(system: System, cache: bool | Path | None) -> Any:
     if cache:
         return cached(system, cache if isinstance(cache, Path) else None)
     if cache is None and getattr(system, "costly", False):
-        return _remembering(system, journal)
+        return _with_store(system, journal)
     return system
 
 
-def _remembering(system: Any, store: Callable[[str], AnswerStore]) -> Any:
+def _with_store(system: Any, store: Callable[[str], AnswerStore]) -> Any:
     """A server's answers are kept as they came, by itself; those of others as what was made of them."""
     if not getattr(system, "cacheable", True):
         return system

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
-import math
 import os
 import queue
 import socket
@@ -18,7 +16,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,12 +23,11 @@ from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.results import differences
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate
 from babelscope.systems.base import Capability, Fingerprint, capabilities
+from babelscope.systems.clusters import connect, disconnect, import_ray, reason
 from babelscope.version import __version__
 
 # What kills so many workers in a row is at fault itself.
 _DEATHS = 3
-# Answers pass through shared memory, of which a container often has little.
-_STORE_BYTES = 128 * 2**20
 _PATIENCE_SECONDS = 60.0
 _ASK: Mapping[str, Callable[..., list[Any]]] = {
     "translate": ask_translate,
@@ -140,8 +136,7 @@ class Pool:
     ) -> None:
         """As many workers as there is room for, unless `workers` says how many; each has so many CPUs and GPUs.
 
-        They run on the Ray cluster at `address`; without one on that of this machine (`ray start`), or on one that
-        is started here and ends with the pool.
+        They run on the Ray cluster at `address`; without one, on one that is started here and ends with the pool.
         """
         if workers is not None and workers < 1:
             raise BabelscopeError(f"there cannot be {workers} workers; at least one is needed")
@@ -220,7 +215,7 @@ class Pool:
         """A new worker when it is ready, however long that takes; None if there will be none."""
         import ray.exceptions
 
-        reason = ""
+        why = ""
         for _ in range(_DEATHS):
             if self._ended is not None:
                 return None
@@ -230,7 +225,7 @@ class Pool:
                 version, host = ray.get(worker.version.remote())
             except ray.exceptions.RayError as error:
                 self._drop(worker)
-                reason = _reason(error)
+                why = reason(error)
                 continue
             if version != __version__:
                 self._end(
@@ -239,7 +234,7 @@ class Pool:
                 return None
             self._ready.set()
             return worker
-        self._end(SystemFailure(f"Ray workers cannot be started: {reason}"))
+        self._end(SystemFailure(f"Ray workers cannot be started: {why}"))
         return None
 
     def _mourn(self, task: _Task, error: Exception) -> None:
@@ -248,7 +243,7 @@ class Pool:
         if task.deaths >= _DEATHS and self._ended is None:
             task.answer.set_exception(
                 SystemFailure(
-                    f"{_DEATHS} workers in a row died when asked to {task.call.what} ({_reason(error)})"
+                    f"{_DEATHS} workers in a row died when asked to {task.call.what} ({reason(error)})"
                 )
             )
             return
@@ -258,10 +253,10 @@ class Pool:
         self._actors.discard(worker)
         import_ray().kill(worker)
 
-    def _end(self, reason: BabelscopeError) -> None:
+    def _end(self, why: BabelscopeError) -> None:
         """No more work: what waits is answered with the reason."""
         with self._lock:
-            self._ended = self._ended or reason
+            self._ended = self._ended or why
             with contextlib.suppress(queue.Empty):
                 while True:
                     _, task = self._queue.get_nowait()
@@ -300,16 +295,6 @@ def send(system: object, name: str) -> Origin:
         ) from error
 
 
-def import_ray() -> Any:
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise BabelscopeError(
-            "spreading work over processes needs Ray; install it with: pip install 'babelscope[ray]'"
-        ) from error
-    return ray
-
-
 # Pools of this process share its connection to Ray; the last of them ends it, unless it is not of our making.
 _joined: set[Pool] = set()
 
@@ -331,7 +316,7 @@ def _leave(pool: Pool) -> None:
     if pool in _joined:
         _joined.remove(pool)
         if not _joined:
-            import_ray().shutdown()
+            disconnect()
 
 
 def _room(needs: Mapping[str, float]) -> int:
@@ -349,42 +334,3 @@ def _room(needs: Mapping[str, float]) -> int:
 def _told(resources: Mapping[str, float]) -> str:
     known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU") if name in resources]
     return " and ".join(known) or "nothing"
-
-
-def connect(workers: int | None, address: str | None, cpus: float) -> None:
-    """Join the cluster at `address`, or that of this machine, or start one for ourselves."""
-    ray = import_ray()
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    # Ray puts the working folder on the import path of its workers; code in a study's folder must not get there.
-    with contextlib.chdir(Path(__file__).parents[2]):
-        if address:
-            try:
-                _call_at(address)
-                ray.init(address=address, **quiet)
-            except (OSError, RuntimeError, ValueError) as error:
-                raise BabelscopeError(
-                    f"no Ray cluster can be joined at {address} ({_reason(error)}); start one with: ray start "
-                    "--head; where it has a token, set RAY_AUTH_MODE=token"
-                ) from error
-        else:
-            cores = math.ceil(workers * cpus) if workers else len(os.sched_getaffinity(0))
-            try:
-                ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE_BYTES, **quiet)
-            except ValueError:  # a cluster runs here, and what is meant for a new one does not suit it
-                ray.init(address="auto", **quiet)
-    # A worker's death is announced on stdout, where only results belong, and there is no public switch.
-    ray._private.worker._worker_logs_enabled = False
-
-
-def _call_at(address: str) -> None:
-    """Ray itself would try for minutes to reach a place where nobody is."""
-    host, colon, port = address.rpartition("//")[2].rpartition(":")
-    if colon:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what Ray says, which goes on for many."""
-    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -78,21 +78,31 @@ class Corpus:
             return next(iter(self.stretches.values())).count or 0
         return count_lines(self.source or self.parses or "")
 
-    def split(self, size: int) -> list[Corpus]:
-        """The corpus in parts of `size` sentences, the last one shorter; each can be read by itself.
+    @property
+    def first(self) -> int:
+        """The number of its first sentence, from 1."""
+        return next(iter(self.stretches.values()), WHOLE).number
 
-        Of every file one pass is made, in memory for one place a part.
-        """
-        files = {
+    @property
+    def files(self) -> dict[str, Path]:
+        """Its files, by the names of their stretches."""
+        found = {
             "source": self.source,
             "target": self.reference,
             "parses": self.parses,
             "alignments": self.alignments,
         }
+        return {name: path for name, path in found.items() if path is not None}
+
+    def split(self, size: int) -> list[Corpus]:
+        """The corpus in parts of `size` sentences, the last one shorter; each can be read by itself.
+
+        Of every file one pass is made, in memory for one place a part.
+        """
+        files = self.files
         found = {
             name: (tree_stretches if name == "parses" else line_stretches)(path, size)
             for name, path in files.items()
-            if path is not None
         }
         counts = {str(files[name]): sum(each.count or 0 for each in own) for name, own in found.items()}
         require_equal_counts(counts)

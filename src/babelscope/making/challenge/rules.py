@@ -130,11 +130,6 @@ class Finder:
                     found.append(Instance(rule.name, side, word.head, word.id, between, head, word.form))
         return found
 
-    def absorb(self, other: Finder) -> None:
-        """Count the trees that another has seen."""
-        self.trees += other.trees
-        self.without_features += other.without_features
-
     def blind_rules(self) -> list[str]:
         """Rules that could not find anything, since no tree seen has features."""
         blind = self.trees and self.without_features == self.trees

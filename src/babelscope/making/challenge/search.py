@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from babelscope.making.challenge.rules import Finder, Instance, Rule, Variant, c
 from babelscope.making.challenge.tally import Tally
 from babelscope.progress import progress
 from babelscope.results import Row, record_line
+from babelscope.stretches import can_be_cut
 from babelscope.testsets.items import ParallelSentence
 
 SYMMETRISATION = "grow-diag-final-and"
@@ -77,7 +79,7 @@ class Search:
         Without alignments our aligner makes them, if reordering is looked for; it holds the whole corpus.
         """
         pairs = self._pairs()
-        if self._aligns_here:
+        if self.aligns_here:
             pairs = iter(with_alignment(pairs, symmetrisation))
         for pair in pairs:
             instances = self._wide_enough(pair.instances)
@@ -98,24 +100,43 @@ class Search:
 
     def parts(self, size: int) -> Iterator[Search]:
         """Searches of parts of the corpus, of `size` sentences each; `absorb` brings what they find together."""
-        if self._aligns_here:
+        return map(self.of_part, self.split(size))
+
+    def split(self, size: int) -> list[Corpus]:
+        """The corpus in parts of `size` sentences."""
+        if self.aligns_here:
             raise BabelscopeError(
                 "word alignment is learnt from the whole corpus, which cannot be split then; give alignments, or "
                 "look for phenomena other than reordering"
             )
-        skip_bad = self._skipped is not None
-        for part in self.corpus.split(size) or [self.corpus]:
-            yield Search(part, self.wanted, skip_bad=skip_bad)
+        return self.corpus.split(size) or [self.corpus]
 
-    def absorb(self, part: Search) -> None:
-        """Count what was found in a part of the corpus; parts come in their order."""
-        self.tally.absorb(part.tally)
-        self.finder.absorb(part.finder)
-        for reason, number in part.skipped.items():
+    def of_part(self, part: Corpus) -> Search:
+        """The same search of a part of the corpus."""
+        return Search(part, self.wanted, skip_bad=self._skipped is not None)
+
+    def counted(self) -> dict[str, Any]:
+        """All counts, as JSON."""
+        seen = [self.finder.trees, self.finder.without_features]
+        return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped}
+
+    def absorb(self, counted: Mapping[str, Any]) -> None:
+        """Count what was `counted` in a part of the corpus; parts come in their order."""
+        self.tally.absorb(counted["tally"])
+        trees, without_features = counted["trees"]
+        self.finder.trees += trees
+        self.finder.without_features += without_features
+        for reason, number in counted["skipped"].items():
             self.skipped[reason] = self.skipped.get(reason, 0) + number
 
     @property
-    def _aligns_here(self) -> bool:
+    def can_be_split(self) -> bool:
+        """Whether the corpus can be searched in parts: plain files, and nothing that is learnt from all of it."""
+        return not self.aligns_here and all(map(can_be_cut, self.corpus.files.values()))
+
+    @property
+    def aligns_here(self) -> bool:
+        """Whether word alignments are wanted and not given."""
         return bool(self.reorderings) and self.corpus.alignments is None
 
     def count(self, symmetrisation: str = SYMMETRISATION) -> None:
@@ -124,7 +145,7 @@ class Search:
             for _ in self.items(symmetrisation):
                 pass
             return
-        with progress("reading parses", self.corpus.lines) as advance:
+        with self._progress("reading parses") as advance:
             last = 1
             for tree in self.corpus.trees(self._skipped):
                 if tree is not None:
@@ -149,10 +170,16 @@ class Search:
         )
 
     def _pairs(self) -> Iterator[Pair]:
-        with progress("reading sentence pairs", self.corpus.lines) as advance:
+        with self._progress("reading sentence pairs") as advance:
             for pair in self.corpus.pairs(self.finder, skipped=self._skipped):
                 yield pair
                 advance(1)
+
+    def _progress(self, what: str) -> contextlib.AbstractContextManager[Callable[[int], None]]:
+        """A bar for the whole corpus; parts are watched by who splits it."""
+        if self.corpus.stretches:
+            return contextlib.nullcontext(lambda _count: None)
+        return progress(what, self.corpus.lines)
 
     def _require_something(self, path: Path | None) -> None:
         if not self.tally.sentences and not self.skipped:
@@ -162,12 +189,12 @@ class Search:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
 
-def searched(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, Search]:
-    """A search done: what is to be written of it, and itself with what it counted."""
+def searched(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
+    """A search done: what is to be written of it, and what it counted."""
     if write:
-        return b"".join(part.lines(only_found=only_found)), part
+        return b"".join(part.lines(only_found=only_found)), part.counted()
     part.count()
-    return b"", part
+    return b"", part.counted()
 
 
 def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from babelscope.making.challenge.reordering import PHENOMENA
 from babelscope.making.challenge.rules import Instance
@@ -55,16 +56,28 @@ class Tally:
             for distance in set(distances):
                 counts.having[distance][length_difference] += 1
 
-    def absorb(self, other: Tally) -> None:
-        """Count what another counted of the same phenomena, in other sentences."""
-        self.instances += other.instances
-        self._lengths.update(other._lengths)
-        for key, theirs in other._counts.items():
-            counts = self._counts[key]
-            counts.instances.update(theirs.instances)
-            for mine, found in ((counts.reaching, theirs.reaching), (counts.having, theirs.having)):
-                for distance, lengths in found.items():
-                    mine[distance].update(lengths)
+    def as_json(self) -> dict[str, Any]:
+        """What was counted; `absorb` takes it."""
+
+        def by_distance(found: Mapping[int, Lengths]) -> list[Any]:
+            return [[distance, list(lengths.items())] for distance, lengths in found.items()]
+
+        counts = [
+            [*key, list(own.instances.items()), by_distance(own.reaching), by_distance(own.having)]
+            for key, own in self._counts.items()
+        ]
+        return {"instances": self.instances, "lengths": list(self._lengths.items()), "counts": counts}
+
+    def absorb(self, other: Mapping[str, Any]) -> None:
+        """Count what another (`as_json`) counted of the same phenomena, in other sentences."""
+        self.instances += other["instances"]
+        self._lengths.update(dict(other["lengths"]))
+        for phenomenon, side, instances, reaching, having in other["counts"]:
+            counts = self._counts[phenomenon, side]
+            counts.instances.update(dict(instances))
+            for mine, found in ((counts.reaching, reaching), (counts.having, having)):
+                for distance, lengths in found:
+                    mine[distance].update(dict(lengths))
 
     def rows(
         self,

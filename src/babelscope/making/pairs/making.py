@@ -13,7 +13,7 @@ from babelscope.making.pairs.base import ErrorType, Variant
 from babelscope.making.pairs.registry import error_type
 from babelscope.results import record_line
 from babelscope.seeds import stream
-from babelscope.stretches import WHOLE, Stretch, line_stretches, side_by_side, stream_lines
+from babelscope.stretches import WHOLE, Stretch, can_be_cut, line_stretches, side_by_side, stream_lines
 from babelscope.testsets.items import MinimalPair
 from babelscope.text import require_equal_counts
 
@@ -73,6 +73,11 @@ class PairsOfFiles:
             sources=_counted(sources, advance), references=references, first=first, **self.options
         ):
             yield record_line(pair.as_json())
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether parts can be read by themselves: of plain files."""
+        return can_be_cut(self.source) and can_be_cut(self.reference)
 
     def parts(self, size: int) -> list[PairsOfFiles]:
         """The same of parts of the files, of `size` lines each; what they make follows one another."""

@@ -1,0 +1,28 @@
+"""Commands that go on where they were stopped: what systems answered is kept until the output is there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.cli.common import resumable
+from babelscope.util.journal import Keep, keeping
+from babelscope.version import __version__
+
+
+@contextlib.contextmanager
+def going_on(
+    command: str, out: Path | None, systems: Sequence[Any], **asked: Any
+) -> Iterator[tuple[Keep, list[Any]]]:
+    """What keeps other parts of the work, and the systems with their answers kept; `asked` is all that matters.
+
+    The block writes or prints all output; when it ends well, nothing more is kept.
+    """
+    from babelscope.systems.kept import Kept
+
+    known = [[system.name, system.fingerprint.as_json()] for system in systems]
+    question = {"command": command, "version": __version__, "systems": known, **asked}
+    with resumable(), keeping(out, question) as parts:
+        yield parts.part, [Kept(system, parts.part) for system in systems]

@@ -1,0 +1,214 @@
+"""Ray clusters: the one at an address, or one of our own that only this user's processes on this machine can reach.
+
+Whoever reaches a Ray cluster can run code in it. So a cluster that is started here listens on the loopback interface
+only, asks for a token that is new at each start, and keeps its files, sockets and token in a folder with mode 0700.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import ipaddress
+import logging
+import math
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.regular import open_regular
+
+# Answers pass through shared memory, of which a container often has little.
+_STORE_BYTES = 128 * 2**20
+# Ray's sockets have names of up to 65 characters in its folder, and a socket's path at most 107.
+_LONGEST_FOLDER = 40
+_QUIET = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+_ours: list[contextlib.ExitStack] = []
+"""What is undone when the cluster that was started here ends."""
+
+
+def import_ray() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise BabelscopeError(
+            "spreading work over processes needs Ray; install it with: pip install 'babelscope[ray]'"
+        ) from error
+    return ray
+
+
+def connect(workers: int | None, address: str | None, cpus: float) -> None:
+    """Join the cluster at `address` ("auto": this user's own on this machine), or start one for ourselves."""
+    ray = import_ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not ray.is_initialized():
+        _undo()  # somebody else has ended what was started here before
+    # Ray puts the working folder on the import path of its workers; code in a study's folder must not get there.
+    with contextlib.chdir(Path(__file__).parents[2]):
+        if address:
+            _join(ray, address)
+        else:
+            _start(ray, math.ceil(workers * cpus) if workers else len(os.sched_getaffinity(0)))
+    # A worker's death is announced on stdout, where only results belong, and there is no public switch.
+    ray._private.worker._worker_logs_enabled = False
+
+
+def disconnect() -> None:
+    """Leave the cluster; one that was started here ends, and its files are removed."""
+    import_ray().shutdown()
+    _undo()
+
+
+def _undo() -> None:
+    while _ours:
+        _ours.pop().close()
+
+
+def reason(error: Exception) -> str:
+    """The first line of what Ray says, which goes on for many."""
+    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _join(ray: Any, address: str) -> None:
+    found = _own_cluster(ray) if address == "auto" else address
+    try:
+        _call_at(found)
+        ray.init(address=found, **_QUIET)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BabelscopeError(
+            f"no Ray cluster can be joined at {found} ({reason(error)}); start one with: ray start --head; where it "
+            "has a token, set RAY_AUTH_MODE=token"
+        ) from error
+
+
+def _own_cluster(ray: Any) -> str:
+    """Where this user's cluster on this machine is: as RAY_ADDRESS says, or what `ray start` noted.
+
+    Ray would take any note, and any process that looks like its own; but everybody can write into its folder.
+    """
+    if stated := os.environ.get("RAY_ADDRESS"):
+        return stated
+    note = Path(ray._common.utils.get_ray_address_file(None))
+    try:
+        with open_regular(note) as file:
+            owner, found = os.fstat(file.fileno()).st_uid, file.read(1000).decode("utf-8", "replace").strip()
+    except BabelscopeError:
+        raise BabelscopeError(
+            "auto: no Ray cluster of yours is known on this machine; start one with: ray start --head, or give its "
+            "address (HOST:PORT)"
+        ) from None
+    if owner not in (os.getuid(), 0):
+        raise BabelscopeError(
+            f"{note} was written by another user of this machine (number {owner}), so the cluster that it names is "
+            "not joined; if you trust it, give its address (HOST:PORT)"
+        )
+    with contextlib.suppress(
+        ImportError, AttributeError
+    ):  # as Ray does for a cluster that it found by itself
+        ray._private.authentication.authentication_token_setup.maybe_enable_token_auth_if_token_available(
+            warn_if_disabled=False
+        )
+    return found
+
+
+def _start(ray: Any, cores: int) -> None:
+    with contextlib.ExitStack() as stack:
+        folder = _private_folder()
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        token = folder / "token"
+        with open_regular(token, create=True, private=True) as file:
+            file.write(secrets.token_hex(32).encode())
+        stack.enter_context(_closed_to_others(ray, token))
+        try:
+            ray.init(
+                address="local",  # and nothing that a file or the environment names
+                _node_ip_address="127.0.0.1",
+                _temp_dir=str(folder / "r"),  # Ray gives its folder mode 0777, so it lies in ours
+                num_cpus=cores,
+                include_dashboard=False,
+                object_store_memory=_STORE_BYTES,
+                **_QUIET,
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise SystemFailure(f"Ray cannot be started here: {reason(error)}") from error
+        _ours.append(stack.pop_all())
+    host = ray.get_runtime_context().gcs_address.rpartition(":")[0].strip("[]")
+    if not ipaddress.ip_address(host).is_loopback:
+        warnings.warn(
+            f"this version of Ray ({ray.__version__}) listens on {host}, which other machines may reach; only its "
+            "token keeps them out",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _private_folder() -> Path:
+    """A new folder with mode 0700, with a path that is short enough for sockets."""
+    prefix = "babelscope-ray-"
+    above = tempfile.gettempdir()
+    if len(above) + 1 + len(prefix) + 8 > _LONGEST_FOLDER:
+        above = "/tmp"
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+
+
+@contextlib.contextmanager
+def _closed_to_others(ray: Any, token: Path) -> Iterator[None]:
+    """Environment and switches under which Ray binds to loopback and asks for our token, until the block ends."""
+    # A name that tells half: where "clusters" are off, a node has no other address than loopback.
+    constants = ray._private.ray_constants
+    clusters = constants.ENABLE_RAY_CLUSTER
+    stated = {
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_AUTH_TOKEN": None,
+        "RAY_ADDRESS": None,
+    }
+    before = {name: os.environ.get(name) for name in stated}
+    try:
+        constants.ENABLE_RAY_CLUSTER = False
+        _set_environment(stated)
+        _read_environment_again()
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = clusters
+        _set_environment(before)
+        _read_environment_again()
+
+
+def _set_environment(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _read_environment_again() -> None:
+    """Ray remembers how it authenticates from when it was imported."""
+    with contextlib.suppress(ImportError, AttributeError):
+        raylet: Any = importlib.import_module("ray._raylet")
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _call_at(address: str) -> None:
+    """Ray itself would try for minutes to reach a place where nobody is."""
+    host, colon, port = address.rpartition("//")[2].rpartition(":")
+    if colon:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+@atexit.register
+def _forget() -> None:
+    if _ours:
+        disconnect()

@@ -1,0 +1,210 @@
+"""An output that grows part by part beside its place; stopped at any moment, it goes on after the last whole part."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.files import replacing
+from babelscope.util.journal import Journal, Parts, is_plain, keeping, partial
+from babelscope.util.regular import open_regular
+
+_BLOCK = 1 << 20
+
+
+class _Tail:
+    """One output: its bytes in OUT.partial.data, of which those up to `_end` are of finished parts."""
+
+    def __init__(self, out: Path, *, begun: bool) -> None:
+        self._out = out
+        self.data = out.with_name(f"{partial(out).name}.data")
+        self._end = 0
+        # Killed between its last two steps, the work is done: what was written has its name already.
+        self._finished = begun and not self.data.exists() and out.is_file()
+        self._file = open_regular(out) if self._finished else open_regular(self.data, create=True)
+
+    def write(self, data: bytes) -> tuple[int, str] | None:
+        """The size and digest of a part that was written; None if there is no place for more."""
+        if self._finished:
+            return None
+        descriptor = self._file.fileno()
+        try:
+            os.ftruncate(descriptor, self._end)  # a kill may have left the beginning of this part
+            os.lseek(descriptor, self._end, os.SEEK_SET)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        except OSError as error:
+            raise SystemFailure(
+                f"{self.data} cannot be written: {error.strerror or error}; what was done before is safe: make room "
+                "and run the same command again to go on"
+            ) from error
+        return len(data), hashlib.sha256(data).hexdigest()
+
+    def has(self, size: int, digest: str) -> bool:
+        """Whether the next part is there, of that size and digest."""
+        found = hashlib.sha256()
+        for start in range(self._end, self._end + size, _BLOCK):
+            wanted = min(_BLOCK, self._end + size - start)
+            found.update(os.pread(self._file.fileno(), wanted, start))
+        return found.hexdigest() == digest
+
+    def lines(self) -> Iterator[str]:
+        left = self._end
+        with io.BufferedReader(open_regular(self._file.name)) as file:
+            while left > 0:
+                line = file.readline()
+                left -= len(line)
+                yield line.decode("utf-8").removesuffix("\n")
+
+    def advance(self, size: int) -> None:
+        self._end += size
+
+    def finish(self) -> None:
+        """Give the output its name."""
+        if not self._finished:
+            os.ftruncate(self._file.fileno(), self._end)
+            os.replace(self.data, self._out)
+
+    def close(self, *, keep: bool) -> None:
+        self._file.close()
+        if not (keep or self._finished):
+            self.data.unlink(missing_ok=True)
+
+
+class Growing:
+    """Outputs that grow together: of each part, the journal keeps the sizes and digests in them, and a state."""
+
+    def __init__(self, outs: Sequence[Path], journal: Journal) -> None:
+        self._journal = journal
+        self._tails: list[_Tail] = []
+        self._taken = 0
+        try:
+            for out in outs:
+                self._tails.append(_Tail(out, begun=bool(journal.stored)))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def stored(self) -> int:
+        """How many parts are on disk."""
+        return self._journal.stored
+
+    def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
+        """The state of the next part: as it was stored, or made now with the part's bytes, which are then written."""
+
+        def several() -> tuple[Sequence[bytes], Any]:
+            data, state = make()
+            return [data], state
+
+        return self.parts(place, several)
+
+    def parts(self, place: str, make: Callable[[], tuple[Sequence[bytes], Any]]) -> Any:
+        """The same with bytes for each of several outputs."""
+
+        def written() -> list[Any]:
+            data, state = make()
+            found = [tail.write(each) for tail, each in zip(self._tails, data, strict=True)]
+            if None in found:
+                raise self._damaged(place)
+            return [found, state]
+
+        self._taken += 1
+        before = self._taken <= self.stored
+        found, state = self._journal.part(place, written)
+        for tail, (size, digest) in zip(self._tails, found, strict=True):
+            if before and not tail.has(size, digest):
+                raise self._damaged(place)
+            tail.advance(size)
+        return state
+
+    def lines(self, number: int) -> Iterator[str]:
+        """The lines that all parts so far have in one of the outputs."""
+        return self._tails[number].lines()
+
+    def finish(self) -> None:
+        """Give the outputs their names, one after the other."""
+        for tail in self._tails:
+            tail.finish()
+
+    def close(self) -> None:
+        for tail in self._tails:
+            tail.close(keep=bool(self.stored))
+
+    def _damaged(self, place: str) -> BabelscopeError:
+        names = ", ".join(str(tail.data) for tail in self._tails)
+        return BabelscopeError(
+            f"{names} is not what {self._journal.path} tells of ({place}): it was changed or damaged; delete both to "
+            "start anew"
+        )
+
+
+class Writes(Protocol):
+    """What bytes can be written to."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class Streamed:
+    """Parts that are written where nothing can be read back: a pipe, a device, stdout."""
+
+    stored = 0
+
+    def __init__(self, file: Writes) -> None:
+        self._file = file
+
+    def part(self, _place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
+        data, state = make()
+        self._file.write(data)
+        return state
+
+
+class StatesOnly:
+    """Parts without bytes."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.stored = parts.stored
+
+    def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
+        return self._parts.part(place, lambda: make()[1])
+
+
+@contextlib.contextmanager
+def growing(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Growing | Streamed | StatesOnly]:
+    """The output of a piece of work, there as a whole when the block ends well; else it can be gone on with.
+
+    Without `out`, only states are kept, in the user's state folder.
+    """
+    if out is None:
+        with keeping(None, asked) as parts:
+            yield StatesOnly(parts)
+        return
+    if not is_plain(out):
+        with replacing(out) as stream:
+            yield Streamed(stream)
+        return
+    with growing_together(partial(out), [out], asked) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def growing_together(journal: Path, outs: Sequence[Path], asked: Mapping[str, Any]) -> Iterator[Growing]:
+    """The same of several outputs, which get their names in this order."""
+    with Journal(journal, asked) as stored:
+        file = Growing(outs, stored)
+        try:
+            yield file
+            file.finish()
+        except OSError as error:
+            raise SystemFailure(f"{outs[0]} cannot be written: {error.strerror or error}") from error
+        finally:
+            file.close()

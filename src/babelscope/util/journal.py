@@ -1,0 +1,252 @@
+"""Finished parts of a long piece of work, kept on disk: stopped at any moment, it goes on after the last of them.
+
+A journal is a file of JSON lines. The first says what was asked; every other line is one finished part: its number,
+its place (what the part is about, in the caller's words) and its value. Work asks for its parts in a fixed order;
+those that are stored are read, and only the others are made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from babelscope.digests import digest_json
+from babelscope.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.locks import lock, missing_folders, remove_empty
+from babelscope.util.regular import open_regular
+
+_Value = TypeVar("_Value")
+
+_BLOCK = 1 << 20
+# Journals of commands that only print, and that nobody came back to.
+_STALE_SECONDS = 30 * 24 * 3600.0
+
+
+class Keep(Protocol):
+    """Gives the value of a part: the stored one, or what `make` returns, which is then stored (as JSON)."""
+
+    def __call__(self, place: str, make: Callable[[], _Value], /) -> _Value: ...
+
+
+def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
+    """Makes every part."""
+    return make()
+
+
+class Parts(Protocol):
+    """The parts of a piece of work, taken in a fixed order."""
+
+    @property
+    def stored(self) -> int: ...
+
+    @property
+    def part(self) -> Keep: ...
+
+
+class NothingStored:
+    """Parts that are made each time."""
+
+    stored = 0
+    part = staticmethod(keep_nothing)
+
+
+class Journal:
+    """A journal held open, by one process at a time; it is removed when its block ends well."""
+
+    def __init__(
+        self, path: Path, asked: Mapping[str, Any], *, private: bool = False, lasting: bool = False
+    ) -> None:
+        """Begin a journal, or go on with that of the same question; a `lasting` one stays when all is done."""
+        self.path = path
+        self._stored = 0
+        self._taken = 0
+        self._lasting = lasting
+        self._made_folders = missing_folders(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._open(private)
+        except OSError as error:
+            remove_empty(self._made_folders)
+            raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
+        except BaseException:
+            remove_empty(self._made_folders)
+            raise
+        self._lines = io.BufferedReader(self._file)
+        try:
+            self._begin(json.loads(json.dumps({"asked": asked})))
+        except BaseException:
+            self._lines.close()
+            raise
+
+    @property
+    def stored(self) -> int:
+        """How many parts are on disk."""
+        return self._stored
+
+    def part(self, place: str, make: Callable[[], _Value]) -> _Value:
+        """The value of the next part, the same whether it was stored or is made now: as JSON gives it back."""
+        self._taken += 1
+        if self._taken <= self.stored:
+            stored: _Value = self._read(place)
+            return stored
+        line = json.dumps([self._taken, place, make()], ensure_ascii=False)
+        self._append(line.encode("utf-8", "surrogatepass") + b"\n")
+        self._stored += 1
+        value: _Value = json.loads(line)[2]
+        return value
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        done = kind is None and not self._lasting
+        if done or not self.stored:
+            self.path.unlink(missing_ok=True)
+        self._lines.close()
+        if kind is not None:
+            remove_empty(self._made_folders)
+
+    def _open(self, private: bool) -> io.FileIO:
+        while True:
+            file = open_regular(self.path, create=True, append=True, private=private)
+            try:
+                lock(file.fileno(), self.path, instead="write to another file")
+                # Whoever held it before may have been done, and have removed the file that was opened here.
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(self.path, follow_symlinks=False)):
+                    return file
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                file.close()
+                raise
+            file.close()
+
+    def _begin(self, header: Mapping[str, Any]) -> None:
+        """Cut off a torn last line, check what the journal belongs to, and count its parts."""
+        lines, complete = self._measure()
+        os.ftruncate(self._file.fileno(), complete)
+        if not lines:
+            self._append(json.dumps(header, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+            return
+        found = _parsed(self._lines.readline())
+        if not isinstance(found, dict) or not isinstance(found.get("asked"), dict):
+            raise BabelscopeError(
+                f"{self.path} stands where unfinished work is kept, and holds something else or work of an older "
+                "version; move it away, or delete it to start anew"
+            )
+        then, now = found["asked"], header["asked"]
+        if different := sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name)):
+            raise BabelscopeError(
+                f"{self.path} holds unfinished work of another command ({', '.join(different)} differ); run that "
+                "command again to finish it, or delete the file to start anew"
+            )
+        self._stored = lines - 1
+
+    def _measure(self) -> tuple[int, int]:
+        """How many complete lines there are, and how many bytes these have."""
+        lines = complete = position = 0
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            lines += block.count(b"\n")
+            if (last := block.rfind(b"\n")) >= 0:
+                complete = position + last + 1
+            position += len(block)
+        self._file.seek(0)
+        return lines, complete
+
+    def _read(self, place: str) -> Any:
+        found = _parsed(self._lines.readline())
+        if not isinstance(found, list) or len(found) != 3 or found[:2] != [self._taken, place]:
+            raise BabelscopeError(
+                f"{at(self.path, self._taken + 1)} is not the part that belongs there ({place}): the file was "
+                "changed or damaged; delete it to start anew"
+            )
+        return found[2]
+
+    def _append(self, data: bytes) -> None:
+        descriptor = self._file.fileno()
+        end = os.fstat(descriptor).st_size
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, end)
+            raise SystemFailure(
+                f"{self.path} cannot be written: {error.strerror or error}; what was done before is safe: make room "
+                "and run the same command again to go on"
+            ) from error
+
+
+@contextlib.contextmanager
+def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
+    """Keeps the parts of a command in OUT.partial, beside its output; if it only prints, in the user's state folder.
+
+    The output is to be written inside the block: when that ends well, the parts are removed.
+    """
+    if out is not None and is_plain(out):
+        with Journal(partial(out), asked) as journal:
+            yield journal
+        return
+    try:
+        opened = _of_user(asked)
+    except (
+        BabelscopeError,
+        OSError,
+    ):  # the same command runs already, or there is no place: only not resumable
+        yield NothingStored()
+        return
+    with opened as journal:
+        yield journal
+
+
+def is_plain(out: Path) -> bool:
+    """Whether unfinished work may stand beside an output; not beside a pipe, a device, or a link to somewhere."""
+    try:
+        return stat.S_ISREG(out.lstat().st_mode)
+    except OSError:  # not there yet
+        return True
+
+
+def stamp(path: Path) -> tuple[str, int, int]:
+    """Name, size and time of a file: what tells whether it is the one that was read before."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_size, found.st_mtime_ns
+
+
+def partial(out: Path) -> Path:
+    """Where the finished parts of an output are kept."""
+    return out.with_name(f"{out.name}.partial")
+
+
+def _of_user(asked: Mapping[str, Any]) -> Journal:
+    from platformdirs import user_state_path
+
+    folder = user_state_path("babelscope") / "unfinished"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in folder.glob("*.jsonl"):
+        with contextlib.suppress(OSError):  # another process was faster
+            if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
+                path.unlink()
+    return Journal(folder / f"{digest_json(asked)}.jsonl", asked, private=True)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

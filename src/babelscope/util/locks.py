@@ -1,0 +1,54 @@
+"""One process at a time: a lock on an open file or folder, which the system releases however the process ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from babelscope.errors import BabelscopeError
+
+
+def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
+    """Lock an open file or folder, or refuse in a sentence that says what to do `instead`."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BabelscopeError(f"{name} is in use by another process; wait for it, or {instead}") from None
+    except OSError as error:
+        raise BabelscopeError(f"{name} is on a disk without locks: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder, made if it is not there; if it was made here and the block leaves it empty, it goes again."""
+    made = missing_folders(folder / "file")
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileExistsError, NotADirectoryError):
+            raise BabelscopeError(f"{folder} is a file, not a folder") from None
+        except OSError as error:
+            raise BabelscopeError(f"{folder} cannot be written: {error.strerror or error}") from error
+        try:
+            lock(descriptor, folder, instead="use another folder")
+            yield
+        finally:
+            os.close(descriptor)
+    finally:
+        remove_empty(made)
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders above `path` that are not there yet, the innermost first."""
+    return [folder for folder in path.parents if not folder.exists()]
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove those of the folders that are empty."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # not empty: its content stays
+            folder.rmdir()

@@ -1,0 +1,169 @@
+"""Journals: what was done is read, never made again; what does not belong is refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.journal import Journal, keep_nothing, keeping, partial
+
+ASKED = {"command": "count", "seed": 1}
+
+
+def work(keep: Any, made: list[int], *, until: int = 5) -> list[Any]:
+    """Five parts; stops before part `until` as if it had failed."""
+
+    def make(number: int) -> Any:
+        if number >= until:
+            raise SystemFailure("the server is gone")
+        made.append(number)
+        return {"number": number, "text": "Größe \ud800", "value": 0.1 + number}
+
+    return [keep(f"part {number}", lambda number=number: make(number)) for number in range(5)]
+
+
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out.jsonl"
+    made: list[int] = []
+    with pytest.raises(SystemFailure), keeping(out, ASKED) as keep:
+        work(keep.part, made, until=3)
+    assert made == [0, 1, 2]
+    with keeping(out, ASKED) as keep:
+        found = work(keep.part, made)
+    assert made == [0, 1, 2, 3, 4]
+    assert found == work(keep_nothing, [])
+    assert not partial(out).exists()
+
+
+def test_a_stop_before_the_first_part_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SystemFailure), keeping(tmp_path / "a" / "b" / "out", ASKED) as keep:
+        work(keep.part, [], until=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_torn_line_is_made_again_wherever_it_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with Journal(path, ASKED, lasting=True) as journal:
+        whole = work(journal.part, [])
+    stored = path.read_bytes()
+    for cut in range(len(stored)):
+        path.write_bytes(stored[:cut])
+        made: list[int] = []
+        with Journal(path, ASKED, lasting=True) as journal:
+            assert work(journal.part, made) == whole
+        assert made == list(range(max(0, stored[:cut].count(b"\n") - 1), 5))
+        assert path.read_bytes() == stored
+
+
+def test_work_of_another_command_is_refused_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with pytest.raises(SystemFailure), Journal(path, ASKED) as journal:
+        work(journal.part, [], until=2)
+    stored = path.read_bytes()
+    with pytest.raises(BabelscopeError, match=r"unfinished work of another command \(seed differ\)"):
+        Journal(path, {**ASKED, "seed": 2})
+    assert path.read_bytes() == stored
+    path.write_bytes(b"a user's own file\n")
+    with pytest.raises(BabelscopeError, match="holds something else"):
+        Journal(path, ASKED)
+    assert path.read_bytes() == b"a user's own file\n"
+
+
+def test_a_part_of_another_place_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with Journal(path, ASKED, lasting=True) as journal:
+        work(journal.part, [])
+    with pytest.raises(BabelscopeError, match=r"journal:2 is not the part that belongs there \(other\)"):
+        Journal(path, ASKED).part("other", lambda: 1)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with keeping(out, ASKED) as keep:
+        keep.part("part 0", lambda: 1)
+        with pytest.raises(BabelscopeError, match="partial is in use by another process"):
+            Journal(partial(out), ASKED)
+        assert keep.part("part 1", lambda: 2) == 2
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "hard link"])
+def test_only_a_regular_file_is_written(tmp_path: Path, kind: str) -> None:
+    path, victim = tmp_path / "out.partial", tmp_path / "victim"
+    victim.write_text("precious")
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.hardlink_to(victim)
+    with pytest.raises(BabelscopeError):
+        Journal(path, ASKED)
+    assert victim.read_text() == "precious"
+
+
+def test_nothing_is_written_beside_a_device_or_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "anywhere")
+    for name in ("pipe", "link"):
+        with pytest.raises(SystemFailure), keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
+            work(keep.part, [], until=3)
+        assert not partial(tmp_path / name).exists()
+        made: list[int] = []
+        with keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
+            work(keep.part, made)
+        assert made == [3, 4]
+
+
+def test_a_full_disk_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    made: list[int] = []
+    real, left = os.write, [250]
+
+    def write(descriptor: int, data: bytes) -> int:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        written = real(descriptor, data[: left[0]])
+        left[0] -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write)
+    refused = pytest.raises(SystemFailure, match="No space left on device; what was done before is safe")
+    with refused, Journal(path, ASKED) as journal:
+        work(journal.part, made)
+    monkeypatch.undo()
+    assert path.read_bytes().endswith(b"\n")
+    done = path.read_bytes().count(b"\n") - 1
+    assert 0 < done < 5
+    with Journal(path, ASKED) as journal:
+        work(journal.part, made)
+    assert made == [*range(done + 1), *range(done, 5)]
+
+
+def test_commands_that_print_keep_their_parts_in_a_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = tmp_path / "babelscope" / "unfinished"
+    made: list[int] = []
+    with pytest.raises(SystemFailure), keeping(None, ASKED) as keep:
+        work(keep.part, made, until=3)
+    (stored,) = folder.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
+    with keeping(None, {**ASKED, "seed": 2}) as keep:  # another question has a file of its own
+        work(keep.part, [])
+    os.utime(stored, (0, 0))
+    with keeping(None, ASKED) as keep:
+        with keeping(None, ASKED) as other:  # the same command at the same time: works, and keeps nothing
+            assert work(other.part, []) == work(keep_nothing, [])
+        work(keep.part, made)
+    assert made == [0, 1, 2, *range(5)]  # too old to be gone on with
+    assert list(folder.iterdir()) == []
