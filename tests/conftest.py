@@ -22,14 +22,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What commands keep of unfinished work is not kept in the user's own folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 @pytest.fixture(scope="session")
 def state_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for each test to keep its state in."""

@@ -23,11 +23,23 @@ N = 200
 
 
 @pytest.fixture(scope="module")
-def killer(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killer]:
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def in_state_home(toy_folders: list[str], state_home: Path) -> Iterator[Killer]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_STATE_HOME", str(state_home))
         with Killer("stopping:run", toy_folders) as killer:
             yield killer
+
+
+@pytest.fixture
+def killer(in_state_home: Killer, state_home: Path, monkeypatch: pytest.MonkeyPatch) -> Killer:
+    """What it runs keeps its state where the test looks for it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state_home))
+    return in_state_home
 
 
 @pytest.fixture(scope="module")
