@@ -1,0 +1,41 @@
+"""Characters that steer or hide text instead of being text."""
+
+from __future__ import annotations
+
+import re
+
+# Not here, since people write with them: zero-width joiner and non-joiner (U+200D, U+200C; Persian, Indic scripts,
+# emoji), variation selectors (emoji, Japanese names), the Mongolian vowel separator.
+_RANGES = (
+    ("\x00", "\x08"),  # controls, but for tab and newline
+    ("\x0b", "\x1f"),
+    ("\x7f", "\x9f"),
+    ("\u00ad", "\u00ad"),  # soft hyphen
+    ("\u034f", "\u034f"),  # combining grapheme joiner
+    ("\u061c", "\u061c"),  # Arabic letter mark
+    ("\u115f", "\u1160"),  # Hangul fillers
+    ("\u17b4", "\u17b5"),  # Khmer inherent vowels
+    ("\u200b", "\u200b"),  # zero-width space
+    ("\u200e", "\u200f"),  # left-to-right and right-to-left mark
+    ("\u2028", "\u202e"),  # line and paragraph separator, embeddings and overrides
+    ("\u2060", "\u206f"),  # word joiner, invisible operators, isolates, deprecated shaping
+    ("\u3164", "\u3164"),  # Hangul filler
+    ("\ud800", "\udfff"),  # lone surrogates
+    ("\ufeff", "\ufeff"),  # byte order mark
+    ("\uffa0", "\uffa0"),  # halfwidth Hangul filler
+    ("\ufff0", "\ufffb"),  # unassigned specials, interlinear annotation
+    ("\U0001bca0", "\U0001bca3"),  # shorthand format controls
+    ("\U0001d173", "\U0001d17a"),  # musical format controls
+    ("\U000e0000", "\U000e00ff"),  # tags
+    ("\U000e01f0", "\U000e0fff"),  # unassigned, and not shown by any font
+)
+
+PATTERN = "[" + "".join(rf"\U{ord(first):08x}-\U{ord(last):08x}" for first, last in _RANGES) + "]"
+"""One such character, as a regular expression."""
+HIDDEN = re.compile(PATTERN)
+"""Finds what must be shown by its number, since it would otherwise be obeyed or not be seen."""
+
+
+def name_of(character: str) -> str:
+    """A hidden character as it is shown: `U+202E`."""
+    return f"U+{ord(character):04X}"
