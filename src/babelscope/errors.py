@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 
+# Characters of a message: an id or a name in it may be as long as a file.
+_LONGEST = 2000
+
+
 class BabelscopeError(Exception):
     """Bad input or usage; the command line prints it without a traceback and exits with `exit_code`."""
 
@@ -13,6 +17,8 @@ class BabelscopeError(Exception):
     def __str__(self) -> str:
         """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
         told = super().__str__()
+        if len(told) > _LONGEST:
+            told = f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
         return told if told.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in told)
 
 

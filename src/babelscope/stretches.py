@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from babelscope.errors import BabelscopeError, at
-from babelscope.text import reading, require_equal_counts, shorten, text_fault
+from babelscope.text import bounded_lines, reading, require_equal_counts, shorten, text_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +35,67 @@ class Stretch:
 
 WHOLE = Stretch()
 
+# Text shrinks to a fifth or a tenth; what expands this far is made to fill a disk or a night.
+_MOST_EXPANDED = 200
+_EXPANDED_FREELY = 16 << 20  # bytes
+
 
 @contextlib.contextmanager
 def opened(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
-    """A file to read from a byte on, unzipped if its name ends in .gz."""
+    """A file to read from a byte on, unzipped (once) if its name ends in .gz."""
     with reading(path) as file:
         if not str(path).endswith(".gz"):
-            file.seek(byte)
+            if byte:
+                file.seek(byte)
             yield file
             return
         try:
-            unzipped = cast(IO[bytes], gzip.GzipFile(fileobj=file))
+            packed = _Counted(file)
+            unzipped = gzip.GzipFile(fileobj=cast(IO[bytes], packed), mode="rb")
             unzipped.seek(byte)
-            yield unzipped
+            yield io.BufferedReader(_Unzipped(unzipped, packed, path), 1 << 17)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BabelscopeError(f"{path} cannot be read: {error}") from error
+
+
+class _Counted:
+    """A file whose bytes are counted while they are read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.count += len(data)
+        return data
+
+
+class _Unzipped(io.RawIOBase):
+    """The content of a gzipped file, unless it expands as no text does."""
+
+    def __init__(self, unzipped: gzip.GzipFile, packed: _Counted, path: str | Path) -> None:
+        self._unzipped, self._packed, self._path = unzipped, packed, path
+        self._expanded = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        count = self._unzipped.readinto(buffer)
+        self._expanded += count
+        if self._expanded > max(_EXPANDED_FREELY, _MOST_EXPANDED * self._packed.count):
+            raise BabelscopeError(
+                f"{self._path} expands to more than {_MOST_EXPANDED} times its size, as no text does"
+            )
+        return count
 
 
 def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
     """The lines of a UTF-8 file, one after another."""
     with opened(path, stretch.byte) as file:
-        # A binary file breaks at "\n" only.
-        for number, raw in enumerate(itertools.islice(file, stretch.count), stretch.line):
+        lines = bounded_lines(file, path, first=stretch.line)
+        for number, raw in enumerate(itertools.islice(lines, stretch.count), stretch.line):
             try:
                 line = raw.removesuffix(b"\n").decode("utf-8")
             except UnicodeDecodeError as error:
@@ -65,12 +108,8 @@ def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
 
 def count_lines(path: str | Path) -> int:
     """How many lines a file has; a last one without a newline counts."""
-    count, last = 0, b"\n"
     with opened(path) as file:
-        while some := file.read(1 << 20):
-            count += some.count(b"\n")
-            last = some[-1:]
-    return count + (last != b"\n")
+        return sum(1 for _ in bounded_lines(file, path))
 
 
 def line_stretches(path: str | Path, size: int) -> list[Stretch]:
@@ -79,7 +118,7 @@ def line_stretches(path: str | Path, size: int) -> list[Stretch]:
     def starts() -> Iterator[tuple[int, int]]:
         byte = 0
         with opened(path) as file:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(bounded_lines(file, path), 1):
                 yield number, byte
                 byte += len(raw)
 

@@ -22,7 +22,7 @@ from babelscope.systems.base import System
 from babelscope.systems.cached import cached
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
-from babelscope.text import read_toml
+from babelscope.text import read_toml, regular_only
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -143,6 +143,7 @@ def run_study(
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
     where = str(study) if isinstance(study, str | Path) else "the study"
     base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
+    files = contextlib.nullcontext() if isinstance(study, Study) else regular_only()
     study = study if isinstance(study, Study) else read_study(study)
     seed = study.study.seed if seed is None else seed
     cache = cache.absolute() if isinstance(cache, Path) else study.run.cache if cache is None else cache
@@ -155,7 +156,7 @@ def run_study(
         system = opener(spec)
         return cached(system, cache if isinstance(cache, Path) else None) if cache else system
 
-    with contextlib.chdir(base), contextlib.ExitStack() as stack:
+    with files, contextlib.chdir(base), contextlib.ExitStack() as stack:
         opener = _opener(_engine(study.run, ray, workers), stack)
         # Cheapest first, so that a mistake is told before models are loaded.
         tests = {}
