@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-
 # Characters of a message: an id or a name in it may be as long as a file.
 _LONGEST = 2000
 
