@@ -1,4 +1,4 @@
-"""Every reader has bounds: what is too long, too large, too deep or no file at all is told, not held or waited for."""
+"""Every reader has bounds: what is too long, too large, too deep or no file is told, not held or waited for."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_messages_have_a_bound(tmp_path: Path) -> None:
     assert len(str(caught.value)) < 2100
     rows = "".join(f"{number}\tx\t_\t_\t_\t_\t0\troot\t_\t_\n" for number in range(1, 5000))
     (tmp_path / "a.conllu").write_text(rows)
-    with pytest.raises(BabelscopeError, match="one root, this one 4999: words 1, 2, .*, …$"):
+    with pytest.raises(BabelscopeError, match=r"one root, this one 4999: words 1, 2, .*, …$"):
         list(read_trees(tmp_path / "a.conllu"))
 
 

@@ -247,9 +247,11 @@ def test_a_record_too_long_to_be_read_again_is_not_stored(
     fill(tmp_path, 1)
     before = (tmp_path / "records.jsonl").read_bytes()
     monkeypatch.setattr(runfolder, "LONGEST_RECORD", 50)
-    with pytest.raises(BabelscopeError, match=r"the record of item None has \d+ bytes.*at most 50"):
-        with RunFolder(tmp_path / "new", manifest()) as folder:
-            folder.store(records_of(folder, folder.missing()[0]))
+    with (
+        pytest.raises(BabelscopeError, match=r"the record of item None has \d+ bytes.*at most 50"),
+        RunFolder(tmp_path / "new", manifest()) as folder,
+    ):
+        folder.store(records_of(folder, folder.missing()[0]))
     assert (tmp_path / "records.jsonl").read_bytes() == before
     assert (tmp_path / "new" / "records.jsonl").read_bytes() == b""
 

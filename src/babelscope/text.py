@@ -86,7 +86,12 @@ def read_lines(path: str | Path, *, keep_separators: bool = False) -> list[str]:
 def read_line_bytes(path: str | Path) -> bytes:
     """The content of a file of lines, for `parse_lines`."""
     with reading(path) as file:
-        return b"".join(bounded_lines(file, path, most=LARGEST_HELD))
+        return held_lines(file, path)
+
+
+def held_lines(file: IO[bytes], path: str | Path) -> bytes:
+    """The same of a file that is open."""
+    return b"".join(bounded_lines(file, path, most=LARGEST_HELD))
 
 
 def read_bytes(path: str | Path, *, most: int = LARGEST_DOCUMENT) -> bytes:

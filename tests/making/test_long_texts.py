@@ -68,7 +68,7 @@ def test_words_without_end() -> None:
 
 
 def test_cues_make_no_more_than_they_may(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="with the cue 'xxx.* has more than"):
+    with pytest.raises(BabelscopeError, match=r"with the cue 'xxx.* has more than"):
         insert("bank " * 1000, "bank", "x" * 5000, "paper")
     with pytest.raises(BabelscopeError, match="with each of its cues has more than"):
         insert_all("a bank " + "x" * 10**6, "bank", Cues("bank", ("river",) * 20, ()))

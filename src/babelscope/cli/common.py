@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from babelscope.errors import BabelscopeError, at
-from babelscope.text import parse_lines, read_lines
+from babelscope.text import held_lines, parse_lines, read_lines
 
 if TYPE_CHECKING:
     from babelscope.study import Study
@@ -90,7 +90,9 @@ def study_of(values: Mapping[str, Any]) -> Study:
 
 def read_sources(path: Path) -> list[str]:
     """The lines of a file, or of stdin for `-`; none may be empty."""
-    lines = parse_lines(sys.stdin.buffer.read(), "stdin") if str(path) == "-" else read_lines(path)
+    lines = (
+        parse_lines(held_lines(sys.stdin.buffer, "stdin"), "stdin") if str(path) == "-" else read_lines(path)
+    )
     for number, line in enumerate(lines, 1):
         if not line.strip():
             place = _place({"source": path}, 0, "source", number)

@@ -36,10 +36,8 @@ def _against(hypothesis: list[str], reference: list[str]) -> float:
     """Normalised Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
     places = _align(hypothesis, reference)
     pairs = len(places) * (len(places) - 1) // 2
-    if pairs:
-        tau = _ascending(places) / pairs
-    else:  # one word has no order: right if it is all there is to say, else nothing is known
-        tau = float(len(places) == 1 and len(reference) == 1)
+    # One word has no order: right if it is all there is to say, else nothing is known.
+    tau = _ascending(places) / pairs if pairs else float(len(places) == 1 and len(reference) == 1)
     if not tau:
         return 0.0
     brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
@@ -121,7 +119,7 @@ def _sorted_suffixes(words: Sequence[int]) -> list[int]:
 
 
 def _common_heads(words: Sequence[int], order: Sequence[int]) -> list[int]:
-    """How many words each suffix, as sorted, has in common with the one before it; 0 at both ends (Kasai et al. 2001)."""
+    """How many words each suffix, as sorted, shares with the one before it; 0 at both ends (Kasai et al. 2001)."""
     rank = [0] * len(words)
     for place, start in enumerate(order):
         rank[start] = place
