@@ -15,10 +15,14 @@ class BabelscopeError(Exception):
 
     def __str__(self) -> str:
         """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
-        told = super().__str__()
-        if len(told) > _LONGEST:
-            told = f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
-        return told if told.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in told)
+        told = _cut(super().__str__())
+        if not told.isprintable():
+            told = _cut("".join(c if c.isprintable() else repr(c)[1:-1] for c in told))
+        return told
+
+
+def _cut(told: str) -> str:
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
 
 
 class SystemFailure(BabelscopeError):

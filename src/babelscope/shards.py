@@ -87,7 +87,11 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
     with RunFolder(Path(out).absolute(), manifest) as run:
         for chunk in run.missing():
             run.store(answered[chunk])
-        rows = _rows(manifest, first["methods"], run.records)
+        try:
+            rows = _rows(manifest, first["methods"], run.records)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            # What a method's records hold is its own to know; these were changed, since it cannot read them.
+            raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
         result = Result(manifest["config"], rows, run.records, run.path)
         run.finish(result)
         return result

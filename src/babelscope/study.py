@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -104,8 +105,8 @@ class Study(_Table):
             "methods": [entry.label or entry.name for entry in self.methods],
         }
         for table, names in labels.items():
-            for name in names:
-                if names.count(name) > 1:
+            for name, times in Counter(names).items():
+                if times > 1:
                     key = "label" if table == "methods" else "name"
                     raise ValueError(f"two {table} are called {name!r}; give one another {key}")
         return self

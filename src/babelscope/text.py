@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -25,13 +26,15 @@ LONGEST_RECORD = 16 << 20
 LARGEST_DOCUMENT = 16 << 20
 """Bytes of a file read as a whole, such as JSON: the largest published one has 3.2 million, and in memory, JSON
 takes up to thirty times its size."""
-LARGEST_TOML = 1 << 20
+LARGEST_TOML = 1 << 18
 """Bytes of a study or of rules, which are written by hand."""
 LARGEST_HELD = 2 << 30
 """Bytes of all lines that are held at once: sources, translations, test sets."""
 DEEPEST = 100
 """Lists and objects in one another. Python can read more, but not write or compare them: it calls itself."""
 
+# Python's reader of TOML takes time that grows with the square of a key's parts.
+_DOTTED = re.compile(rb"""(?<![\w"'.-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){32}""")
 _REGULAR_ONLY: ContextVar[bool] = ContextVar("regular_only", default=False)
 
 
@@ -78,9 +81,7 @@ def read_lines(path: str | Path, *, keep_separators: bool = False) -> list[str]:
     Unicode line separators inside a line are refused, since other tools would count lines differently,
     unless `keep_separators` (for published files, whose lines are defined by "\\n" alone).
     """
-    with reading(path) as file:
-        raw = bounded_lines(file, path, most=LARGEST_HELD)
-        return [_line(line, path, number, keep_separators) for number, line in enumerate(raw, 1)]
+    return parse_lines(read_line_bytes(path), path, keep_separators=keep_separators)
 
 
 def read_line_bytes(path: str | Path) -> bytes:
@@ -129,7 +130,11 @@ def bounded_lines(
 
 
 def _size(count: int) -> str:
-    return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB"
+    return next(
+        f"{count >> bits} {unit}"
+        for bits, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "bytes"))
+        if count >> bits
+    )
 
 
 @contextlib.contextmanager
@@ -169,7 +174,10 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        found = tomllib.loads(read_bytes(path, most=LARGEST_TOML).decode("utf-8"))
+        data = read_bytes(path, most=LARGEST_TOML)
+        if _DOTTED.search(data):
+            raise ValueError("a key has more than 32 parts")
+        found = tomllib.loads(data.decode("utf-8"))
         if depth_exceeds(found, DEEPEST):
             raise ValueError(f"tables and lists are nested more than {DEEPEST} deep")
         return found
@@ -201,6 +209,18 @@ def whole_number(text: str) -> int | None:
 
 def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False) -> list[str]:
     """The lines of bytes already read; `path` is for the messages."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    refused = "\r\0" if keep_separators else "\r\0" + SEPARATORS
+    if not any(char in text for char in refused):
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        if 4 * max(map(len, lines), default=0) <= LONGEST_LINE:  # bytes of a character
+            return lines
+    # One of them has a fault, or may be too long: which one?
     raw = bounded_lines(io.BytesIO(data), path)
     return [_line(line, path, number, keep_separators) for number, line in enumerate(raw, 1)]
 

@@ -170,11 +170,13 @@ class _Answers:
             try:
                 with self._lock:
                     rows = self._database.execute(query, some).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._fail(error)
             for key, fingerprint, request, answer, check in rows:
                 # The key should do; but a damaged row, or two requests of one hash, must never pass.
-                if (fingerprint, request) != (self._fingerprint, asked[key]) or check != _check(key, answer):
+                if (fingerprint, request) != (self._fingerprint, asked.get(key)) or check != _check(
+                    key, answer
+                ):
                     raise BabelscopeError(self._damaged("a row does not belong to its key"))
                 found[request] = json.loads(answer)
         return found
@@ -222,10 +224,10 @@ class _Answers:
                 return database
             except BaseException as error:
                 database.close()
-                if not isinstance(error, sqlite3.Error):
+                if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
                     raise
                 # Changing to WAL does not wait for others, whatever the timeout.
-                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY" or time.monotonic() > deadline:
                     self._fail(error)
                 time.sleep(0.02)
 
@@ -245,8 +247,10 @@ class _Answers:
         )
         database.execute("COMMIT")
 
-    def _fail(self, error: sqlite3.Error) -> NoReturn:
-        if _is_damage(error):
+    def _fail(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
+        if isinstance(error, UnicodeDecodeError) or _is_damage(
+            error
+        ):  # SQLite's message has what is damaged in it
             raise BabelscopeError(self._damaged(str(error))) from error
         if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
             raise BabelscopeError(f"{self.path} cannot be used as a cache: {error}") from error

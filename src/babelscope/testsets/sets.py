@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from babelscope.text import (
 )
 
 _Kind = TypeVar("_Kind", bound=Item)
+
+# What is too large for a float is no number of ours.
+_DIGITS = re.compile(rb"(?<![0-9])[0-9]{300}")
 
 Row = tuple[str, Mapping[str, Any]]
 """Where something stands (`file:line`), and the JSON object of an item."""
@@ -133,7 +137,13 @@ def json_lines(file: IO[bytes], path: str | Path, *, most: int | None = None) ->
 def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
     """Strict JSON: no NaN, no name twice in an object (the first would be lost), no nests without end."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            # Asked of every number only where there may be one: it takes time.
+            parse_int=_bounded_int if _DIGITS.search(data) else None,
+        )
         # Counted first, since it is quick and nearly always enough.
         if data.count(b"[") + data.count(b"{") > DEEPEST and depth_exceeds(value, DEEPEST):
             raise RecursionError(f"lists and objects are nested more than {DEEPEST} deep")
@@ -153,6 +163,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"the name {shorten(twice)} stands twice in an object")
     return made
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > 300:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:
