@@ -216,7 +216,7 @@ def parse_records(
     size = 0
     for chunk in chunks:
         here = list(itertools.islice(lines, chunk.stop - chunk.start))
-        found = []
+        found: list[Record] = []
         for item, line in enumerate(here, chunk.start):
             key = key_of(cells[chunk.cell], item)
             record = _parse(line) if line.endswith(b"\n") else None

@@ -16,7 +16,7 @@ from babelscope.errors import BabelscopeError, at
 from babelscope.text import bounded_lines, reading, require_equal_counts, shorten, text_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from _typeshed import WriteableBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _Unzipped(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         count = self._unzipped.readinto(buffer)
         self._expanded += count
         if self._expanded > max(_EXPANDED_FREELY, _MOST_EXPANDED * self._packed.count):
