@@ -16,6 +16,7 @@ import pytest
 
 from babelscope import stretches, text
 from babelscope.errors import BabelscopeError
+from babelscope.lab.parallel import read_side
 from babelscope.language.ud import read_trees
 from babelscope.study import read_study, run_study
 from babelscope.testsets import load
@@ -82,6 +83,13 @@ def test_what_is_held_has_a_bound_in_all(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(BabelscopeError, match="a has more than"):
         read_lines(tmp_path / "a")
     assert stretches.count_lines(tmp_path / "a") == 100  # streams have none
+
+
+def test_corpora_and_lists_of_translations_are_no_documents(tmp_path: Path) -> None:
+    """They may have more than a document: they are held line by line."""
+    (tmp_path / "a").write_bytes(b"abc def\n" * (text.LARGEST_DOCUMENT // 8 + 1))
+    assert len(read_side(tmp_path / "a")[0]) == text.LARGEST_DOCUMENT // 8 + 1
+    assert len(text.read_line_bytes(tmp_path / "a")) > text.LARGEST_DOCUMENT
 
 
 def test_devices_without_end_are_told() -> None:

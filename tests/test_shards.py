@@ -225,7 +225,7 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"items": 7', '"items": -7', r"manifest\.json is damaged"),
         ('"items": 7', '"items": true', r"manifest\.json is damaged"),
         ('"chunk": 2', '"chunk": 1000000000000', "is not finished|is not the record"),
-        ('"chunk": 2', '"chunk": 1' + "0" * 30, r"manifest\.json is damaged"),
+        ('"chunk": 2', '"chunk": 1' + "0" * 30, "is not finished|is not the record"),
         ('"of": 2', '"of": 1000000000', "is not the record|is not finished"),
         ('"resamples": 2000', '"resamples": 1000000000000', r"manifest\.json is damaged"),
     ],

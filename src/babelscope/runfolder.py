@@ -31,7 +31,7 @@ from babelscope.util.regular import open_regular
 _COMPARED = ("config", "cells", "shard")
 # Files that `replacing` leaves behind when it is killed.
 _UNFINISHED = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
-# Items of a cell, and of a chunk: a manifest that says more was not written by us.
+# Items of a cell: a manifest that says more was not written by us.
 _MOST_ITEMS = 10**12
 
 
@@ -59,7 +59,7 @@ def _starts(
     cells: Sequence[Mapping[str, Any]], size: int, number: int, of: int
 ) -> Iterator[tuple[int, range, int]]:
     """Each cell, where the chunks of a shard begin in it, and where it ends."""
-    if type(size) is not int or not 1 <= size <= _MOST_ITEMS:
+    if type(size) is not int or size < 1:
         raise ValueError(f"a chunk has at least one item, not {size!r}")
     before = number - 1  # chunks before the next of this shard
     for cell, described in enumerate(cells):
