@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from babelscope.errors import BabelscopeError, at
-from babelscope.text import bounded_lines, reading, require_equal_counts, shorten, text_fault
+from babelscope.text import (
+    LONGEST_LINE,
+    bounded_lines,
+    reading,
+    require_equal_counts,
+    shorten,
+    text_fault,
+    too_long,
+)
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -108,8 +116,15 @@ def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
 
 def count_lines(path: str | Path) -> int:
     """How many lines a file has; a last one without a newline counts."""
+    count = begun = 0
     with opened(path) as file:
-        return sum(1 for _ in bounded_lines(file, path))
+        while some := file.read(LONGEST_LINE):
+            first = some.find(b"\n")
+            if begun + (first if first >= 0 else len(some)) > LONGEST_LINE:
+                raise too_long(path, count + 1)
+            begun = begun + len(some) if first < 0 else len(some) - some.rfind(b"\n") - 1
+            count += some.count(b"\n")
+    return count + bool(begun)
 
 
 def line_stretches(path: str | Path, size: int) -> list[Stretch]:

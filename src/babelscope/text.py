@@ -123,10 +123,15 @@ def bounded_lines(
     left = most
     for number, raw in enumerate(iter(lambda: file.readline(longest + 1), b""), first):
         if len(raw) > longest and not raw.endswith(b"\n"):
-            raise BabelscopeError(f"{at(path, number)} has more than {_size(longest)}, too much for one line")
+            raise too_long(path, number, longest)
         if left is not None and (left := left - len(raw)) < 0:
             raise BabelscopeError(f"{path} has more than {_size(most or 0)}; split it")
         yield raw
+
+
+def too_long(path: str | Path, number: int, longest: int = LONGEST_LINE) -> BabelscopeError:
+    """What to say of a line that has more than it may have."""
+    return BabelscopeError(f"{at(path, number)} has more than {_size(longest)}, too much for one line")
 
 
 def _size(count: int) -> str:
