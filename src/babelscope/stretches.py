@@ -43,9 +43,9 @@ class Stretch:
 
 WHOLE = Stretch()
 
-# Text shrinks to a fifth or a tenth; what expands this far is made to fill a disk or a night.
-_MOST_EXPANDED = 200
-_EXPANDED_FREELY = 16 << 20  # bytes
+# Text shrinks to a fifth or a tenth, one sentence parsed over and over to a fiftieth; what expands this far is made to fill a disk or a night.
+_MOST_EXPANDED = 100
+_EXPANDED_FREELY = 4 << 20  # bytes
 
 
 @contextlib.contextmanager

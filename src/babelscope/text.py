@@ -10,6 +10,7 @@ import stat
 import tomllib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -121,10 +122,11 @@ def bounded_lines(
     So is what is more than `most` bytes in all, for those who hold every line. `first` is the first one's number.
     """
     left = most
-    for number, raw in enumerate(iter(lambda: file.readline(longest + 1), b""), first):
-        if len(raw) > longest and not raw.endswith(b"\n"):
+    for number, raw in enumerate(iter(partial(file.readline, longest + 1), b""), first):
+        size = len(raw)
+        if size > longest and not raw.endswith(b"\n"):
             raise too_long(path, number, longest)
-        if left is not None and (left := left - len(raw)) < 0:
+        if left is not None and (left := left - size) < 0:
             raise BabelscopeError(f"{path} has more than {_size(most or 0)}; split it")
         yield raw
 

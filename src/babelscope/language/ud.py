@@ -259,22 +259,23 @@ def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, i
         number = stretch.line - 1
         size = 0
         for number, line in enumerate(bounded_lines(file, path, first=stretch.line), stretch.line):
+            if line == b"\n":
+                if block:
+                    yield number - len(block), byte, block
+                    block = []
+                    byte += size
+                    size = 0
+                byte += 1
+                continue
             if line.endswith(b"\r\n"):
                 raise BabelscopeError(f"{at(path, number)}: lines must end with LF alone, not with CR LF")
-            if line != b"\n":
-                block.append(line)
-                size += len(line)
-                if size > LONGEST_RECORD:
-                    raise BabelscopeError(
-                        f"{at(path, number)}: a sentence has more than {LONGEST_RECORD} bytes; is the blank "
-                        "line after each sentence missing?"
-                    )
-                continue
-            if block:
-                yield number - len(block), byte, block
-                block = []
-            byte += size + 1
-            size = 0
+            block.append(line)
+            size += len(line)
+            if size > LONGEST_RECORD:
+                raise BabelscopeError(
+                    f"{at(path, number)}: a sentence has more than {LONGEST_RECORD} bytes; is the blank line "
+                    "after each sentence missing?"
+                )
         if block:
             yield number - len(block) + 1, byte, block
 
