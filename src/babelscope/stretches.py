@@ -43,7 +43,7 @@ class Stretch:
 
 WHOLE = Stretch()
 
-# Text shrinks to a fifth or a tenth, one sentence parsed over and over to a fiftieth; what expands this far is made to fill a disk or a night.
+# Text shrinks to a tenth, one sentence parsed over and over to a fiftieth; what is beyond is made to fill a disk.
 _MOST_EXPANDED = 100
 _EXPANDED_FREELY = 4 << 20  # bytes
 
