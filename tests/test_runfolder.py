@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from babelscope import runfolder
 from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.results import Record
-from babelscope.runfolder import Chunk, RunFolder, key_of, plan
+from babelscope.runfolder import Chunk, RunFolder, chunks_of, count_records, key_of, plan
+from babelscope.runs import read_run
 
 
 def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
@@ -43,7 +46,7 @@ def fill(path: Path, at_most: int = 99) -> int:
 
 
 def test_chunks_cover_every_item_once() -> None:
-    chunks = plan(manifest()["cells"], 3)
+    chunks = list(plan(manifest()["cells"], 3))
     assert chunks == [Chunk(c, *ends) for c in (0, 1) for ends in ((0, 3), (3, 6), (6, 7))]
 
 
@@ -65,7 +68,7 @@ def test_cut_anywhere_it_goes_on_to_the_same_bytes(data: st.DataObject) -> None:
         whole = (path / "records.jsonl").read_bytes()
         cut = data.draw(st.integers(0, len(whole)))
         # A power cut can leave zeros where the last lines should be.
-        tail = data.draw(st.sampled_from([b"", b"\0" * 30, b"{\xff", b"null\n"]))
+        tail = data.draw(st.sampled_from([b"", b"\0" * 30]))
         (path / "records.jsonl").write_bytes(whole[:cut] + tail)
         kept = whole[:cut].count(b"\n")
         complete = sum(end <= kept for end in (3, 6, 7, 10, 13, 14))
@@ -154,3 +157,108 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (tmp_path / "records.jsonl").read_bytes() == before
     assert fill(tmp_path) == 4
+
+
+def _odd(path: Path, what: str) -> bytes:
+    """Put something that is no file of ours in a file's place; returns what must stay as it is."""
+    other = path.parent.parent / "thesis.tex"
+    other.write_bytes(b"\\documentclass{}\n")
+    path.unlink()
+    if what == "link":
+        path.symlink_to(other)
+    elif what == "dangling link":
+        path.symlink_to(path.parent.parent / "nothing")
+    elif what == "hard link":
+        path.hardlink_to(other)
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    return other.read_bytes()
+
+
+@pytest.mark.parametrize("what", ["link", "dangling link", "hard link", "pipe", "folder"])
+@pytest.mark.parametrize("name", ["records.jsonl", "manifest.json"])
+def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path: Path, name: str, what: str) -> None:
+    path = tmp_path / "run"
+    fill(path, 2)
+    records = (path / "records.jsonl").read_bytes()
+    before = _odd(path / name, what)
+    with pytest.raises(BabelscopeError, match=name):
+        fill(path)
+    assert (tmp_path / "thesis.tex").read_bytes() == before
+    assert not (tmp_path / "nothing").exists()
+    assert (path / name).is_symlink() == ("link" in what and what != "hard link")
+    if name != "records.jsonl":
+        assert (path / "records.jsonl").read_bytes() == records
+
+
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
+@pytest.mark.parametrize("name", ["records.jsonl", "manifest.json", "summary.json"])
+def test_a_finished_run_with_such_files_is_refused(tmp_path: Path, name: str, what: str) -> None:
+    path = tmp_path / "run"
+    fill(path)
+    (path / "summary.json").write_text('{"rows": []}')
+    _odd(path / name, what)
+    with pytest.raises(BabelscopeError):
+        _ = read_run(path).records
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        b"my diary\n",
+        b"my diary",
+        b"{}\n",
+        b'{"method": "m", "system": "one", "tests": "t", "item": 1}\n',
+        b'{"method": "m", "system": "one", "tests": "t", "item": 01',
+        b"\0\0\0x",
+        b"\x7fELF\0\0\0",
+        b'{"id": "1", "source": "a", "reference": "b"}\n' * 2,
+    ],
+)
+@pytest.mark.parametrize("after", [0, 2])
+def test_what_is_no_chunk_of_ours_is_never_cut(tmp_path: Path, foreign: bytes, after: int) -> None:
+    """At the head of the file, or after two whole chunks."""
+    fill(tmp_path, after)
+    with open(tmp_path / "records.jsonl", "ab") as file:
+        file.write(foreign)
+    before = (tmp_path / "records.jsonl").read_bytes()
+    line = 7 if after else 1
+    with pytest.raises(BabelscopeError, match=rf"records\.jsonl:{line} is not the record.*left as it is"):
+        fill(tmp_path)
+    assert (tmp_path / "records.jsonl").read_bytes() == before
+
+
+def test_other_people_s_unfinished_files_are_left(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    for name in (".thesis.tex.part", ".summary.json.0a1b2c3d.part"):
+        (tmp_path / name).touch()
+    with pytest.raises(BabelscopeError):
+        RunFolder(tmp_path, manifest(items=8))
+    assert len(list(tmp_path.glob(".*.part"))) == 2
+    fill(tmp_path)
+    assert [path.name for path in tmp_path.glob(".*.part")] == [".thesis.tex.part"]
+
+
+def test_a_record_too_long_to_be_read_again_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, 1)
+    before = (tmp_path / "records.jsonl").read_bytes()
+    monkeypatch.setattr(runfolder, "LONGEST_RECORD", 50)
+    with (
+        pytest.raises(BabelscopeError, match=r"the record of item None has \d+ bytes.*at most 50"),
+        RunFolder(tmp_path / "new", manifest()) as folder,
+    ):
+        folder.store(records_of(folder, folder.missing()[0]))
+    assert (tmp_path / "records.jsonl").read_bytes() == before
+    assert (tmp_path / "new" / "records.jsonl").read_bytes() == b""
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 9))
+def test_records_are_counted_without_making_the_chunks(items: list[int], size: int, of: int) -> None:
+    cells = [{"items": count} for count in items]
+    for number in range(1, of + 1):
+        made = {"config": {"chunk": size}, "cells": cells, "shard": {"number": number, "of": of}}
+        assert count_records(made) == sum(chunk.stop - chunk.start for chunk in chunks_of(made))

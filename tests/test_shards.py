@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -81,10 +82,12 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
     """Every chunk is in one shard, and shards differ by one chunk at most, in all and in every cell."""
     cells = [{"items": count} for count in items]
     manifest = {"config": {"chunk": size}, "cells": cells}
-    shards = [chunks_of({**manifest, "shard": {"number": number, "of": of}}) for number in range(1, of + 1)]
+    shards = [
+        list(chunks_of({**manifest, "shard": {"number": number, "of": of}})) for number in range(1, of + 1)
+    ]
     assert sorted(
         (chunk for own in shards for chunk in own), key=lambda chunk: (chunk.cell, chunk.start)
-    ) == plan(cells, size)
+    ) == list(plan(cells, size))
     for cell in (None, *range(len(cells))):
         counts = [sum(cell in (None, chunk.cell) for chunk in own) for own in shards]
         assert max(counts) - min(counts) <= 1
@@ -210,6 +213,38 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         manifest.write_text(head + new + tail)
         with pytest.raises(BabelscopeError, match=r"manifest\.json is damaged"):
             merge(folders, tmp_path / "merged")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"items": 7', '"items": 1000000000000', r"it has 1\d of 5000000000\d\d records"),
+        ('"items": 7', '"items": 1' + "0" * 30, r"manifest\.json is damaged"),
+        ('"items": 7', '"items": 1e12', r"manifest\.json is damaged"),
+        ('"items": 7', '"items": NaN', "NaN is not a JSON value"),
+        ('"items": 7', '"items": -7', r"manifest\.json is damaged"),
+        ('"items": 7', '"items": true', r"manifest\.json is damaged"),
+        ('"chunk": 2', '"chunk": 1000000000000', "is not finished|is not the record"),
+        ('"chunk": 2', '"chunk": 1' + "0" * 30, "is not finished|is not the record"),
+        ('"of": 2', '"of": 1000000000', "is not the record|is not finished"),
+        ('"resamples": 2000', '"resamples": 1000000000000', r"manifest\.json is damaged"),
+    ],
+)
+def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(
+    study: Path, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    folders = run_shards(study, 2)
+    path = folders[0] / "manifest.json"
+    head, found, tail = path.read_text().rpartition(old)
+    assert found
+    path.write_text(head + new + tail)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BabelscopeError, match=told):
+            merge(folders, tmp_path / "merged")
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_another_version_is_refused(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

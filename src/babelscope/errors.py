@@ -6,6 +6,9 @@ from pathlib import Path
 
 from babelscope.util.terminal import visible
 
+# Characters of a message: an id or a name in it may be as long as a file.
+_LONGEST = 2000
+
 
 class BabelscopeError(Exception):
     """Bad input or usage; the command line prints it without a traceback and exits with `exit_code`."""
@@ -14,7 +17,11 @@ class BabelscopeError(Exception):
 
     def __str__(self) -> str:
         """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
-        return visible(super().__str__())
+        return _cut(visible(_cut(super().__str__())))
+
+
+def _cut(told: str) -> str:
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
 
 
 class SystemFailure(BabelscopeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,10 @@ from typing import Any
 
 from babelscope.errors import BabelscopeError
 from babelscope.results import Estimate, Record, Row, split_unanswered
-from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes, text_fault
+from babelscope.runfolder import read_own
+from babelscope.testsets.sets import json_lines, parse_json
+from babelscope.text import text_fault
+from babelscope.util.regular import open_regular
 
 _NAMES = ("method", "system", "tests")
 
@@ -34,10 +37,11 @@ class Run:
     def records(self) -> list[Record]:
         """A record for each item that was answered, of all cells; read when first needed."""
         found: list[Record] = []
-        for place, record in read_json_lines(self.path / "records.jsonl"):
-            if not record.keys() >= set(_NAMES):
-                raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
-            found.append(dict(record))
+        with io.BufferedReader(open_regular(self.path / "records.jsonl")) as file:
+            for place, record in json_lines(file, file.name):
+                if not record.keys() >= set(_NAMES):
+                    raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
+                found.append(dict(record))
         return split_unanswered(found)[0]
 
 
@@ -159,7 +163,7 @@ def cells_of_run(run: Run) -> list[Cell]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    found = parse_json(read_bytes(path), path)
+    found = parse_json(read_own(path), path)
     if not isinstance(found, dict):
         raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
     if fault := text_fault(json.dumps(found, ensure_ascii=False)):

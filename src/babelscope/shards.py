@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from pydantic_core import to_jsonable_python
 from babelscope.errors import BabelscopeError
 from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
 from babelscope.results import Record, Result, Row, differences, split_unanswered
-from babelscope.runfolder import Chunk, RunFolder, chunks_of, parse_records
+from babelscope.runfolder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs import read_manifest
-from babelscope.text import read_bytes
+from babelscope.util.regular import open_regular
 from babelscope.version import __version__
 
 
@@ -86,7 +87,11 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
     with RunFolder(Path(out).absolute(), manifest) as run:
         for chunk in run.missing():
             run.store(answered[chunk])
-        rows = _rows(manifest, first["methods"], run.records)
+        try:
+            rows = _rows(manifest, first["methods"], run.records)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            # What a method's records hold is its own to know; these were changed, since it cannot read them.
+            raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
         records, unanswered = split_unanswered(run.records)
         result = Result(manifest["config"], rows, records, run.path, unanswered)
         run.finish(result)
@@ -100,22 +105,21 @@ def _read(path: Path) -> _Stored:
         if manifest.get("shard") is None:
             raise BabelscopeError(f"{path} is no shard but a whole run")
         shard = Shard(**manifest["shard"])
-        chunks = chunks_of(manifest)
-        data = read_bytes(path / "records.jsonl")
-        records, _ = parse_records(data, chunks, manifest["cells"], path / "records.jsonl")
+        wanted = count_records(manifest)
+        with io.BufferedReader(open_regular(path / "records.jsonl")) as file:
+            records, _ = parse_records(file, chunks_of(manifest), manifest["cells"], file.name)
         for cell in manifest["cells"]:
             _settings(manifest["methods"][cell["method"]])
         _made_with([manifest["made_with"]])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BabelscopeError(f"{path / 'manifest.json'} is damaged: {error!r}") from None
-    wanted = sum(chunk.stop - chunk.start for chunk in chunks)
     if len(records) < wanted:
         raise BabelscopeError(
             f"shard {shard} in {path} is not finished: it has {len(records)} of {wanted} records; run it "
             f"again with --shard {shard}"
         )
     rest = iter(records)
-    answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks}
+    answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(manifest)}
     return _Stored(path, shard, manifest, answered)
 
 
@@ -170,7 +174,7 @@ def _settings(stored: Mapping[str, Any]) -> tuple[Method, Settings]:
     """A method and its settings as they were; the files that they name were there then, and need not be here."""
     method = find_method(stored["name"])
     values = {
-        name: TypeAdapter(cast(Any, field.annotation)).validate_python(stored["settings"][name])
+        name: TypeAdapter(cast(Any, field.rebuild_annotation())).validate_python(stored["settings"][name])
         for name, field in method.settings.model_fields.items()
     }
     return method, method.settings.model_construct(**values)

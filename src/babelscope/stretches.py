@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from babelscope.errors import BabelscopeError, at
-from babelscope.text import reading, require_equal_counts, shorten, text_fault
+from babelscope.text import (
+    LONGEST_LINE,
+    bounded_lines,
+    reading,
+    require_equal_counts,
+    shorten,
+    text_fault,
+    too_long,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +43,67 @@ class Stretch:
 
 WHOLE = Stretch()
 
+# Text shrinks to a tenth, one sentence parsed over and over to a fiftieth; what is beyond is made to fill a disk.
+_MOST_EXPANDED = 100
+_EXPANDED_FREELY = 4 << 20  # bytes
+
 
 @contextlib.contextmanager
 def opened(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
-    """A file to read from a byte on, unzipped if its name ends in .gz."""
+    """A file to read from a byte on, unzipped (once) if its name ends in .gz."""
     with reading(path) as file:
         if not str(path).endswith(".gz"):
-            file.seek(byte)
+            if byte:
+                file.seek(byte)
             yield file
             return
         try:
-            unzipped = cast(IO[bytes], gzip.GzipFile(fileobj=file))
+            packed = _Counted(file)
+            unzipped = gzip.GzipFile(fileobj=cast(IO[bytes], packed), mode="rb")
             unzipped.seek(byte)
-            yield unzipped
+            yield io.BufferedReader(_Unzipped(unzipped, packed, path), 1 << 17)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BabelscopeError(f"{path} cannot be read: {error}") from error
+
+
+class _Counted:
+    """A file whose bytes are counted while they are read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.count += len(data)
+        return data
+
+
+class _Unzipped(io.RawIOBase):
+    """The content of a gzipped file, unless it expands as no text does."""
+
+    def __init__(self, unzipped: gzip.GzipFile, packed: _Counted, path: str | Path) -> None:
+        self._unzipped, self._packed, self._path = unzipped, packed, path
+        self._expanded = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = self._unzipped.readinto(buffer)
+        self._expanded += count
+        if self._expanded > max(_EXPANDED_FREELY, _MOST_EXPANDED * self._packed.count):
+            raise BabelscopeError(
+                f"{self._path} expands to more than {_MOST_EXPANDED} times its size, as no text does"
+            )
+        return count
 
 
 def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
     """The lines of a UTF-8 file, one after another."""
     with opened(path, stretch.byte) as file:
-        # A binary file breaks at "\n" only.
-        for number, raw in enumerate(itertools.islice(file, stretch.count), stretch.line):
+        lines = bounded_lines(file, path, first=stretch.line)
+        for number, raw in enumerate(itertools.islice(lines, stretch.count), stretch.line):
             try:
                 line = raw.removesuffix(b"\n").decode("utf-8")
             except UnicodeDecodeError as error:
@@ -65,12 +116,15 @@ def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
 
 def count_lines(path: str | Path) -> int:
     """How many lines a file has; a last one without a newline counts."""
-    count, last = 0, b"\n"
+    count = begun = 0
     with opened(path) as file:
-        while some := file.read(1 << 20):
+        while some := file.read(LONGEST_LINE):
+            first = some.find(b"\n")
+            if begun + (first if first >= 0 else len(some)) > LONGEST_LINE:
+                raise too_long(path, count + 1)
+            begun = begun + len(some) if first < 0 else len(some) - some.rfind(b"\n") - 1
             count += some.count(b"\n")
-            last = some[-1:]
-    return count + (last != b"\n")
+    return count + bool(begun)
 
 
 def line_stretches(path: str | Path, size: int) -> list[Stretch]:
@@ -79,7 +133,7 @@ def line_stretches(path: str | Path, size: int) -> list[Stretch]:
     def starts() -> Iterator[tuple[int, int]]:
         byte = 0
         with opened(path) as file:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(bounded_lines(file, path), 1):
                 yield number, byte
                 byte += len(raw)
 

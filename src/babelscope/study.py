@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +25,7 @@ from babelscope.systems.base import System
 from babelscope.systems.cached import remembering
 from babelscope.systems.opening import open_system
 from babelscope.testsets import load
-from babelscope.text import read_toml
+from babelscope.text import read_toml, regular_only
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -107,8 +108,8 @@ class Study(_Table):
             "methods": [entry.label or entry.name for entry in self.methods],
         }
         for table, names in labels.items():
-            for name in names:
-                if names.count(name) > 1:
+            for name, times in Counter(names).items():
+                if times > 1:
                     key = "label" if table == "methods" else "name"
                     raise ValueError(f"two {table} are called {name!r}; give one another {key}")
         return self
@@ -146,6 +147,7 @@ def run_study(
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
     where = str(study) if isinstance(study, str | Path) else "the study"
     base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
+    files = contextlib.nullcontext() if isinstance(study, Study) else regular_only()
     study = study if isinstance(study, Study) else read_study(study)
     seed = study.study.seed if seed is None else seed
     cache = cache.absolute() if isinstance(cache, Path) else study.run.cache if cache is None else cache
@@ -158,7 +160,7 @@ def run_study(
     def opened(spec: str) -> Any:
         return remembering(opener(spec), cache)
 
-    with contextlib.chdir(base), contextlib.ExitStack() as stack:
+    with files, contextlib.chdir(base), contextlib.ExitStack() as stack:
         opener = _opener(_engine(study.run, ray, workers), stack)
         # Cheapest first, so that a mistake is told before models are loaded.
         tests = {}

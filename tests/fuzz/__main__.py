@@ -14,8 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from apart import fuzz_apart
 from everything import all_targets, scratch
-from fuzzing import Files, Outcome, Target, fuzz
+from fuzzing import LONGEST, MOST_MEMORY, Files, Outcome, Target
 
 import toys
 from babelscope.progress import progress
@@ -26,7 +27,9 @@ def main() -> int:
     arguments.add_argument("--inputs", type=int, default=1_000_000, help="how many, over all targets")
     arguments.add_argument("--seed", type=int, default=0, help="other seeds make other inputs")
     arguments.add_argument("--only", default="", help="targets whose name has this in it")
-    arguments.add_argument("--keep", type=Path, help="a folder for the inputs that crashed")
+    arguments.add_argument(
+        "--keep", type=Path, default=Path("runs/fuzz"), help="a folder for the inputs that crashed"
+    )
     asked = arguments.parse_args()
     with scratch() as folder:
         sys.path[:0] = toys.install(folder / "toys")
@@ -43,21 +46,21 @@ def _report(targets: Sequence[Target], folder: Path, asked: argparse.Namespace) 
         inputs = -int(-asked.inputs * target.share // shares)  # rounded up, so that none are missing
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(dir=folder) as own, progress(target.name, inputs) as advance:
-            found = fuzz(target, Path(own), inputs, seed=asked.seed, advance=advance)
+            found = fuzz_apart(target, Path(own), inputs, seed=asked.seed, advance=advance)
         each = 1e6 * (time.monotonic() - begun) / max(1, inputs)
         crashed = sum(map(len, found.crashes.values()))
         print(f"{target.name:28}{found.tried:9}{found.refused:9}{crashed:9}{each:9.0f}", flush=True)
         for place, inputs_there in found.crashes.items():
             smallest = min(inputs_there, key=lambda files: sum(map(len, files.values())))
             print(f"    {len(inputs_there)} x {place}: {_shown(target, smallest)}", flush=True)
-            if asked.keep:
-                _keep(asked.keep, target, place, smallest)
+            _keep(asked.keep, target, place, smallest)
         outcomes.append(found)
     places = sum(len(found.crashes) for found in outcomes)
     print(
         f"{sum(found.tried for found in outcomes)} inputs to {len(outcomes)} targets in "
         f"{time.monotonic() - started:.0f} s: {sum(found.refused for found in outcomes)} refused in a sentence, "
-        f"{sum(len(each) for found in outcomes for each in found.crashes.values())} crashes at {places} places"
+        f"{sum(len(each) for found in outcomes for each in found.crashes.values())} crashes at {places} places; "
+        f"none took {LONGEST:g} s of a processor or {MOST_MEMORY // 10**6} MB, or it is among them"
     )
     return 1 if places else 0
 

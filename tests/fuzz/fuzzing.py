@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import resource
 import signal
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +18,10 @@ from mutating import mutate
 
 from babelscope.errors import BabelscopeError
 
-# Seconds that an input of some hundred bytes may take: of a processor, and, since it may wait, by the clock.
-LONGEST, LONGEST_WAIT = 10.0, 600.0
+# Seconds that an input may take: of a processor, since the machine may be busy, and, since it may wait, by the clock.
+LONGEST, LONGEST_WAIT = 2.0, 600.0
+# Bytes of address space that it may take beyond what the process has when it begins.
+MOST_MEMORY = 500_000_000
 
 Files = Mapping[str, bytes]
 """The files of an input by name."""
@@ -51,8 +56,11 @@ class Outcome:
     """Inputs by what went wrong, and where."""
 
 
-class Hang(Exception):
-    """An input took too long."""
+_LONGEST_MESSAGE = 5000
+
+
+class Hang(BaseException):
+    """An input took too long; no exception for others to catch."""
 
 
 def draw(target: Target, seed: int, number: int) -> dict[str, bytes]:
@@ -72,15 +80,19 @@ def fuzz(
     inputs: int,
     *,
     seed: int = 0,
+    first: int = 0,
     advance: Callable[[int], None] = lambda _: None,
+    begin: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
-    """Try a number of inputs in a folder of its own."""
+    """Try the inputs from `first` to `inputs` in a folder of its own; `begin` is told each before it is tried."""
     found = Outcome()
     there: dict[str, bytes] = {}
+    warm_up(target, folder)
     _empty(folder)
     with warnings.catch_warnings(), _alarm():
         warnings.simplefilter("ignore")
-        for number in range(inputs):
+        for number in range(first, inputs):
+            begin(number)
             files = draw(target, seed, number)
             if target.changes_files:
                 there = {}
@@ -97,18 +109,40 @@ def fuzz(
     return found
 
 
+def warm_up(target: Target, folder: Path) -> None:
+    """Read each good input once without bounds: what is imported and compiled then is not the next one's doing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for files in target.seeds:
+            _empty(folder)
+            _write(folder, files, {})
+            with contextlib.suppress(BabelscopeError):
+                target.read(folder)
+
+
 def attempt(target: Target, folder: Path) -> str | None:
     """None if the folder was read, "" if it was refused in a sentence, else what went wrong, and where."""
+    begun = time.process_time()
     try:
         _limit(LONGEST, LONGEST_WAIT)
+        _limit_memory(MOST_MEMORY)
         try:
             counts = target.read(folder)
         finally:
+            _limit_memory(None)
             _limit(0, 0)
+    except (MemoryError, Hang) as error:
+        told = _told(error)
+        gc.collect()
+        return told
     except BabelscopeError as error:
-        return sentence_fault(str(error))
+        # What is too much for the memory is told in a sentence too, but it should not have been asked for.
+        too_much = _caused_by(error, MemoryError)
+        return _told(too_much) if too_much else sentence_fault(str(error))
     except Exception as error:
         return _told(error)
+    if (took := time.process_time() - begun) > LONGEST:
+        return f"{type(target).__name__} took {took:.0f} s of processor time"
     if counts is not None and counts[0] != counts[1]:
         return f"a line was lost: {counts[0]} went in, {counts[1]} came out"
     return None
@@ -127,10 +161,19 @@ def sentence_fault(told: str) -> str:
     """Why a message is not one sentence for a person, or ""."""
     if not told.strip():
         return "an empty message"
+    if len(told) > _LONGEST_MESSAGE:
+        return f"a message of {len(told)} characters: {told[:60]!r}"
     return "" if told.isprintable() else f"a message that is not one line of text: {told[:60]!r}"
 
 
-def _told(error: Exception) -> str:
+def _caused_by(error: BaseException, kind: type[BaseException]) -> BaseException | None:
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, kind):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _told(error: BaseException) -> str:
     """What was raised, and the deepest line of ours that it came from."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/babelscope/" in frame.filename] or frames
@@ -154,6 +197,16 @@ def _alarm() -> Iterator[None]:
 def _limit(busy: float, waiting: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, busy)
     signal.setitimer(signal.ITIMER_REAL, waiting)
+
+
+def _limit_memory(more: int | None) -> None:
+    """Let this process have `more` bytes of address space than it has; None lifts the limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft = hard
+    if more is not None:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+        soft = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _write(folder: Path, files: Files, there: dict[str, bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from random import Random
@@ -34,18 +35,116 @@ WORDS = (
         b"=",
     ),
 )
+# What grows: each many times over, where others grow with their square or fill the memory.
+GROWING = (
+    *(
+        b".",
+        b". ",
+        b"A. ",
+        b"; ",
+        b"[",
+        b"]",
+        b'{"a":',
+        b"[[],",
+        b"9",
+        b"0",
+        b"1e",
+        b"a",
+        b"a ",
+        b" ",
+        b"\n",
+        b"\t",
+    ),
+    *(
+        b"\r",
+        b"-",
+        b"a-",
+        b"1-",
+        b"0-0 ",
+        b",",
+        b'"",',
+        b'"a":1,',
+        b"1\t",
+        b"(",
+        b"(..) ",
+        b"'",
+        b"a'",
+        b"\\",
+        b"=",
+    ),
+    *(
+        b"a=1&",
+        b"%",
+        b"%25",
+        b"|||",
+        b" ||| a",
+        b"a.",
+        b"a.b=1\n",
+        b"[a]\n",
+        b"[[a]]\n",
+        b"#",
+        b"*",
+        b"?",
+        b"{",
+        b"\0",
+    ),
+    *(
+        text.encode()
+        for text in ("é", "\u0301", "ß", "İ", "😀", "Haus", "er geht, ", "unfair ", "\u2028", "…", "&")
+    ),
+)
+SIZES = (1_000, 1_000, 10_000, 10_000, 40_000, 100_000, 1_000_000)
+BOMBS = tuple(
+    gzip.compress(each, mtime=0)
+    for each in (
+        b"\0" * 30_000_000,
+        (b"a" * 99 + b"\n") * 400_000,
+        gzip.compress(gzip.compress(b"\0" * 30_000_000, mtime=0), mtime=0),
+        gzip.compress(b"# a\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n", mtime=0),
+    )
+)
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 3, 2**70, 0.5, 1e308, float("nan"), float("inf")),
     *("", " ", "a", "a b", "a\nb", "a\0b", "a\u2028b", "\ud800", "9" * 4301, "a" * 300, "male", "1", "-1"),
     *([], {}, [[]], [None], ["a"], [1, "a"], {"a": 1}, {"": {}}, [["a", "b", 1]]),
 )
+BIG: tuple[Any, ...] = (
+    *(10**12, -(10**12), 1e12, 2**63, 2**64, 10**30, 10**4000, [0] * 100_000, ["a"] * 10_000, "." * 40_000),
+    *("a " * 20_000, "a" * 1_000_000, {str(n): n for n in range(10_000)}, [[[]] * 100] * 100, "9" * 100_000),
+    *(json.loads("[" * 90 + "]" * 90), {"a": "b" * 100_000}, [{"a": 1}] * 10_000, "Haus" * 10_000),
+)
 
 
 def mutate(data: bytes, dice: Random, others: Sequence[bytes] = ()) -> bytes:
     """`data` with one to four changes; `others` are good inputs that parts may come from."""
+    if dice.random() < _LARGE:
+        data = dice.choice((_grow, _grow, _grow, _grow, _many, _pack))(data, dice, others)
     for _ in range(dice.choice((1, 1, 1, 2, 2, 4))):
         data = dice.choice(_MUTATIONS)(data, dice, others)
     return data
+
+
+# One input in a hundred is large: most of the time goes into these all the same.
+_LARGE = 0.01
+
+
+def _grow(data: bytes, dice: Random, _others: Sequence[bytes]) -> bytes:
+    """A pattern put somewhere, many times over."""
+    place = dice.randint(0, len(data))
+    pattern = dice.choice(GROWING)
+    return data[:place] + pattern * (dice.choice(SIZES) // len(pattern)) + data[place:]
+
+
+def _many(data: bytes, dice: Random, _others: Sequence[bytes]) -> bytes:
+    """Part of the file itself, many times over."""
+    start, end = _span(data, dice) if dice.random() < 0.5 else (0, len(data))
+    size = dice.choice(SIZES[:-1])
+    return data[:end] + data[start:end] * (size // max(1, end - start)) + data[end:]
+
+
+def _pack(data: bytes, dice: Random, _others: Sequence[bytes]) -> bytes:
+    """Gzipped once more, or a small file that is a large one."""
+    return dice.choice((gzip.compress(data, mtime=0), *BOMBS))
 
 
 def _insert(data: bytes, dice: Random, _others: Sequence[bytes]) -> bytes:
@@ -127,7 +226,7 @@ def _json(data: bytes, dice: Random, others: Sequence[bytes]) -> bytes:
 
 def _changed(value: Any, dice: Random) -> Any:
     if not isinstance(value, dict | list) or not value or dice.random() < 0.1:
-        return dice.choice(VALUES)
+        return dice.choice(BIG if dice.random() < _LARGE else VALUES)
     if isinstance(value, list):
         place = dice.randrange(len(value))
         new = dice.choice(((), (value[place],) * 2, (_changed(value[place], dice),)))

@@ -11,17 +11,24 @@ from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, 
 
 from babelscope.comparing_many import column_of, read_table
 from babelscope.language.align import read_pharaoh
+from babelscope.language.german import default_analyzer
 from babelscope.language.ud import read_trees
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.challenge.rules import Finder, choose_rules, read_rules
 from babelscope.making.cues import read_candidates, read_cues
+from babelscope.making.pairs.detecting import detectors
+from babelscope.making.pairs.making import make_pairs
+from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.measures.quality import Segment, sentence_qualities, tokens
+from babelscope.measures.ribes import sentence_ribes
 from babelscope.methods.patterns_flow import read_queries
+from babelscope.stretches import stream_lines
 from babelscope.study import read_study
 from babelscope.systems.blackbox import TranslationsFile
 from babelscope.testsets import given_answers, pattern_files, score_files
 from babelscope.testsets.items import AmbiguousSource, MinimalPair
 from babelscope.testsets.sets import TestSet
-from babelscope.text import read_lines
+from babelscope.text import read_lines, require_equal_counts
 
 
 def _conllu(folder: Path) -> Counts:
@@ -73,6 +80,36 @@ def _rules(folder: Path) -> None:
             finder(tree, "source")
 
 
+def _error_types(folder: Path) -> Counts:
+    """Pairs of each error type, and what its detector says; the last thousand characters of each text, and all."""
+    sources, references = (list(stream_lines(folder / name)) for name in ("a.en", "a.de"))
+    require_equal_counts({"a.en": len(sources), "a.de": len(references)})
+    for name in ERROR_TYPES:
+        for mode in error_type(name).modes or (None,):
+            for pair in make_pairs(name, sources, references, mode=mode, choose="all"):
+                assert pair.contrastive[0] != "" or pair.correct
+    read = [default_analyzer().analyse(text[:20_000]) for text in references]
+    for detect in detectors().values():
+        for source, analysed in zip(sources, read, strict=True):
+            detect(source, analysed)
+    return count(folder / "a.en"), len(sources)
+
+
+def _qualities(folder: Path) -> Counts:
+    """TER is left out: sacreBLEU's takes ten seconds for five hundred words out of order."""
+    texts, references = ([line[:50_000] for line in read_lines(folder / name)] for name in ("a.out", "a.ref"))
+    require_equal_counts({"a.out": len(texts), "a.ref": len(references)})
+    segments = [
+        Segment("a", *pair) for pair in zip(texts, [(each or "a",) for each in references], strict=True)
+    ]
+    for metric in ("bleu", "chrf", "chrf++"):
+        assert len(sentence_qualities(metric, segments)) == len(texts)
+    for segment in segments:
+        if words := tokens(segment.references[0]):
+            sentence_ribes(tokens(segment.hypothesis)[:20_000], [words[:20_000]])
+    return count(folder / "a.out"), len(texts)
+
+
 _RULES = b"""[light_verb]
 definition = "a light verb and its noun"
 dependent = { relation = ["obj"], upos = ["NOUN"], features = "Number=Sing" }
@@ -98,6 +135,25 @@ LANGUAGE = (
                 "a.links": b"0-0 1-2\n0-0 2-1\n",
             }
         ],
+    ),
+    Target(
+        "error types",
+        _error_types,
+        [
+            {
+                "a.en": text("The dog is not here. It has no bone.", "He could not go, unless he came."),
+                "a.de": text(
+                    "Der Hund ist nicht da. Er hat keinen Knochen.", "Er sagte, die unfaire Frau geht."
+                ),
+            }
+        ],
+        share=0.03,
+    ),
+    Target(
+        "qualities",
+        _qualities,
+        [{"a.out": text("Der Hund ist da.", "a b a c"), "a.ref": text("Ein Hund war da.", "a a b")}],
+        share=0.03,
     ),
     Target("rules", _rules, [{"a.toml": _RULES, "a.conllu": CONLLU}]),
     Target(

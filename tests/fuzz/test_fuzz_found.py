@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzzing import sentence_fault
+from fuzzing import Target, sentence_fault, try_files
 from mutating import DEEP, LONG_NUMBER, NESTED
 from targets import CONLLU, CUED, SENTENCE, lines, text
 
@@ -19,12 +19,13 @@ from babelscope.annotate.items import read_tasks
 from babelscope.errors import BabelscopeError
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
-from babelscope.making.challenge.rules import read_rules
+from babelscope.making.challenge.rules import Finder, choose_rules, read_rules
 from babelscope.making.pairs.audit import count_audit
 from babelscope.measures.agreement import parse_earlier
 from babelscope.report.flows import flow_pictures
 from babelscope.runs import Run, read_run
-from babelscope.study import read_study
+from babelscope.shards import merge
+from babelscope.study import read_study, run_study
 from babelscope.systems.opening import Options, open_system
 from babelscope.testsets import given_answers, load, score_files
 from babelscope.testsets.ldd import read_ldd
@@ -173,6 +174,40 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
         assert sentence_fault(ran.err.rstrip("\n")) == ""
     # A name that is no text is written as it came.
     assert babelscope("translate", "--system", "toy:1", "p.en", "--out", os.fsdecode(b"\xff.txt")).code == 0
+
+
+def test_files_that_took_too_much(tmp_path: Path) -> None:
+    """Found with bounds on time and memory: a relation of many parts, a small file of many blank lines."""
+    deep = "1\ta\ta\tX\t_\t_\t0\troot" + ":a" * 50_000 + "\t_\t_\n\n"
+    (tmp_path / "a.conllu").write_text(deep)
+    (tmp_path / "b.conllu.gz").write_bytes(gzip.compress(b"\n" * 40_000_000, mtime=0))
+    (tmp_path / "a.json").write_text('{"score": 1' + "0" * 4000 + "}")
+
+    def find(folder: Path) -> None:
+        finder = Finder(choose_rules())
+        for tree in read_trees(next(folder.glob("*.conllu*"))):
+            assert tree is not None
+            finder(tree, "source")
+
+    for name, told in (("a.conllu", None), ("b.conllu.gz", "")):
+        (tmp_path / "own").mkdir(exist_ok=True)
+        seed = {name: (tmp_path / name).read_bytes()}
+        assert try_files(Target("trees", find, [seed]), tmp_path / "own", seed) == told
+    with pytest.raises(BabelscopeError, match="a number has 4001 digits"):
+        parse_json((tmp_path / "a.json").read_bytes(), "a.json")
+
+
+def test_merged_records_that_no_method_can_read(tmp_path: Path, toy_schemes: None) -> None:  # noqa: ARG001
+    (tmp_path / "t.jsonl").write_bytes(lines(SENTENCE, {**SENTENCE, "id": "2"}))
+    (tmp_path / "s.toml").write_text(
+        '[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "t.jsonl"\n[[methods]]\nname = "likelihood"\n'
+    )
+    run = run_study(tmp_path / "s.toml", shard="1/1").folder
+    assert run is not None
+    records = run / "records.jsonl"
+    records.write_text(records.read_text().replace('"references"', '"other"'))
+    with pytest.raises(BabelscopeError, match="the records of the shards are damaged"):
+        merge([run], tmp_path / "out")
 
 
 def test_flows_of_nothing(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class Reader(io.RawIOBase):
     def read(self, _size: int = -1) -> bytes:
         return b""  # only asked for by who counts lines, for a progress bar
 
-    def __next__(self) -> bytes:
+    def readline(self, _size: int | None = -1) -> bytes:
         number, line = next(self._lines)
         assert number <= Reader.made + self._ahead, "the corpus is held, not streamed"
         return line

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from babelscope.errors import BabelscopeError
 from babelscope.measures.ribes import corpus_ribes, sentence_ribes
@@ -46,6 +50,43 @@ def ribes(hypothesis: str, *references: str) -> float:
 )
 def test_by_hand(hypothesis: str, reference: str, expected: float) -> None:
     assert ribes(hypothesis, reference) == pytest.approx(expected)
+
+
+def by_definition(hypothesis: str, reference: str) -> float:
+    """The official program, context by context, whose time grows with the cube of the length and beyond."""
+
+    def occurrences(context: str, text: str) -> list[int]:
+        return [at for at in range(len(text)) if text.startswith(context, at)]
+
+    def place(at: int) -> int | None:
+        for more in range(len(hypothesis)):
+            for start, end in ((at - more, at + 1), (at, at + more + 1)):
+                if start >= 0 and end <= len(hypothesis):
+                    context = hypothesis[start:end]
+                    there = occurrences(context, reference)
+                    if len(occurrences(context, hypothesis)) == len(there) == 1:
+                        return there[0] + at - start
+        return None
+
+    places = [found for at in range(len(hypothesis)) if (found := place(at)) is not None]
+    pairs = list(itertools.combinations(places, 2))
+    tau = sum(a < b for a, b in pairs) / len(pairs) if pairs else float(len(places) == len(reference) == 1)
+    if not tau:
+        return 0.0
+    brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
+    return tau * (len(places) / len(hypothesis)) ** 0.25 * brevity**0.10
+
+
+@given(st.text("abc", max_size=12), st.text("abc", min_size=1, max_size=12))
+def test_contexts_are_those_of_the_definition(hypothesis: str, reference: str) -> None:
+    assert sentence_ribes(hypothesis, [reference]) == by_definition(hypothesis, reference)
+
+
+@pytest.mark.parametrize("words", [["a"] * 10_000, [str(n % 100) for n in range(10_000)]])
+def test_ten_thousand_words(words: list[str]) -> None:
+    begun = time.process_time()
+    sentence_ribes(words, [words, words[: len(words) // 2]])
+    assert time.process_time() - begun < 10
 
 
 def test_the_best_of_several_references_counts() -> None:

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.files import replacing
-from babelscope.text import parse_lines, read_lines
+from babelscope.text import held_lines, parse_lines, read_lines
 from babelscope.util.terminal import visible, write_data
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def read_sources(path: Path) -> list[str]:
     """The lines of a file, or of stdin for `-`; none may be empty."""
     if str(path) == "-" and sys.stdin is None:
         raise BabelscopeError("stdin is closed; name a file of sources")
-    lines = parse_lines(sys.stdin.buffer.read(), "stdin") if str(path) == "-" else read_lines(path)
+    lines = (
+        parse_lines(held_lines(sys.stdin.buffer, "stdin"), "stdin") if str(path) == "-" else read_lines(path)
+    )
     for number, line in enumerate(lines, 1):
         if not line.strip():
             place = _place({"source": path}, 0, "source", number)

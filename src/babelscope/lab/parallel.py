@@ -13,7 +13,7 @@ import numpy as np
 from babelscope.errors import BabelscopeError, at
 from babelscope.lab.tokenizer import Pieces, check_special
 from babelscope.seeds import stream
-from babelscope.text import parse_lines, read_bytes, require_equal_counts
+from babelscope.text import parse_lines, read_line_bytes, require_equal_counts
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ def read_parallel(source: Path, target: Path, *, least: int = LEAST_PAIRS) -> Te
 
 def read_side(path: Path, *, least: int = 0) -> tuple[list[str], str]:
     """The lines of a file, none of them empty, and the file's SHA-256."""
-    data = read_bytes(path)
+    data = read_line_bytes(path)
     lines = parse_lines(data, path)
     empty = [number for number, line in enumerate(lines, 1) if not line.strip()]
     if empty:

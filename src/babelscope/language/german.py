@@ -148,6 +148,10 @@ _WORD = re.compile(
 )
 
 
+_NEXT_WORD = re.compile(r"\s+\w")
+_SOMETHING = re.compile(r"\S")
+
+
 def tokenize(text: str) -> list[tuple[int, int]]:
     """Start and end of each word and mark."""
     spans = []
@@ -166,14 +170,14 @@ def tokenize(text: str) -> list[tuple[int, int]]:
 
 def _goes_on(text: str, end: int) -> bool:
     """Whether the sentence goes on after a number with a stop, which is then an ordinal."""
-    return bool(re.match(r"\s+\w", text[end:]))
+    return bool(_NEXT_WORD.match(text, end))
 
 
 def _abbreviated(text: str, span: tuple[int, int], end: int) -> bool:
     word = text[slice(*span)]
     if len(word) == 1 and word.isupper():
         return True
-    return word.lower() in ABBREVIATIONS and bool(text[end:].strip())
+    return word.lower() in ABBREVIATIONS and bool(_SOMETHING.search(text, end))
 
 
 @lru_cache(maxsize=1)

@@ -111,23 +111,26 @@ class _Clauses:
 
     def _first_of_two(self, start: int, end: int) -> None:
         """The first of two finite verbs in a subordinate clause: "die Bäume pflanzen und den Garten pflegen"."""
+        last = max((n for n in range(start, end) if self.tags[n].endswith("FIN")), default=-1)
         for place in range(start + 1, end - 3):
             conjoined = self.tags[place] in ("VVINF", "VAINF") and self.tags[place + 1] == "KON"
             # "die lesen und schreiben können" has one finite verb.
             shared = self.tags[place + 2].startswith("V") or self.tags[place - 1] == "PTKZU"
-            if conjoined and not shared and any(tag.endswith("FIN") for tag in self.tags[place + 2 : end]):
+            if conjoined and not shared and last >= place + 2:
                 self._make_finite(place)
 
     def _conjoined(self) -> None:
         """A preterite after "und" that looks like an adjective: "er sang und erntete Applaus"."""
+        finite = "VVFIN" in self.tags[:1]
         for place in range(2, len(self.words) - 1):
+            finite = finite or self.tags[place - 1] == "VVFIN"
             if (
                 self.tags[place] != "ADJA"
                 or self.tags[place - 1] != "KON"
                 or self.tags[place - 2] in _CONJOINED
             ):
                 continue
-            if self.words[place].endswith(("te", "ten")) and "VVFIN" in self.tags[:place]:
+            if self.words[place].endswith(("te", "ten")) and finite:
                 self._make_finite(place)
 
     def _make_finite(self, place: int) -> bool:

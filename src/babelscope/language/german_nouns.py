@@ -63,6 +63,7 @@ class NounList:
         if spec is None or not spec.submodule_search_locations:
             raise missing("german-nouns")
         self._forms = _load(Path(next(iter(spec.submodule_search_locations))) / "nouns.csv")
+        self._longest = max(map(len, self._forms))
         self._mask = lru_cache(50_000)(self._mask_of)
 
     def readings(self, form: str) -> frozenset[Nominal]:
@@ -96,7 +97,8 @@ class NounList:
         last = last[:1].upper() + last[1:]
         if last in self._forms:
             return last
-        parts = (last[start:].capitalize() for start in range(2, len(last) - _SHORTEST_PART + 1))
+        first = max(2, len(last) - self._longest)
+        parts = (last[start:].capitalize() for start in range(first, len(last) - _SHORTEST_PART + 1))
         return next((part for part in parts if part in self._forms), "")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from babelscope.errors import BabelscopeError
 from babelscope.files import replacing
 from babelscope.language.ud import Tree, parse_tree
-from babelscope.text import read_bytes, shorten
+from babelscope.text import read_line_bytes, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
@@ -127,7 +127,7 @@ def train_udpipe(
     """Train a UDPipe model on a CoNLL-U file; options as UDPipe's manual has them, `epochs=20;dimension=16`."""
     library = udpipe()
     reader = library.InputFormat.newConlluInputFormat()
-    reader.setText(read_bytes(trees).decode("utf-8"))
+    reader.setText(read_line_bytes(trees).decode("utf-8"))
     error = library.ProcessingError()
     sentences, sentence = library.Sentences(), library.Sentence()
     while reader.nextSentence(sentence, error):

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from babelscope.errors import BabelscopeError, at
 from babelscope.stretches import WHOLE, Stretch, cut, opened
-from babelscope.text import shorten
+from babelscope.text import LONGEST_RECORD, bounded_lines, shorten
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")
@@ -227,7 +227,7 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             return "head missing", f"the head of word {word} is {heads[word]}, but it has {count} words"
     roots = [str(word) for word in range(1, count + 1) if heads[word] == 0]
     if len(roots) > 1:
-        return "several roots", f"a tree has one root, this one {len(roots)}: words {', '.join(roots)}"
+        return "several roots", f"a tree has one root, this one {len(roots)}: words {_some(roots, ', ')}"
     # Without a root there is a cycle.
     new, on_path, rooted = 0, 1, 2
     state = bytearray(count + 1)
@@ -239,11 +239,16 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             path.append(word)
             word = heads[word]
         if state[word] == on_path:
-            circle = [*path[path.index(word) :], word]
-            return "cycle", f"heads go round in a cycle: words {' -> '.join(map(str, circle))}"
+            circle = [str(each) for each in (*path[path.index(word) :], word)]
+            return "cycle", f"heads go round in a cycle: words {_some(circle, ' -> ')}"
         for passed in path:
             state[passed] = rooted
     return None
+
+
+def _some(words: Sequence[str], between: str) -> str:
+    """The first words of a list, which may be as long as a file."""
+    return between.join(words if len(words) <= 20 else [*words[:20], "…"])
 
 
 def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
@@ -252,17 +257,25 @@ def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, i
     byte = stretch.byte
     with opened(path, byte) as file:
         number = stretch.line - 1
-        for number, line in enumerate(file, stretch.line):  # a binary file breaks at "\n" only
+        size = 0
+        for number, line in enumerate(bounded_lines(file, path, first=stretch.line), stretch.line):
+            if line == b"\n":
+                if block:
+                    yield number - len(block), byte, block
+                    block = []
+                    byte += size
+                    size = 0
+                byte += 1
+                continue
             if line.endswith(b"\r\n"):
                 raise BabelscopeError(f"{at(path, number)}: lines must end with LF alone, not with CR LF")
-            if line != b"\n":
-                block.append(line)
-                continue
-            size = sum(map(len, block))
-            if block:
-                yield number - len(block), byte, block
-                block = []
-            byte += size + 1
+            block.append(line)
+            size += len(line)
+            if size > LONGEST_RECORD:
+                raise BabelscopeError(
+                    f"{at(path, number)}: a sentence has more than {LONGEST_RECORD} bytes; is the blank line "
+                    "after each sentence missing?"
+                )
         if block:
             yield number - len(block) + 1, byte, block
 

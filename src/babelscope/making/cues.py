@@ -11,11 +11,13 @@ from typing import Any, Literal
 
 from babelscope.errors import BabelscopeError
 from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes, shorten
+from babelscope.text import LONGEST_LINE, LONGEST_RECORD, read_bytes, shorten
 
 Mode = Literal["words", "paper"]
 """words: before every whole-word occurrence. paper: plain replacement, as in the released code."""
 
+LONGEST_WORD = 200
+"""Characters of an ambiguous word: looking for it takes as many times as long."""
 _VOWELS = "aeiou"
 
 
@@ -62,6 +64,10 @@ def plural(noun: str) -> str:
 
 def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
     """The sentence with `cue` before `form`; an error if the form is not in it."""
+    if len(sentence) + sentence.count(form) * (len(cue) + 1) > LONGEST_LINE:
+        raise BabelscopeError(
+            f"with the cue {shorten(cue)} the sentence {shorten(sentence)} has more than {LONGEST_LINE} characters"
+        )
     if mode == "paper":
         cued = sentence.replace(form, f"{cue} {form}")
     else:
@@ -74,10 +80,20 @@ def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
 
 def insert_all(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
     """The sentence once with every cue."""
-    return CuedSources(
-        tuple(insert(sentence, form, cue, mode) for cue in cues.correct),
-        tuple(insert(sentence, form, cue, mode) for cue in cues.incorrect),
-    )
+    left = LONGEST_RECORD
+
+    def cued(each: tuple[str, ...]) -> Iterator[str]:
+        nonlocal left
+        for cue in each:
+            made = insert(sentence, form, cue, mode)
+            if (left := left - len(made)) < 0:
+                raise BabelscopeError(
+                    f"the sentence {shorten(sentence)} with each of its cues has more than {LONGEST_RECORD} "
+                    "characters"
+                )
+            yield made
+
+    return CuedSources(tuple(cued(cues.correct)), tuple(cued(cues.incorrect)))
 
 
 def occurs_inside(sentence: str, form: str) -> bool:
@@ -136,8 +152,8 @@ def read_candidates(path: str | Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 def _cues(record: Mapping[str, Any], place: str) -> Cues:
     word = record.get("src_word")
-    if not isinstance(word, str) or not word:
-        raise BabelscopeError(f"{place}: field 'src_word' must be text")
+    if not isinstance(word, str) or not 0 < len(word) <= LONGEST_WORD:
+        raise BabelscopeError(f"{place}: field 'src_word' must be text of 1 to {LONGEST_WORD} characters")
     correct, incorrect = (
         _texts(record.get(name, []), f"{place}: field {name!r}")
         for name in ("correct_insertions", "incorrect_insertions")

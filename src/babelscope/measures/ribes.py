@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from babelscope.errors import BabelscopeError
@@ -33,45 +34,105 @@ def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:
 
 def _against(hypothesis: list[str], reference: list[str]) -> float:
     """Normalised Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
-    places = [
-        place for at in range(len(hypothesis)) if (place := _align(at, hypothesis, reference)) is not None
-    ]
-    pairs = list(itertools.combinations(places, 2))
-    if pairs:
-        tau = sum(first < second for first, second in pairs) / len(pairs)
-    else:  # one word has no order: right if it is all there is to say, else nothing is known
-        tau = float(len(places) == 1 and len(reference) == 1)
+    places = _align(hypothesis, reference)
+    pairs = len(places) * (len(places) - 1) // 2
+    # One word has no order: right if it is all there is to say, else nothing is known.
+    tau = _ascending(places) / pairs if pairs else float(len(places) == 1 and len(reference) == 1)
     if not tau:
         return 0.0
     brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
     return float(tau * (len(places) / len(hypothesis)) ** ALPHA * brevity**BETA)
 
 
-def _align(at: int, hypothesis: list[str], reference: list[str]) -> int | None:
-    """Where the word stands in the reference, if it or its shortest telling context occurs once on both sides.
+def _ascending(places: Sequence[int]) -> int:
+    """How many pairs of places stand in the order of their numbers."""
+    seen: list[int] = []
+    count = 0
+    for place in places:
+        count += bisect_left(seen, place)
+        insort(seen, place)
+    return count
+
+
+def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
+    """Where words stand in the reference, if they or their shortest telling contexts occur once on both sides.
 
     Contexts grow word by word; at each length the one to the left is tried before the one to the right.
     """
-    if hypothesis[at] not in reference:
-        return None
-    for more in range(max(at, len(hypothesis) - 1 - at) + 1):
-        for start, end in ((at - more, at + 1), (at, at + more + 1)):
-            if start < 0 or end > len(hypothesis):
-                continue
-            context = hypothesis[start:end]
-            if (
-                len(_occurrences(context, hypothesis)) == 1
-                and len(there := _occurrences(context, reference)) == 1
-            ):
-                return there[0] + at - start
-    return None
+    right = _shortest_contexts(hypothesis, reference)
+    left = _shortest_contexts(hypothesis[::-1], reference[::-1])
+    found = []
+    for (size, place), (left_size, left_place) in zip(right, reversed(left), strict=True):
+        if min(size, left_size) < math.inf:
+            found.append(len(reference) - 1 - left_place if left_size <= size else place)
+    return found
 
 
-def _occurrences(context: list[str], words: list[str]) -> list[int]:
-    """Where it begins, overlapping ones included."""
-    size = len(context)
+def _shortest_contexts(hypothesis: list[str], reference: list[str]) -> list[tuple[float, int]]:
+    """For each word how many words from it on occur once on both sides, at least, and where they do in the reference.
+
+    Contexts that begin at a word are heads of suffixes, and suffixes with a common head are neighbours when all
+    are sorted. So the time grows with the number of words and not, as that of comparing all contexts, with its cube.
+    """
+    n = len(hypothesis)
+    numbers: dict[str, int] = {}
+    words = [numbers.setdefault(word, len(numbers)) for word in (*hypothesis, *reference)]
+    words.insert(n, len(numbers))  # a word of its own, so that no head goes over the end
+    order = _sorted_suffixes(words)
+    common = _common_heads(words, order)
+    # What each suffix of the hypothesis shares at most with another of it, and with two of the reference's.
+    own, longest, second, place = ([0] * n for _ in range(4))
+    for ranks, step in ((range(len(order)), 0), (range(len(order) - 1, -1, -1), 1)):
+        shared = near = far = at = 0
+        for rank in ranks:
+            head = common[rank + step]
+            shared, near, far = min(shared, head), min(near, head), min(far, head)
+            start = order[rank]
+            if start > n:
+                near, far, at = len(words), near, start
+            elif start < n:
+                own[start] = max(own[start], shared)
+                shared = len(words)
+                if near > longest[start]:
+                    second[start] = max(longest[start], far)
+                    longest[start], place[start] = near, at
+                else:
+                    second[start] = max(second[start], near)
+    sizes = (max(pair) + 1 for pair in zip(own, second, strict=True))
     return [
-        at
-        for at in range(len(words) - size + 1)
-        if words[at] == context[0] and words[at : at + size] == context
+        (size if size <= most else math.inf, there - n - 1)
+        for size, most, there in zip(sizes, longest, place, strict=True)
     ]
+
+
+def _sorted_suffixes(words: Sequence[int]) -> list[int]:
+    """Where the suffixes of a list begin, in their order: sorted by ever longer heads (Manber and Myers 1990)."""
+    rank, size = list(words), 1
+    while True:
+        after = [*(each + 1 for each in rank[size:]), *itertools.repeat(0, min(size, len(rank)))]
+        keys = [here * (len(words) + 1) + then for here, then in zip(rank, after, strict=True)]
+        ranked = {key: place for place, key in enumerate(sorted(set(keys)))}
+        rank = [ranked[key] for key in keys]
+        if len(ranked) == len(words):
+            return sorted(range(len(words)), key=rank.__getitem__)
+        size *= 2
+
+
+def _common_heads(words: Sequence[int], order: Sequence[int]) -> list[int]:
+    """How many words each suffix, as sorted, shares with the one before it; 0 at both ends (Kasai et al. 2001)."""
+    rank = [0] * len(words)
+    for place, start in enumerate(order):
+        rank[start] = place
+    common = [0] * (len(words) + 1)
+    size = 0
+    for start in range(len(words)):
+        if not rank[start]:
+            size = 0
+            continue
+        before = order[rank[start] - 1]
+        end = len(words) - max(start, before)
+        while size < end and words[start + size] == words[before + size]:
+            size += 1
+        common[rank[start]] = size
+        size = max(0, size - 1)
+    return common

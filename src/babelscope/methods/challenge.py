@@ -45,13 +45,13 @@ class ChallengeSettings(Settings):
     exact: bool = False
     """Sets of exactly so many words between, too."""
     beam: int = Field(default=5, ge=1)
-    resamples: int = Field(default=1000, ge=100)
+    resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Bootstrap resamples of the sentences."""
-    draws: int = Field(default=100, ge=2)
+    draws: int = Field(default=100, ge=2, le=1_000_000)
     """Length-matched random corpora a set."""
     apart: int = Field(default=1, ge=0)
     """By how many tokens a sentence of a length-matched corpus may be longer or shorter."""
-    length_corpora: int = Field(default=1000, ge=4)
+    length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
     """Random corpora of the length check, for each size."""
     length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
     """Sentences in each of them."""

@@ -40,7 +40,7 @@ class ContrastSettings(Settings):
     `auto`: if there are 1-bests, and German analysis is installed."""
     controls: tuple[str, ...] = CONTROLS
     """The implausible phenomena."""
-    resamples: int = Field(default=2000, ge=100)
+    resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
     @field_validator("free")

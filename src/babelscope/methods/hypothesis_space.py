@@ -46,7 +46,7 @@ class SpaceSettings(Settings):
     """What an exact search may spend on a sentence; no limit if none is given."""
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
-    resamples: int = Field(default=1000, ge=100)
+    resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
     @field_validator("quality")

@@ -22,7 +22,7 @@ from babelscope.testsets.sets import TestSet
 class LikelihoodSettings(Settings):
     references: Literal["all", "first"] = "all"
     """Score every reference of an item, or its first only."""
-    resamples: int = Field(default=2000, ge=100)
+    resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Bootstrap resamples for the interval."""
 
 

@@ -131,4 +131,5 @@ def lemmatise(texts: Sequence[str], target: str) -> list[list[str]]:
 
 def _bare(word: str) -> str:
     """A word without the punctuation around it."""
-    return re.sub(r"^\W+|\W+$", "", word)
+    found = re.search(r"\w(?:.*\w)?", word)
+    return found[0] if found else ""

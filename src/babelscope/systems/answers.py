@@ -47,12 +47,12 @@ class AnswerStore:
             try:
                 with self._lock:
                     rows = self._database.execute(query, some).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 self._fail(error)
             for key, identity, request, answer, check in rows:
                 # The key should do; but a damaged row, or two requests of one hash, must never pass.
-                if (identity, request) != (self._identity, asked[key]) or check != _check(key, answer):
-                    damaged.append(asked[key])
+                if (identity, request) != (self._identity, asked.get(key)) or check != _check(key, answer):
+                    damaged += [asked[key]] if key in asked else []
                     continue
                 try:
                     found[request] = json.loads(answer)
@@ -125,10 +125,10 @@ class AnswerStore:
                 return database
             except BaseException as error:
                 database.close()
-                if not isinstance(error, sqlite3.Error):
+                if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
                     raise
                 # Changing to WAL does not wait for others, whatever the timeout.
-                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY" or time.monotonic() > deadline:
                     self._fail(error)
                 time.sleep(0.02)
 
@@ -152,13 +152,15 @@ class AnswerStore:
         )
         database.execute("COMMIT")
 
-    def _fail(self, error: sqlite3.Error) -> NoReturn:
+    def _fail(self, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
         if _is_damage(error):
             raise BabelscopeError(
                 f"{self.path}, the cache, is damaged ({error}); move it away or delete it, and its answers "
                 "will be asked again"
             ) from error
-        if error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+        if getattr(error, "sqlite_errorname", "").startswith(
+            ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")
+        ):
             raise BabelscopeError(f"{self.path} cannot be used as a cache: {error}") from error
         raise SystemFailure(f"{self.path}, the cache, failed: {error}") from error
 
@@ -246,8 +248,9 @@ def _make_private(path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    name = getattr(error, "sqlite_errorname", "")
+def _is_damage(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    # Without SQLite's name for it, it is Python's: SQLite's message has what is damaged in it, which is no UTF-8.
+    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 

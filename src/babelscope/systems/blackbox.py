@@ -16,7 +16,14 @@ from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, SystemFailure, at
 from babelscope.systems.base import Fingerprint, Scored
 from babelscope.systems.opening import Options
-from babelscope.text import check_texts, parse_lines, read_bytes, require_equal_counts, shorten, whole_number
+from babelscope.text import (
+    check_texts,
+    parse_lines,
+    read_line_bytes,
+    require_equal_counts,
+    shorten,
+    whole_number,
+)
 
 # `NAME=value` where a shell or env takes it for a variable, before the program's own name.
 _ASSIGNMENT = re.compile(
@@ -86,13 +93,13 @@ class TranslationsFile:
         self.name = name or f"file:{path}"
         self._path = path
         self._source_path = source
-        data = read_bytes(path)
+        data = read_line_bytes(path)
         self._found = alternatives(parse_lines(data, path), form, path)
         settings = {"format": form or "plain"}
         self._sources: list[str] | None = None
         self._lines: dict[str, list[int]] = {}
         if source:
-            source_data = read_bytes(source)
+            source_data = read_line_bytes(source)
             self._sources = parse_lines(source_data, source)
             require_equal_counts({path: len(self._found), source: len(self._sources)})
             settings["source"] = hashlib.sha256(source_data).hexdigest()

@@ -60,9 +60,11 @@ class GivenScores:
 
 def read_scores(path: str | Path, tests: TestSet) -> GivenScores:
     """`correct<tab>incorrect`, a line an item in the order of the test set, or `id<tab>correct<tab>incorrect`."""
-    rows = [line.split("\t") for line in read_lines(path)]
-    width = len(rows[0]) if rows else 2
-    for number, row in enumerate(rows, 1):
+    rows: list[list[str]] = []
+    width = 2
+    for number, line in enumerate(read_lines(path), 1):
+        rows.append(row := line.split("\t"))
+        width = len(rows[0])
         if len(row) != width or width not in (2, 3):
             raise BabelscopeError(
                 f"{at(path, number)} has {len(row)} fields, but every line must have two scores with a tab "

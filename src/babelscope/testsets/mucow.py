@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from babelscope.errors import BabelscopeError, at
-from babelscope.making.cues import Cues, Mode, find_form, insert_all, read_cues
+from babelscope.making.cues import LONGEST_WORD, Cues, Mode, find_form, insert_all, read_cues
 from babelscope.testsets.sets import Row, TestSet, make_items, parse_json
 from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten
 
@@ -65,6 +66,10 @@ def read_keys(path: str | Path) -> list[Key]:
                 f"right sense, lemmas of the others, not {shorten(line)}"
             )
         identity, corpus, word, correct, incorrect = columns
+        if len(word) > LONGEST_WORD:
+            raise BabelscopeError(
+                f"{at(path, number)}: the word {shorten(word)} has more than {LONGEST_WORD} characters"
+            )
         keys.append(Key(identity, corpus, word, tuple(correct.split()), tuple(incorrect.split())))
     return keys
 
@@ -85,14 +90,13 @@ def read_sense_counts(path: str | Path) -> dict[Sense, int]:
 
 def frequency_categories(counts: Mapping[Sense, int]) -> dict[Sense, str]:
     """frequent: more often than every other sense of the word; the others are infrequent (section 4.2)."""
-    by_word: dict[str, list[int]] = {}
+    most: dict[str, int] = {}
     for (word, _), count in counts.items():
-        by_word.setdefault(word, []).append(count)
+        most[word] = max(count, most.get(word, 0))
+    # Equally frequent senses do not occur more often than each other.
+    times = Counter((word, count) for (word, _), count in counts.items())
     return {
-        (word, lemmas): "frequent"
-        # Equally frequent senses do not occur more often than each other.
-        if count == max(by_word[word]) and by_word[word].count(count) == 1
-        else "infrequent"
+        (word, lemmas): "frequent" if count == most[word] and times[word, count] == 1 else "infrequent"
         for (word, lemmas), count in counts.items()
     }
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 from babelscope.digests import digest_json
 from babelscope.errors import BabelscopeError, at
 from babelscope.files import replacing
 from babelscope.testsets.items import EmptyText, Item, kind_of
-from babelscope.text import reading, shorten
+from babelscope.text import (
+    DEEPEST,
+    LARGEST_HELD,
+    LONGEST_RECORD,
+    bounded_lines,
+    depth_exceeds,
+    reading,
+    shorten,
+)
 
 _Kind = TypeVar("_Kind", bound=Item)
 
-# What Python can read it may not be able to write, or to compare: it calls itself at every level.
-_DEEPEST = 100
+# What is too large for a float is no number of ours.
+_DIGITS = re.compile(rb"(?<![0-9])[0-9]{300}")
 
 Row = tuple[str, Mapping[str, Any]]
 """Where something stands (`file:line`), and the JSON object of an item."""
@@ -83,7 +93,7 @@ class TestSet:
 
 def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
     """The items of a JSON-lines file, one after another; with `skipped`, empty ones are counted there."""
-    return make_items(read_json_lines(path), skipped=skipped)
+    return make_items(read_json_lines(path, most=LARGEST_HELD), skipped=skipped)
 
 
 def make_items(rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
@@ -108,24 +118,35 @@ def make_items(rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None 
         yield item
 
 
-def read_json_lines(path: str | Path) -> Iterator[Row]:
-    """The JSON objects of a file, one a line, without holding the whole file."""
+def read_json_lines(path: str | Path, *, most: int | None = None) -> Iterator[Row]:
+    """The JSON objects of a file, one a line, without holding the whole file; `most` as for `bounded_lines`."""
     with reading(path) as file:
-        for number, line in enumerate(file, 1):  # a binary file breaks at "\n" only
-            place = at(path, number)
-            record = parse_json(line, path, number)
-            if not isinstance(record, dict):
-                _fault(place, f"each line must be a JSON object, not {shorten(line.decode().strip())}")
-            yield place, record
+        yield from json_lines(file, path, most=most)
+
+
+def json_lines(file: IO[bytes], path: str | Path, *, most: int | None = None) -> Iterator[Row]:
+    """The same of a file that is open."""
+    for number, line in enumerate(bounded_lines(file, path, longest=LONGEST_RECORD, most=most), 1):
+        place = at(path, number)
+        record = parse_json(line, path, number)
+        if not isinstance(record, dict):
+            _fault(place, f"each line must be a JSON object, not {shorten(line.decode().strip())}")
+        yield place, record
 
 
 def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
     """Strict JSON: no NaN, no name twice in an object (the first would be lost), no nests without end."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            # Asked of every number only where there may be one: it takes time.
+            parse_int=_bounded_int if _DIGITS.search(data) else None,
+        )
         # Counted first, since it is quick and nearly always enough.
-        if data.count(b"[") + data.count(b"{") > _DEEPEST and _depth_exceeds(value, _DEEPEST):
-            raise RecursionError(f"lists and objects are nested more than {_DEEPEST} deep")
+        if data.count(b"[") + data.count(b"{") > DEEPEST and depth_exceeds(value, DEEPEST):
+            raise RecursionError(f"lists and objects are nested more than {DEEPEST} deep")
         return value
     except UnicodeDecodeError as error:
         _fault(at(path, line), f"not UTF-8 ({error.reason} at byte {error.start})")
@@ -136,26 +157,18 @@ def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
         _fault(at(path, line), f"not JSON that can be read: {error}")
 
 
-def _depth_exceeds(value: Any, most: int) -> bool:
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-    return bool(level)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(
-            f"the name {next(n for n in names if names.count(n) > 1)!r} stands twice in an object"
-        )
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the name {shorten(twice)} stands twice in an object")
     return made
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > 300:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -31,9 +31,8 @@ class Pattern:
 
     def fits_tags(self, word: Word) -> bool:
         """Relation, part of speech and features: few values in a corpus, so the answer is remembered."""
-        relations = (word.deprel, *(word.deprel[:end] for end, c in enumerate(word.deprel) if c == ":"))
         return (
-            (not self.relation or not set(self.relation).isdisjoint(relations))
+            (not self.relation or any(f"{word.deprel}:".startswith(f"{each}:") for each in self.relation))
             and (not self.upos or word.upos in self.upos)
             and set(self.features).issubset(word.feats.split("|"))
         )

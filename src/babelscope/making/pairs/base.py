@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from babelscope.language.german import Analysed, Token
 
+LONGEST = 10_000
+"""Characters of a reference: what is longer is no sentence, and its variants, all as long, would fill the memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:

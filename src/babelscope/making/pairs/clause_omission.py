@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
 from babelscope.language.german import ABBREVIATIONS, Analysed
@@ -12,8 +13,9 @@ DEFINITION = "One of the sentences or independent clauses, as punctuation divide
 PLAUSIBLE = True
 MODES = ("strict", "clean", "stanza-compatible")
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
+# A run of marks is looked at from its beginning only, and nothing is given back: time grows with the text's length.
 _END = re.compile(
-    r"""[.!?…:;]+["'“”»«’`)\]]*\.?\s+(?=\S)"""
+    r"""(?<![.!?…:;])[.!?…:;]++["'“”»«’`)\]]*+\.?\s++(?=\S)"""
     # the space after a full stop is often forgotten
     r"""|(?<=[a-zäöüß]{2})\.["“”]?(?=[A-ZÄÖÜ][a-zäöüß ])|(?<=[a-zäöüß]{2})["“”]\.(?=[A-ZÄÖÜ][a-zäöüß ])"""
 )
@@ -22,9 +24,12 @@ _STRAY_END = re.compile(
     r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
 )
 # A semicolon, or a stop after a short capital word, such as "Sal." in a name: an end only between two finite verbs.
-_ENDS_DOUBTFULLY = re.compile(r";\s*$|\b[A-ZÄÖÜ]\w{1,3}\.\s*$")
-# "(...)" says that words are left out, and ends nothing.
-_LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]\W*$")
+_ENDS_DOUBTFULLY = re.compile(r";$|\b[A-ZÄÖÜ]\w{1,3}\.$")
+# "(...)" says that words are left out, and ends nothing, unless a word follows.
+_LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]|\w+")
+_APART = re.compile(r"[\s(/„“\"]")
+# Characters of a word before a mark: what is longer is no abbreviation.
+_LONGEST_WORD = 100
 _OPENING = "\"'„“”«»‚‘(["
 # A source sentence much shorter in translation has lost something; German is about as long as English.
 _SHORTEST_RATIO = 0.6
@@ -43,8 +48,9 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     omitted = [(cut, len(text)) for cut in cuts] + [(0, cut) for cut in cuts]
     omitted += list(pairwise(cuts))
     found = []
+    finite = _finite_verbs(sentence)
     for start, end in omitted:
-        if mode == "strict" and not _is_clause(sentence, start, end):
+        if mode == "strict" and not _is_clause(text, finite, start, end):
             continue
         kept = (text[:start].rstrip() + " " + text[end:]).strip()
         found.append(Variant(kept, text[start:end].strip(), "", start))
@@ -56,32 +62,52 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
     text = sentence.text
     cuts = boundaries(text)
     edges = [0, *cuts, len(text)]
+    finite = _finite_verbs(sentence)
+    marked = list(_LEFT_OUT.finditer(text))
+    ends = [match.end() for match in marked]
     found = []
     for before, cut, after in zip(edges, cuts, edges[2:], strict=False):
-        divides = _has_finite_verb(sentence, before, cut) and _has_finite_verb(sentence, cut, after)
-        if (divides or not _ENDS_DOUBTFULLY.search(text[:cut])) and not _LEFT_OUT.search(text[:cut]):
+        divides = _any_between(finite, before, cut) and _any_between(finite, cut, after)
+        end = cut
+        while end and text[end - 1].isspace():
+            end -= 1
+        doubtful = _ENDS_DOUBTFULLY.search(text, max(0, end - 5), end)
+        last = bisect_right(ends, cut) - 1
+        left_out = last >= 0 and marked[last][0][0] in "(["
+        if (divides or not doubtful) and not left_out:
             found.append(cut)
     return found
 
 
-def _is_clause(sentence: Analysed, start: int, end: int) -> bool:
+def _is_clause(text: str, finite: list[int], start: int, end: int) -> bool:
     """Whether a part of a text has a finite verb; a whole sentence needs none, but "Die Folge:" is no clause."""
-    before, part = sentence.text[:start].rstrip(), sentence.text[start:end].rstrip()
+    before, part = text[:start].rstrip(), text[start:end].rstrip()
     whole = part[-1:] not in ":;" and before[-1:] not in ":;"
-    return whole or _has_finite_verb(sentence, start, end)
+    return whole or _any_between(finite, start, end)
 
 
-def _has_finite_verb(sentence: Analysed, start: int, end: int) -> bool:
-    return any(token.tag.endswith("FIN") for token in sentence.tokens if start <= token.start < end)
+def _finite_verbs(sentence: Analysed) -> list[int]:
+    """Where finite verbs begin."""
+    return [token.start for token in sentence.tokens if token.tag.endswith("FIN")]
+
+
+def _any_between(places: list[int], start: int, end: int) -> bool:
+    return bisect_left(places, start) < bisect_left(places, end)
 
 
 def boundaries(text: str) -> list[int]:
     """Where a clause begins after another."""
-    return [
-        match.end()
-        for match in _END.finditer(text)
-        if _is_real(text[: match.start()], match.group().strip(), text[match.end() :])
-    ]
+    found = []
+    apart = [match.end() for match in _APART.finditer(text)]
+    for match in _END.finditer(text):
+        known = bisect_right(apart, match.start()) - 1
+        begin = max(apart[known] if known >= 0 else 0, match.start() - _LONGEST_WORD)
+        first = match.end()
+        while first < len(text) and text[first] in _OPENING + " ":
+            first += 1
+        if _is_real(text[begin : match.start()], match.group().strip(), text[first : first + 1]):
+            found.append(match.end())
+    return found
 
 
 def _all_boundaries(text: str) -> list[int]:
@@ -89,10 +115,8 @@ def _all_boundaries(text: str) -> list[int]:
     return sorted({match.end() for pattern in (_END, _STRAY_END) for match in pattern.finditer(text)})
 
 
-def _is_real(before: str, mark: str, after: str) -> bool:
-    """Whether a mark ends a clause: not that of an ordinal, an abbreviation, an initial or a list."""
-    first = after.lstrip(_OPENING + " ")[:1]
-    word = re.split(r"[\s(/„“\"]", before)[-1]
+def _is_real(word: str, mark: str, first: str) -> bool:
+    """Whether a mark after `word` ends a clause, `first` the next letter: not that of an ordinal, initial or list."""
     if mark[0] == ":":
         return first.isupper() and not word[-1:].isdigit()
     if mark[0] == ";":

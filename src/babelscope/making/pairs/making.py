@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Literal
 
 from babelscope.errors import BabelscopeError
 from babelscope.language.german import Analyzer, default_analyzer
-from babelscope.making.pairs.base import ErrorType, Variant
+from babelscope.making.pairs.base import LONGEST, ErrorType, Variant
 from babelscope.making.pairs.registry import error_type
 from babelscope.results import record_line
 from babelscope.seeds import stream
@@ -32,7 +33,8 @@ def make_pairs(
 ) -> Iterator[MinimalPair]:
     """Minimal pairs of the references that have the phenomenon, one of the variants chosen by the seed, or all.
 
-    Pairs are made while the texts are read; pairs without a source are left out. `first` is the number of the
+    Pairs are made while the texts are read; pairs without a source are left out, and so, with a warning, are
+    references of more than `LONGEST` characters. `first` is the number of the
     first text, where others before it are not given.
     """
     made = error_type(type) if isinstance(type, str) else type
@@ -43,8 +45,12 @@ def make_pairs(
         raise BabelscopeError(f"error type {made.name} has no mode {mode!r}{known}")
     analyzer = analyzer or default_analyzer()
     texts = [("sources", iter(sources)), ("references", iter(references))]
+    too_long: list[int] = []
     for number, (source, reference) in side_by_side(texts, first):
         if not source.strip() or not reference.strip():
+            continue
+        if len(reference) > LONGEST:
+            too_long.append(number)
             continue
         found = made.variants(analyzer.analyse(reference), **({"mode": mode} if mode else {}))
         if choose == "one" and found:
@@ -53,6 +59,12 @@ def make_pairs(
         for place, variant in enumerate(found, 1):
             name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
             yield _pair(name, source, reference, variant, made.name, kind)
+    if too_long:
+        warnings.warn(
+            f"{len(too_long)} references of more than {LONGEST} characters are left out, the first is text "
+            f"{too_long[0]}",
+            stacklevel=2,
+        )
 
 
 @dataclass(frozen=True, slots=True)

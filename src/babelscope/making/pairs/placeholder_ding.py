@@ -31,6 +31,6 @@ def _is_sign(sentence: Analysed, token: Token) -> bool:
 
 def detect(source: str, translation: Analysed) -> bool:
     """The translation has Ding, and the source nothing that means it."""
-    if re.search(r"\w*things?\b|\bstuff\b|\bobjects?\b|\bmatters?\b", source, re.IGNORECASE):
+    if re.search(r"things?\b|\bstuff\b|\bobjects?\b|\bmatters?\b", source, re.IGNORECASE):
         return False
     return any(token.text in ("Ding", "Dings") for token in translation.tokens)

@@ -18,16 +18,22 @@ def variants(sentence: Analysed) -> list[Variant]:
     """One variant for each main clause that ends in a verb or a predicate, and has no negation yet."""
     found = []
     tokens = sentence.tokens
+    negated = next(
+        (n for n, word in enumerate(tokens) if word.text.lower().startswith(_NEGATED)), len(tokens)
+    )
     for place, token in enumerate(tokens):
         if not token.tag.endswith("FIN"):
             continue
+        after = range(place + 1, len(tokens))
         end = next(
-            (here for here in range(place + 1, len(tokens)) if tokens[here].tag.startswith("$")), len(tokens)
+            (n for n in after if tokens[n].tag.startswith("$") or tokens[n].tag.endswith("FIN")), len(tokens)
         )
+        if end < len(tokens) and tokens[end].tag.endswith("FIN"):
+            continue
         clause = tokens[place + 1 : end]
         where = _insertion(clause)
-        negated = any(word.text.lower().startswith(_NEGATED) for word in (*tokens[:place], *clause))
-        if where is not None and not negated and not any(word.tag.endswith("FIN") for word in clause):
+        own = any(word.text.lower().startswith(_NEGATED) for word in clause)
+        if where is not None and place <= negated and not own:
             text = f"{sentence.text[: where.start]}nicht {sentence.text[where.start :]}"
             found.append(Variant(text, "", "nicht", where.start))
     return found

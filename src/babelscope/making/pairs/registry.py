@@ -7,7 +7,8 @@ from functools import cache
 from importlib import import_module
 
 from babelscope.errors import BabelscopeError
-from babelscope.making.pairs.base import ErrorType
+from babelscope.language.german import Analysed
+from babelscope.making.pairs.base import LONGEST, ErrorType, Variant
 
 # Those of the paper's table 2, then the other types of LingEval97. A new type is a module and a name here.
 PAPER_TYPES = (
@@ -41,11 +42,15 @@ def error_type(name: str) -> ErrorType:
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ERROR_TYPES)}"
         raise BabelscopeError(f"no error type {name!r}; {hint}")
     module = import_module(f"babelscope.making.pairs.{name}")
+
+    def variants(sentence: Analysed, **options: str) -> list[Variant]:
+        return module.variants(sentence, **options) if len(sentence.text) <= LONGEST else []
+
     return ErrorType(
         name=name,
         definition=module.DEFINITION,
         plausible=module.PLAUSIBLE,
-        variants=module.variants,
+        variants=variants,
         detect=getattr(module, "detect", None),
         modes=getattr(module, "MODES", ()),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from babelscope.language.german import Analysed, Token, word_set
 from babelscope.language.german_articles import DEFINITE
 from babelscope.language.german_verbs import Person, other_number
@@ -26,8 +28,9 @@ _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """One variant for each finite verb; "strict" leaves out those whose subject may allow both numbers."""
     found = []
+    either = _allowing_both(sentence.tokens) if mode == "strict" else frozenset()
     for place, token in enumerate(sentence.tokens):
-        if token.tag.endswith("FIN") and not (mode == "strict" and _allows_both(sentence.tokens, place)):
+        if token.tag.endswith("FIN") and place not in either:
             forms = dict.fromkeys(
                 form
                 for person in persons_at(sentence.tokens, place)
@@ -37,13 +40,15 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     return found
 
 
-def _allows_both(tokens: tuple[Token, ...], place: int) -> bool:
-    """Whether the clause of a verb has sie, which is "she" or "they", or a word of quantity."""
+def _allowing_both(tokens: tuple[Token, ...]) -> frozenset[int]:
+    """The places in clauses that have sie, which is "she" or "they", or a word of quantity."""
     marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
-    start = max(mark for mark in marks if mark < place)
-    end = min(mark for mark in marks if mark > place)
-    words = {token.text.lower() for token in tokens[start + 1 : end]}
-    return "sie" in words or not words.isdisjoint(_QUANTITIES)
+    found: set[int] = set()
+    for start, end in pairwise(marks):
+        words = {token.text.lower() for token in tokens[start + 1 : end]}
+        if "sie" in words or not words.isdisjoint(_QUANTITIES):
+            found.update(range(start + 1, end))
+    return frozenset(found)
 
 
 def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:
@@ -61,7 +66,8 @@ def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:
 def _clause_before(tokens: tuple[Token, ...], place: int) -> list[str]:
     """The words of the clause up to the verb, from the last mark or finite verb on."""
     words: list[str] = []
-    for token in reversed(tokens[:place]):
+    for here in range(place - 1, -1, -1):
+        token = tokens[here]
         if token.tag.startswith("$") or token.tag.endswith("FIN"):
             break
         words.append(token.text.lower())
