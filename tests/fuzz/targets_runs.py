@@ -134,7 +134,7 @@ class _Server:
         system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(
             path, Options(spec, parse_options(query))
         )
-        system._client.post = self._post
+        system._client._post = self._post
         return system
 
 

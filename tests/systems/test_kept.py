@@ -319,16 +319,13 @@ def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tm
 
 
 def raw_server(talk):
-    """A server on loopback that gives each connection to `talk`, in a thread, and its address."""
+    """A server on loopback that gives its one connection to `talk`, in a thread, and its address."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+        connection, _ = listening.accept()
+        with connection:
+            talk(connection)
 
     threading.Thread(target=serve, daemon=True).start()
     return listening, f"http://127.0.0.1:{listening.getsockname()[1]}/"
