@@ -33,6 +33,12 @@ _HARMLESS = {"started uname -p"}
 _LISTS = {"agreement", "patterns mucow"}
 
 
+_OUTPUTS = {
+    *("--out", "-o", "--records", "--segments", "--annotate", "--queue", "--flows", "--svg"),
+    *("--save-cues", "--save-candidates"),
+}
+
+
 @dataclass
 class Ran:
     """What a command did: its exit code and stderr, and what was seen of it."""
@@ -86,7 +92,10 @@ class Hostile:
         words = {part for word in ran.arguments for part in re.split(r"[,:?&=]", word) if part}
         named = {part for part in words if part.split("/")[0] not in self.traps}
         named |= {word[3:] for word in ran.arguments if word.startswith("hf:")}
-        lists = any(" ".join(ran.arguments).startswith(command) for command in _LISTS)
+        # Who writes a file looks beside it for what a killed process left of it.
+        lists = bool(_OUTPUTS & set(ran.arguments)) or any(
+            " ".join(ran.arguments).startswith(command) for command in _LISTS
+        )
         return [each for each in ran.seen if each not in _HARMLESS and not _is_named(each, named, lists)]
 
 
