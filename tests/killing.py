@@ -44,6 +44,8 @@ class Killer:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.code = 0
+        """Of the child that ended last: 0, -9 if it was killed, 1 if a disk or server failed."""
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
 
@@ -55,7 +57,7 @@ class Killer:
             "\t".join(["" if kill_after is None else str(kill_after), *arguments]) + "\n"
         )
         self._server.stdin.flush()
-        code = int(self._server.stdout.readline())
+        code = self.code = int(self._server.stdout.readline())
         assert code in (0, -9) or (may_fail and code == 1), f"the child failed with {code}"
         return code == 0
 
