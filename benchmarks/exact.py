@@ -33,10 +33,10 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from babelscope import open_system
+from babelscope.core.answers import Budget
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import Found, exact_search
 from babelscope.decoding.model import score_targets
-from babelscope.systems.base import Budget
 from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
 

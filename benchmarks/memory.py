@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from babelscope.core.answers import Budget
 from babelscope.decoding.exact import exact_search
-from babelscope.systems.base import Budget
 from benchmarks.common import arguments, forget_peak, peak_mb, random_marian, show
 
 _VOCABULARY, _MB = 60_000, 2**20

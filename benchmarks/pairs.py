@@ -14,7 +14,7 @@ from typing import Any
 from babelscope.language.german import ABBREVIATIONS, Analysed, default_analyzer
 from babelscope.making.pairs import ERROR_TYPES, ErrorType, Variant, error_type
 from babelscope.making.pairs.registry import PAPER_TYPES
-from babelscope.text import read_lines
+from babelscope.util.text import read_lines
 from benchmarks.common import shared
 from benchmarks.pairs_ud import ud_rows
 

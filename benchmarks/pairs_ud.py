@@ -11,7 +11,7 @@ from babelscope.language.german import default_analyzer
 from babelscope.language.german_articles import DEFINITE
 from babelscope.making.pairs import Variant, error_type
 from babelscope.making.pairs.clause_omission import boundaries
-from babelscope.text import read_lines
+from babelscope.util.text import read_lines
 
 Row = dict[str, Any]
 Gold = dict[tuple[int, int], list[str]]

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from babelscope import open_system
+from babelscope.core.answers import Drawing
 from babelscope.decoding.sampling import draw_samples
-from babelscope.systems.base import Drawing
 from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from babelscope import open_system
-from babelscope.systems.base import Budget, TopK
+from babelscope.core.answers import Budget, TopK
 from babelscope.systems.clusters import connect
 from babelscope.systems.spread import balanced, spread
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of

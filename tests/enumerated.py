@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from babelscope.systems.base import Budget, Scored, TopK
+from babelscope.core.answers import Budget, Scored, TopK
 from toys import EOS, ToySystem
 
 

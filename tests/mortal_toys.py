@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from babelscope.errors import SystemFailure
-from babelscope.systems.base import Scored, Target
+from babelscope.core.answers import Scored, Target
 from babelscope.systems.opening import Options, Scheme
+from babelscope.util.errors import SystemFailure
 from toys import ToySystem
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from babelscope.core.answers import Drawing
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
-from babelscope.systems.base import Drawing
 from models import toy_network
 
 

@@ -24,9 +24,9 @@ import babelscope.making.spreading
 import babelscope.methods.base
 import babelscope.methods.conditioning
 import babelscope.methods.contrast
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Scored
 from babelscope.language.german import default_analyzer
-from babelscope.systems.base import Scored
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
 from toys import ToySystem
 

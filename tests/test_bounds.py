@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from babelscope import stretches, text
-from babelscope.errors import BabelscopeError
 from babelscope.lab.parallel import read_side
 from babelscope.language.ud import read_trees
-from babelscope.study import read_study, run_study
+from babelscope.runs.study import read_study, run_study
 from babelscope.testsets import load
 from babelscope.testsets.readers import read_mucow_scoring, read_parallel
-from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes, read_lines, read_toml
+from babelscope.util import file_ranges as stretches
+from babelscope.util import text
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import parse_json, read_json_lines
+from babelscope.util.text import read_bytes, read_lines, read_toml
 
 MIB = 1 << 20
 

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr, ttest_rel
 
-from babelscope.comparing import group_runs, paired, side_by_side
-from babelscope.comparing_many import (
+from babelscope.core.results import Row
+from babelscope.methods.contrast_compare import comparisons
+from babelscope.runs.comparing import group_runs, paired, side_by_side
+from babelscope.runs.comparing_groups import (
     column_of,
     evaluators,
     over_seeds,
@@ -24,12 +26,10 @@ from babelscope.comparing_many import (
     seed_groups,
     seed_of,
 )
-from babelscope.errors import BabelscopeError
-from babelscope.methods.contrast_compare import comparisons
-from babelscope.results import Row
-from babelscope.runs import cells_of_run, read_run
-from babelscope.study import Study, run_study
+from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.study import Study, run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
+from babelscope.util.errors import BabelscopeError
 
 pytestmark = pytest.mark.usefixtures("toy_schemes")
 

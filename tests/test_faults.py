@@ -18,14 +18,15 @@ from typing import Any
 
 import pytest
 
-from babelscope import files, runfolder
 from babelscope.annotate.answers import AnswerFile, read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.study import run_study
+from babelscope.core.answers import Scored, Target
+from babelscope.runs import folder as runfolder
+from babelscope.runs.study import run_study
 from babelscope.systems import answers
-from babelscope.systems.base import Scored, Target
 from babelscope.systems.cached import cached
+from babelscope.util import files
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from toy_fixtures import Babelscope
 from toys import ToySystem
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.files import check_writable, replacing
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import check_writable, replacing
 from babelscope.util.outputs import check_outputs
 
 
@@ -177,7 +177,7 @@ def test_a_name_with_nul_is_refused() -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from babelscope.files import replacing
+from babelscope.util.files import replacing
 with replacing(Path(sys.argv[1])) as file:
     file.write(b"half"); file.flush()
     print("holds it", flush=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import SystemFailure
 from babelscope.lab import corpus as lab
 from babelscope.testsets import AmbiguousSource, MinimalPair
+from babelscope.util.errors import SystemFailure
 from killing import Killer
 from stopping import PART
 from toy_fixtures import Babelscope

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.text import LONGEST_LINE, LONGEST_RECORD
+from babelscope.util.text import LONGEST_LINE, LONGEST_RECORD
 from toy_fixtures import Babelscope
 
 PAIR = {

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-import babelscope.progress
-from babelscope.progress import progress
+import babelscope.util.progress
+from babelscope.util.progress import progress
 
 
 class Terminal(io.StringIO):
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 def show(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, patience: float) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(babelscope.progress, "PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(babelscope.util.progress, "PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
     with progress("counting [bold]sheep", 3) as advance:
         for _ in range(3):

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Estimate, Result, Row, differences, record_line, render, signature
 from babelscope.methods.base import config_of, set_up
-from babelscope.results import Estimate, Result, Row, differences, record_line, render, signature
 from babelscope.testsets import ParallelSentence, TestSet, load
+from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
 TESTS = TestSet("tests", (ParallelSentence("1", "a b", ("ab", "c")), ParallelSentence("2", "b", ("b",))))

@@ -58,7 +58,7 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
     kills = at_work = 0
     # Else most kills would hit the imports.
     preload = ["babelscope.methods.likelihood", "babelscope.testsets.registry", "toys"]
-    with Killer("babelscope.study:run_study", toy_folders, preload=preload) as killer:
+    with Killer("babelscope.runs.study:run_study", toy_folders, preload=preload) as killer:
         started = time.monotonic()
         assert killer.run(str(whole))
         duration = time.monotonic() - started

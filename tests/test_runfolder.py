@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope import runfolder
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.results import Record
-from babelscope.runfolder import Chunk, RunFolder, chunks_of, count_records, key_of, plan
-from babelscope.runs import read_run
+from babelscope.core.results import Record
+from babelscope.runs import folder as runfolder
+from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, key_of, plan
+from babelscope.runs.reading import read_run
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 
 def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
 
 def test_two_processes_at_once_are_refused_and_death_releases(tmp_path: Path) -> None:
     hold = (
-        "import json, sys; from babelscope.runfolder import RunFolder\n"
+        "import json, sys; from babelscope.runs.folder import RunFolder\n"
         "folder = RunFolder(sys.argv[1], json.loads(sys.argv[2])); print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", hold, str(tmp_path), json.dumps(manifest())]

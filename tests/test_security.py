@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import babelscope
-from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.report.building import write_report
-from babelscope.study import run_study
+from babelscope.runs.study import run_study
 from babelscope.systems import client
 from babelscope.systems.opening import open_system
 from babelscope.testsets.published import MODELS, SETS
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SECRET = "sesame-4711"
 SOURCE = Path(babelscope.__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.seeds import stream
+from babelscope.util.seeds import stream
 
 
 @given(st.integers(), st.text("ab/☃"))

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.methods.base import _BUILT_IN
-from babelscope.runfolder import chunks_of, plan
-from babelscope.runs import cells_of_run, read_run
-from babelscope.shards import Shard, merge
-from babelscope.study import run_study
+from babelscope.runs.folder import chunks_of, plan
+from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.shards import Shard, merge
+from babelscope.runs.study import run_study
+from babelscope.util.errors import BabelscopeError
 from killing import Killer
 from toy_fixtures import Babelscope
 
@@ -249,7 +249,7 @@ def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(
 
 def test_another_version_is_refused(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = run_shards(study, 2)
-    monkeypatch.setattr("babelscope.shards.__version__", "99")
+    monkeypatch.setattr("babelscope.runs.shards.__version__", "99")
     with pytest.raises(BabelscopeError, match=r"were run with Babelscope .*, and this is 99"):
         merge(folders, tmp_path / "merged")
 

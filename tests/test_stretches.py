@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.ud import read_trees, tree_stretches
-from babelscope.stretches import Stretch, count_lines, line_stretches, side_by_side, stream_lines
-from babelscope.text import read_lines
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.file_ranges import Stretch, count_lines, line_stretches, side_by_side, stream_lines
+from babelscope.util.text import read_lines
 
 SIZES = st.integers(1, 9)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
-from babelscope.study import Study, read_study, run_study
+from babelscope.runs.study import Study, read_study, run_study
+from babelscope.util.errors import BabelscopeError
 
 STUDY = """
 [study]

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.progress import hub_bar, progress
 from babelscope.testsets import AmbiguousSource, TestSet
-from babelscope.text import shorten
 from babelscope.util.characters import HIDDEN
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.progress import hub_bar, progress
 from babelscope.util.terminal import Filtered, visible, visible_json
+from babelscope.util.text import shorten
 from toy_fixtures import Babelscope
 
 HOSTILE = "a\x1b]0;owned\x07\u202eb\x9b2J"
@@ -190,10 +190,10 @@ def test_what_transformers_itself_logs(tmp_path: Path) -> None:
 
 def test_a_traceback_of_ours_too(tmp_path: Path) -> None:
     code = (
-        "import babelscope.study, sys\n"
+        "import babelscope.runs.study, sys\n"
         "class Odd(Exception): __str__ = lambda self: 'odd ' + self.args[0]\n"
         f"def fail(*_, **__): raise Odd({HOSTILE!r})\n"
-        "babelscope.study.run_study = fail\n"
+        "babelscope.runs.study.run_study = fail\n"
         "sys.argv = ['babelscope', 'run', 'study.toml']\n"
     )
     (tmp_path / "study.toml").write_text(
@@ -279,8 +279,8 @@ def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders: list[str], tm
     (tmp_path / "a.en").write_text("a\n" * 6)
     (tmp_path / "study").write_text("")
     code = (
-        "import sys, warnings, babelscope.progress\n"
-        "babelscope.progress.PATIENCE_SECONDS = 0.01\n"
+        "import sys, warnings, babelscope.util.progress\n"
+        "babelscope.util.progress.PATIENCE_SECONDS = 0.01\n"
         "import babelscope.cli.common\n"
         "import toys\n"
         "right = toys.ToySystem.translate\n"
@@ -310,10 +310,10 @@ def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders: list[str], tm
 def test_prints_go_through_the_filter_while_a_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    import babelscope.progress
+    import babelscope.util.progress
 
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(babelscope.progress, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(babelscope.util.progress, "PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(sys, "stdout", Filtered(out := Terminal()))
     monkeypatch.setattr(sys, "stderr", Filtered(err := Terminal()))
     with progress(f"going {HOSTILE}", 2) as advance:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.study import Study
+from babelscope.runs.study import Study
+from babelscope.runs.trust import reach_of
 from babelscope.systems import opening
 from babelscope.systems.opening import Scheme
-from babelscope.trust import reach_of
 from toy_fixtures import Babelscope, Ran
 
 STUDY = """
@@ -60,7 +60,7 @@ def reach(folder: Path, **tables: object) -> tuple[tuple[str, ...], tuple[str, .
 
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch, babelscope: Babelscope, answer: str) -> Ran:
     with monkeypatch.context() as patch:
-        patch.setattr("babelscope.trust._at_a_terminal", lambda: True)
+        patch.setattr("babelscope.runs.trust._at_a_terminal", lambda: True)
         return babelscope("run", "study.toml", "--no-report", stdin=answer.encode())
 
 
@@ -111,7 +111,7 @@ def test_at_a_terminal_it_is_asked_about_once(
 
 
 def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from babelscope.trust import _at_a_terminal
+    from babelscope.runs.trust import _at_a_terminal
 
     for stdin, stderr in ((True, True), (True, False), (False, True)):
         with monkeypatch.context() as patch:

@@ -17,7 +17,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import toys
-from babelscope.progress import progress
+from babelscope.util.progress import progress
 from killing import Killer
 from test_resume import asked, stored, write_study
 from torture_servers import torture_servers
@@ -119,7 +119,7 @@ def _toys(folder: Path, paths: list[str], kills: int, dice: random.Random, count
         return True
 
     with (
-        Killer("babelscope.study:run_study", paths, preload=PRELOADED) as killer,
+        Killer("babelscope.runs.study:run_study", paths, preload=PRELOADED) as killer,
         progress("kills", kills) as advance,
     ):
         whole = write_study(folder, "whole")
@@ -159,7 +159,7 @@ def _lab(folder: Path, paths: list[str], kills: int, dice: random.Random, counts
             f'[[methods]]\nname = "likelihood"\n[run]\nchunk = 3\nout = "{name}"\n'
         )
     preload = (*PRELOADED, "babelscope.lab.shipped", "babelscope.systems.huggingface", "transformers")
-    with Killer("babelscope.study:run_study", paths, preload=preload) as killer:
+    with Killer("babelscope.runs.study:run_study", paths, preload=preload) as killer:
         begun = time.monotonic()
         assert killer.run(str(folder / "whole.toml"))
         most = time.monotonic() - begun

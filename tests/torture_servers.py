@@ -168,7 +168,7 @@ def torture_servers(folder: Path, kills: int, dice: random.Random) -> ServerCoun
         )
         return path
 
-    with Killer("babelscope.study:run_study", [], preload=PRELOADED) as killer:
+    with Killer("babelscope.runs.study:run_study", [], preload=PRELOADED) as killer:
         whole = study("whole")
         begun = time.monotonic()
         assert killer.run(str(whole))

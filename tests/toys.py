@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from babelscope.errors import BabelscopeError
-from babelscope.seeds import stream
-from babelscope.systems.base import Fingerprint, Scored, Target
+from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.systems.opening import Options, Scheme
-from babelscope.text import check_texts
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+from babelscope.util.text import check_texts
 
 EOS = "</s>"
 LONGEST = 1000

@@ -5,49 +5,49 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from babelscope.version import __version__ as __version__
+from babelscope._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from babelscope.errors import BabelscopeError as BabelscopeError
-    from babelscope.errors import SystemFailure as SystemFailure
+    from babelscope.core.answers import Fingerprint as Fingerprint
+    from babelscope.core.answers import Scored as Scored
+    from babelscope.core.results import Estimate as Estimate
+    from babelscope.core.results import Result as Result
+    from babelscope.core.results import Row as Row
     from babelscope.methods.base import Method as Method
     from babelscope.methods.base import run_method as run_method
     from babelscope.methods.conditioning import condition as condition
     from babelscope.methods.contrast import contrast as contrast
     from babelscope.methods.hypothesis_space import space as space
     from babelscope.methods.likelihood import likelihood as likelihood
-    from babelscope.results import Estimate as Estimate
-    from babelscope.results import Result as Result
-    from babelscope.results import Row as Row
-    from babelscope.study import Study as Study
-    from babelscope.study import read_study as read_study
-    from babelscope.study import run_study as run_study
-    from babelscope.systems.base import Fingerprint as Fingerprint
-    from babelscope.systems.base import Scored as Scored
+    from babelscope.runs.study import Study as Study
+    from babelscope.runs.study import read_study as read_study
+    from babelscope.runs.study import run_study as run_study
     from babelscope.systems.cached import cached as cached
     from babelscope.systems.opening import open_system as open_system
     from babelscope.systems.spread import spread as spread
     from babelscope.testsets import TestSet as TestSet
     from babelscope.testsets import load as load
+    from babelscope.util.errors import BabelscopeError as BabelscopeError
+    from babelscope.util.errors import SystemFailure as SystemFailure
 
 # Imported when first used, so that `import babelscope` costs nothing; tested to match the list above.
 _HOMES = {
-    "BabelscopeError": "errors",
-    "SystemFailure": "errors",
+    "BabelscopeError": "util.errors",
+    "SystemFailure": "util.errors",
     "Method": "methods.base",
     "run_method": "methods.base",
     "contrast": "methods.contrast",
     "condition": "methods.conditioning",
     "likelihood": "methods.likelihood",
     "space": "methods.hypothesis_space",
-    "Estimate": "results",
-    "Result": "results",
-    "Row": "results",
-    "Study": "study",
-    "read_study": "study",
-    "run_study": "study",
-    "Fingerprint": "systems.base",
-    "Scored": "systems.base",
+    "Estimate": "core.results",
+    "Result": "core.results",
+    "Row": "core.results",
+    "Study": "runs.study",
+    "read_study": "runs.study",
+    "run_study": "runs.study",
+    "Fingerprint": "core.answers",
+    "Scored": "core.answers",
     "cached": "systems.cached",
     "open_system": "systems.opening",
     "spread": "systems.spread",

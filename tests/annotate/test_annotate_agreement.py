@@ -15,10 +15,10 @@ from annotating import item, write_items
 from babelscope.annotate.agreement import between_people, with_verdicts
 from babelscope.annotate.answers import AnswerFile, find_answers, items_of, read_annotators
 from babelscope.annotate.items import read_tasks
-from babelscope.errors import BabelscopeError
-from babelscope.measures.agreement import cohens_kappa, krippendorffs_alpha
-from babelscope.results import Row
-from babelscope.testsets.sets import read_json_lines
+from babelscope.core.results import Row
+from babelscope.stats.agreement import cohens_kappa, krippendorffs_alpha
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import read_json_lines
 from toy_fixtures import Babelscope
 
 

@@ -22,7 +22,7 @@ from babelscope.annotate.answers import (
     read_judged,
 )
 from babelscope.annotate.items import Task, make_tasks, read_tasks
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 
 @pytest.fixture

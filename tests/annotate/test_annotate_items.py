@@ -12,7 +12,7 @@ from annotating import ITEMS, item, write_items
 from babelscope.annotate import json_lines
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, make_tasks, read_tasks
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 
 def made(record: dict[str, Any], kind: str | None = None) -> Task:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from babelscope.annotate.items import read_tasks
 from babelscope.annotate.server import Desk, build_app, listening
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
 PORT, TOKEN, OTHER = 8123, "a-secret-token", "another-token"

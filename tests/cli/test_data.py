@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.data import app
-from babelscope.errors import BabelscopeError
 from babelscope.testsets.published import MODELS, SETS
+from babelscope.util.errors import BabelscopeError
 
 
 def run(*arguments: str) -> str:

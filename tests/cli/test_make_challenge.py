@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.make import app
-from babelscope.errors import BabelscopeError
 from babelscope.lab import corpus as lab
+from babelscope.util.errors import BabelscopeError
 
 N = 60
 

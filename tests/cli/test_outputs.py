@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import toys
-from babelscope import files
 from babelscope.testsets import AmbiguousSource
+from babelscope.util import files
 from enumerated import Enumerated
 from toy_fixtures import Babelscope
 

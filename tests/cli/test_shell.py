@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from babelscope import __version__
-from babelscope.errors import SystemFailure
+from babelscope.util.errors import SystemFailure
 from toy_fixtures import Babelscope
 
 HEAVY = (
@@ -88,7 +88,7 @@ def test_a_failure_that_is_not_the_users_ends_with_one(
     def fail(*_: object, **__: object) -> None:
         raise SystemFailure("the server went away")
 
-    monkeypatch.setattr("babelscope.study.run_study", fail)
+    monkeypatch.setattr("babelscope.runs.study.run_study", fail)
     ran = babelscope("run", "study.toml")
     assert (ran.code, ran.err) == (1, "babelscope: error: the server went away\n")
 
@@ -96,8 +96,8 @@ def test_a_failure_that_is_not_the_users_ends_with_one(
 @pytest.mark.usefixtures("study")
 def test_our_own_mistakes_keep_their_traceback(tmp_path: Path) -> None:
     code = (
-        "import babelscope.study\n"
-        "babelscope.study.run_study = lambda *_, **__: 1 / 0\n"
+        "import babelscope.runs.study\n"
+        "babelscope.runs.study.run_study = lambda *_, **__: 1 / 0\n"
         "from babelscope.cli import main; import sys\nsys.argv[1:] = ['run', 'study.toml']\nmain()"
     )
     ran = subprocess.run(
@@ -114,7 +114,7 @@ def test_an_interrupted_study_says_how_to_go_on(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("babelscope.study.run_study", interrupt)
+    monkeypatch.setattr("babelscope.runs.study.run_study", interrupt)
     ran = babelscope("run", "study.toml")
     assert (ran.code, ran.err) == (130, "babelscope: stopped; run the same command again to go on\n")
     monkeypatch.setattr("babelscope.systems.opening.schemes", interrupt)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import toys
-from babelscope.systems.base import Scored
+from babelscope.core.answers import Scored
 from toy_fixtures import Babelscope
 
 

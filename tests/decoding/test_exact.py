@@ -15,14 +15,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from babelscope.core.answers import Budget
 from babelscope.decoding import exact
 from babelscope.decoding.exact import Found, exact_search
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Budget
+from babelscope.util.errors import BabelscopeError
 from models import toy_network
 
 Target = tuple[int, ...]

@@ -18,7 +18,7 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search, plain_likely
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Vocabulary
-from babelscope.errors import SystemFailure
+from babelscope.util.errors import SystemFailure
 from models import toy_network
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
-from babelscope.decoding.mbr import mbr_decode, of_pairs, quadratic
-from babelscope.errors import BabelscopeError
-from babelscope.measures.chrf import aggregated_chrf, pairwise_chrf
+from babelscope.metrics.chrf import aggregated_chrf, pairwise_chrf
+from babelscope.metrics.mbr import mbr_decode, of_pairs, quadratic
+from babelscope.util.errors import BabelscopeError
 
 SAMPLES = [
     "der Hund schläft",

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from babelscope import load, open_system
+from babelscope.core.answers import Drawing
 from babelscope.decoding import sampling
 from babelscope.decoding.model import Memory, OpenModel, score_targets
 from babelscope.decoding.sampling import Sample, draw_samples, truncate
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Drawing
+from babelscope.util.errors import BabelscopeError
 from open_toys import enumerated, toy, warped
 
 # One in a thousand honest samples would fail; seeds are fixed, so none of these does so by chance.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from babelscope.core.answers import Drawing
 from babelscope.decoding.model import OpenModel, score_targets
 from babelscope.decoding.without_replacement import (
     Distinct,
@@ -17,8 +18,7 @@ from babelscope.decoding.without_replacement import (
     estimated_mean,
     importance_weights,
 )
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Drawing
+from babelscope.util.errors import BabelscopeError
 from open_toys import Table, enumerated, toy
 
 LIMIT = 3

@@ -19,7 +19,7 @@ from everything import all_targets, scratch
 from fuzzing import LONGEST, MOST_MEMORY, Files, Outcome, Target
 
 import toys
-from babelscope.progress import progress
+from babelscope.util.progress import progress
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ from targets import CONLLU, CUED, PAIR, SENTENCE, lines, text
 from typer.main import get_command
 
 from babelscope.cli import main
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 _SENTENCES = text("a cat", "a b c")
 _FILES: Files = {

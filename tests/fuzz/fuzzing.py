@@ -16,7 +16,7 @@ from random import Random
 
 from mutating import mutate
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 # Seconds that an input may take: of a processor, since the machine may be busy, and, since it may wait, by the clock.
 LONGEST, LONGEST_WAIT = 2.0, 600.0

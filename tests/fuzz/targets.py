@@ -14,7 +14,7 @@ from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.loading import load
 from babelscope.testsets.mucow import read_mucow
 from babelscope.testsets.sets import TestSet, make_items
-from babelscope.text import read_lines
+from babelscope.util.text import read_lines
 
 
 def lines(*records: Any) -> bytes:

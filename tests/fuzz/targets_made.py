@@ -9,26 +9,26 @@ from pathlib import Path
 from fuzzing import Counts, Target
 from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text, whole
 
-from babelscope.comparing_many import column_of, read_table
 from babelscope.language.align import read_pharaoh
+from babelscope.language.cues import read_candidates, read_cues
 from babelscope.language.german import default_analyzer
 from babelscope.language.ud import read_trees
+from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
-from babelscope.making.challenge.rules import Finder, choose_rules, read_rules
-from babelscope.making.cues import read_candidates, read_cues
 from babelscope.making.pairs.detecting import detectors
 from babelscope.making.pairs.making import make_pairs
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
-from babelscope.measures.quality import Segment, sentence_qualities, tokens
-from babelscope.measures.ribes import sentence_ribes
 from babelscope.methods.patterns_flow import read_queries
-from babelscope.stretches import stream_lines
-from babelscope.study import read_study
+from babelscope.metrics.quality import Segment, sentence_qualities, tokens
+from babelscope.metrics.ribes import sentence_ribes
+from babelscope.runs.comparing_groups import column_of, read_table
+from babelscope.runs.study import read_study
 from babelscope.systems.blackbox import TranslationsFile
 from babelscope.testsets import given_answers, pattern_files, score_files
 from babelscope.testsets.items import AmbiguousSource, MinimalPair
 from babelscope.testsets.sets import TestSet
-from babelscope.text import read_lines, require_equal_counts
+from babelscope.util.file_ranges import stream_lines
+from babelscope.util.text import read_lines, require_equal_counts
 
 
 def _conllu(folder: Path) -> Counts:

@@ -11,10 +11,10 @@ from targets import PAIR, count, lines
 
 from babelscope.annotate import answers as annotations
 from babelscope.annotate.items import read_tasks
-from babelscope.measures.agreement import parse_earlier, parse_judgements, parse_verdicts
-from babelscope.measures.correlation import parse_scores
+from babelscope.stats.agreement import parse_earlier, parse_judgements, parse_verdicts
+from babelscope.stats.correlation import parse_scores
 from babelscope.testsets import pattern_files
-from babelscope.testsets.sets import read_json_lines
+from babelscope.util.json_lines import read_json_lines
 
 _CASES: tuple[dict[str, Any], ...] = (
     {"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze.", "system": "s"},
@@ -110,7 +110,7 @@ def _earlier(folder: Path) -> None:
 def _human_scores(folder: Path) -> None:
     import numpy as np
 
-    from babelscope.measures.correlation import human_correlations
+    from babelscope.stats.correlation import human_correlations
 
     human, metric = (
         parse_scores(read_json_lines(folder / name), average=True) for name in ("a.jsonl", "b.jsonl")

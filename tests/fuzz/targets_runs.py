@@ -12,13 +12,13 @@ from typing import Any
 from fuzzing import Files, Target
 from targets import CUED, PAIR, SENTENCE, done, lines
 
-from babelscope.comparing import group_runs, side_by_side
+from babelscope.core.answers import Target as Answer
 from babelscope.report.flows import flow_pictures
-from babelscope.runfolder import RunFolder
-from babelscope.runs import Run, cells_of_run, read_run
-from babelscope.shards import merge
-from babelscope.study import Study, run_study
-from babelscope.systems.base import Target as Answer
+from babelscope.runs.comparing import group_runs, side_by_side
+from babelscope.runs.folder import RunFolder
+from babelscope.runs.reading import Run, cells_of_run, read_run
+from babelscope.runs.shards import merge
+from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.systems.opening import Options
 from toys import ToySystem
@@ -116,7 +116,7 @@ class _Server:
         self._path = path
 
     def _post(self, _url: str, _body: object, _stop: threading.Event) -> dict[str, Any]:
-        from babelscope.errors import SystemFailure
+        from babelscope.util.errors import SystemFailure
 
         try:  # as the client does
             answer = json.loads(self._path.read_bytes())

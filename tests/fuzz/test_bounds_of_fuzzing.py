@@ -12,7 +12,7 @@ import pytest
 from apart import fuzz_apart
 from fuzzing import Target, fuzz, try_files
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 SEEDS = [{"a": b"good"}]
 

@@ -16,23 +16,24 @@ from targets import CONLLU, CUED, SENTENCE, lines, text
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.errors import BabelscopeError
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
-from babelscope.making.challenge.rules import Finder, choose_rules, read_rules
+from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.making.pairs.audit import count_audit
-from babelscope.measures.agreement import parse_earlier
 from babelscope.report.flows import flow_pictures
-from babelscope.runs import Run, read_run
-from babelscope.shards import merge
-from babelscope.study import read_study, run_study
+from babelscope.runs.reading import Run, read_run
+from babelscope.runs.shards import merge
+from babelscope.runs.study import read_study, run_study
+from babelscope.stats.agreement import parse_earlier
 from babelscope.systems.opening import Options, open_system
 from babelscope.testsets import given_answers, load, score_files
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow
 from babelscope.testsets.readers import read_distil_lingeval, read_winomt
-from babelscope.testsets.sets import TestSet, parse_json
-from babelscope.text import read_lines
+from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import parse_json
+from babelscope.util.text import read_lines
 from toy_fixtures import Babelscope
 
 NINES = LONG_NUMBER.decode()

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from babelscope.decoding import beam as beams
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel
-from babelscope.errors import BabelscopeError
 from babelscope.lab import distillation
 from babelscope.lab.distillation import distill, open_teacher, translate_all
 from babelscope.lab.networks import new_network
 from babelscope.lab.shapes import SHAPES
 from babelscope.lab.tokenizer import train_pieces
 from babelscope.lab.training import train
+from babelscope.util.errors import BabelscopeError
 
 
 @pytest.fixture(scope="module")

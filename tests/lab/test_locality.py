@@ -12,7 +12,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.lab.locality import (
     SIGMA,
     Cell,
@@ -27,6 +26,7 @@ from babelscope.lab.locality import (
 )
 from babelscope.lab.locality_networks import Network, Recurrent, Transformer, greedy, sinusoids
 from babelscope.lab.locality_training import train_cell
+from babelscope.util.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
 ORDER = [3, 0, 4, 1, 2]

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from babelscope.errors import BabelscopeError
 from babelscope.lab.checkpoints import load_checkpoint
 from babelscope.lab.loss import smoothed_cross_entropy
 from babelscope.lab.networks import new_network, pack_models
@@ -24,6 +23,7 @@ from babelscope.lab.settings import Settings, settings_for
 from babelscope.lab.shapes import SHAPES, find_shape
 from babelscope.lab.tokenizer import Pieces, load_pieces, train_pieces
 from babelscope.lab.training import train
+from babelscope.util.errors import BabelscopeError
 from killing import Killer
 
 NOUNS = {"cat": "Katze", "cow": "Kuh", "mouse": "Maus", "goat": "Ziege"}

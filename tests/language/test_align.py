@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.align import SYMMETRISATIONS, align, format_links, parse_links, read_pharaoh
+from babelscope.util.errors import BabelscopeError
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "horse": "Pferd", "bird": "Vogel"}
 VERBS = {"sees": "sieht", "likes": "mag", "hears": "hört"}

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.german import German, Nominal, default_analyzer, tokenize
 from babelscope.language.german_hanta import HanTaTagger
 from babelscope.language.german_nouns import NounList
+from babelscope.util.errors import BabelscopeError
 
 
 @pytest.fixture(scope="module")

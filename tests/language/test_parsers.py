@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.parsers import Parser, open_parser, train_udpipe
 from babelscope.language.ud import Tree, read_trees
 from babelscope.making.challenge import RULES, Corpus, Finder, Search, Wanted
+from babelscope.util.errors import BabelscopeError
 
 try:
     import ufal.udpipe as _  # noqa: F401

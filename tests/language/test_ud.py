@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.ud import Tree, _fault, read_trees
+from babelscope.util.errors import BabelscopeError
 
 FULL = """\
 # newdoc id = weblog-7

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.ud import Tree, parse_tree, read_trees
 from babelscope.making.challenge import RULES, Corpus, Finder, Search, Wanted, choose_rules, read_rules
+from babelscope.util.errors import BabelscopeError
 
 GERMAN = """\
 1	Er	er	PRON	PPER	_	2	nsubj	_	_

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.lab import corpus as lab
 from babelscope.lab.grammar import SentencePair
+from babelscope.language.ud_rules import RULES
 from babelscope.making.challenge import Corpus, Limits, Search, Wanted
 from babelscope.making.challenge.reading import _MARKS, word_splitter
-from babelscope.making.challenge.rules import RULES
+from babelscope.util.errors import BabelscopeError
 
 N = 400
 NAMES = {rule.name for rule in RULES}

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import open_system
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Fingerprint, Scored
 from babelscope.lab import suites
 from babelscope.lab.choice import stream
 from babelscope.lab.corpus import split_of
@@ -26,6 +26,7 @@ from babelscope.lab.grammar import english_text
 from babelscope.lab.lexicon import SENSES
 from babelscope.lab.mistakes import mistaken
 from babelscope.lab.senses import sense_meaning
+from babelscope.language.cues import Cues, find_form, insert_all, read_candidates, read_cues
 from babelscope.making.cue_making import (
     Example,
     _scores,
@@ -37,12 +38,11 @@ from babelscope.making.cue_making import (
     select,
     write_candidates,
 )
-from babelscope.making.cues import Cues, find_form, insert_all, read_candidates, read_cues
 from babelscope.making.masked import MaskedModel
 from babelscope.methods.conditioning import condition
-from babelscope.systems.base import Fingerprint, Scored
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
+from babelscope.util.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
 WORDS = ("bat", "seal")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.making.cues import (
+from babelscope.language.cues import (
     CuedSources,
     Cues,
     find_form,
@@ -24,6 +23,7 @@ from babelscope.making.cues import (
     write_cues,
 )
 from babelscope.testsets import AmbiguousSource, load
+from babelscope.util.errors import BabelscopeError
 
 
 @pytest.mark.parametrize(

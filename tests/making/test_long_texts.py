@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.language.cues import Cues, insert, insert_all, read_cues
 from babelscope.language.german import default_analyzer, tokenize
-from babelscope.making.cues import Cues, insert, insert_all, read_cues
 from babelscope.making.pairs.base import LONGEST
 from babelscope.making.pairs.clause_omission import boundaries
 from babelscope.making.pairs.detecting import detectors
@@ -18,6 +17,7 @@ from babelscope.making.pairs.making import make_pairs
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
 from babelscope.methods.patterns_morphology import _bare
 from babelscope.testsets.mucow import frequency_categories, read_keys
+from babelscope.util.errors import BabelscopeError
 
 REPEATED = (
     *(".", ". ", "…", "; ", "A. ", "1. ", "ab.Cd", "x.", "(..) ", '" ', "Sal. ", "a", "Haus", "1", "-", "/"),

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Scored
 from babelscope.making.machine_bias import bias
 from babelscope.making.machine_references import Outcome, assign, machine_references
 from babelscope.making.overlap import difference
-from babelscope.systems.base import Scored
 from babelscope.testsets import MinimalPair, load
+from babelscope.util.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
 AFFIX, NICHT, KEIN = "polarity_affix_del", "polarity_particle_nicht_del", "polarity_particle_kein_del"

@@ -13,7 +13,7 @@ pytest.importorskip("german_nouns.config")
 from typer.testing import CliRunner
 
 from babelscope.cli.make import app
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 
 @pytest.fixture

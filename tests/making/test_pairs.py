@@ -7,12 +7,12 @@ import pytest
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.german import default_analyzer
 from babelscope.making.pairs import ERROR_TYPES, error_type, make_pairs
 from babelscope.making.pairs.audit import count_audit, sample_for_audit
 from babelscope.making.pairs.detecting import measure_detector
 from babelscope.making.pairs.registry import PAPER_TYPES
+from babelscope.util.errors import BabelscopeError
 
 
 def made(type: str, text: str, **options: str) -> list[str]:

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.lab import corpus as lab
 from babelscope.making import spreading
 from babelscope.making.challenge import Corpus, Search, Wanted
 from babelscope.making.challenge.search import searched
 from babelscope.making.pairs.making import PairsOfFiles, all_lines
 from babelscope.making.spreading import in_order
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from toy_fixtures import Babelscope
 
 N = 120
@@ -173,7 +173,7 @@ def endless(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(units) == N
         yield Reader(units, ahead=1000)  # the first thousand lines tell how words are divided
 
-    monkeypatch.setattr("babelscope.stretches.reading", reading)
+    monkeypatch.setattr("babelscope.util.file_ranges.reading", reading)
     monkeypatch.setattr(Reader, "made", 0)
 
 

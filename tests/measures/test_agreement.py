@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.agreement import (
+from babelscope.core.results import Estimate
+from babelscope.stats.agreement import (
     Verdict,
     cohens_kappa,
     compare,
@@ -23,7 +23,7 @@ from babelscope.measures.agreement import (
     rank_agreement,
     winomt_agreement,
 )
-from babelscope.measures.labels import (
+from babelscope.stats.labels import (
     BOTH,
     CANNOT_TELL,
     CORRECT,
@@ -38,8 +38,8 @@ from babelscope.measures.labels import (
     is_right,
     reduced,
 )
-from babelscope.results import Estimate
-from babelscope.testsets.sets import read_json_lines
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import read_json_lines
 
 
 def annotator(*labels: str, gold: str = "") -> dict[str, Judgement]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
-from babelscope.measures.chrf import aggregated_chrf, pairwise_chrf
+from babelscope.metrics.chrf import aggregated_chrf, pairwise_chrf
 
 TEXTS = st.lists(st.text("aabc .,ß ", max_size=14), min_size=1, max_size=5)
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import (
+from babelscope.core.results import Estimate
+from babelscope.stats.intervals import (
     cluster_sums,
     clustered_mean,
     clustered_proportion,
@@ -25,8 +25,8 @@ from babelscope.measures.statistics import (
     ratio_of_sums,
     resampled_totals,
 )
-from babelscope.results import Estimate
-from babelscope.seeds import stream
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 CLUSTERED = st.lists(st.tuples(st.floats(-10, 10), st.sampled_from("abcdef")), min_size=1, max_size=20)
 

@@ -10,14 +10,14 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.corpus_bootstrap import (
+from babelscope.metrics.corpus_bootstrap import (
     corpus_score,
     resampled_sums,
     sentence_score,
     sentence_statistics,
 )
-from babelscope.measures.ribes import corpus_ribes
+from babelscope.metrics.ribes import corpus_ribes
+from babelscope.util.errors import BabelscopeError
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), min_size=1, max_size=9)
 corpora = st.lists(st.tuples(words, words), min_size=1, max_size=6)
@@ -81,6 +81,6 @@ def test_resamples_are_of_all_sentences_and_shared_by_all_parts() -> None:
 
 
 def test_batches_leave_the_sums_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("babelscope.measures.corpus_bootstrap._BATCH", 12)
+    monkeypatch.setattr("babelscope.metrics.corpus_bootstrap._BATCH", 12)
     found = resampled_sums(np.ones((5, 1)), [np.arange(5)], np.random.default_rng(0), resamples=7)[0]
     assert found.tolist() == [[5.0]] * 7

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.correlation import correlation, human_correlations, parse_scores
-from babelscope.results import Estimate
+from babelscope.core.results import Estimate
+from babelscope.stats.correlation import correlation, human_correlations, parse_scores
+from babelscope.util.errors import BabelscopeError
 
 RNG = np.random.default_rng(3)
 THEIRS = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}

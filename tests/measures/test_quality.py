@@ -13,9 +13,9 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.measures.quality import METRICS, Segment, corpus_quality, sentence_qualities, tokens
-from babelscope.measures.ribes import corpus_ribes
+from babelscope.metrics.quality import METRICS, Segment, corpus_quality, sentence_qualities, tokens
+from babelscope.metrics.ribes import corpus_ribes
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 OUTPUT = ["der Hund schläft", "die Katze sieht den Vogel im Garten", "es regnet heute in der Stadt nicht"]
 ONE = [

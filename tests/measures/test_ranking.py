@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.ranking import expected_random_krg, kqrg, krg, lowest_krg, random_krg
+from babelscope.metrics.ranking import expected_random_krg, kqrg, krg, lowest_krg, random_krg
+from babelscope.util.errors import BabelscopeError
 
 # Few values, so that ties are common; all of them exact in binary.
 QUALITY = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.regression import regress
+from babelscope.stats.regression import regress
+from babelscope.util.errors import BabelscopeError
 
 
 def test_a_plane_is_recovered() -> None:

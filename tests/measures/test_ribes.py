@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.ribes import corpus_ribes, sentence_ribes
+from babelscope.metrics.ribes import corpus_ribes, sentence_ribes
+from babelscope.util.errors import BabelscopeError
 
 
 def ribes(hypothesis: str, *references: str) -> float:

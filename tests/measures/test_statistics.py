@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import (
+from babelscope.core.results import Estimate
+from babelscope.stats.intervals import (
     percentile_estimate,
     perplexity,
     proportion,
@@ -20,8 +20,8 @@ from babelscope.measures.statistics import (
     resampled_totals,
     rogan_gladen,
 )
-from babelscope.results import Estimate
-from babelscope.seeds import stream
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 
 @given(st.lists(st.tuples(st.floats(-1e3, 0), st.integers(1, 40)), min_size=2, max_size=20))

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Scored, Target
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.base import (
     Method,
     Settings,
@@ -21,9 +22,8 @@ from babelscope.methods.base import (
     run_method,
     set_up,
 )
-from babelscope.results import Estimate, Record, Row
-from babelscope.systems.base import Scored, Target
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
+from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
 ITEMS = tuple(

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import load, open_system
-from babelscope.errors import BabelscopeError
-from babelscope.measures.quality import tokens
-from babelscope.measures.ribes import corpus_ribes
+from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.results import Result, Row
 from babelscope.methods.challenge import challenge
 from babelscope.methods.challenge_figures import _coefficients, matched
-from babelscope.results import Result, Row
-from babelscope.systems.base import Fingerprint, Scored
+from babelscope.metrics.quality import tokens
+from babelscope.metrics.ribes import corpus_ribes
 from babelscope.testsets import ParallelSentence
+from babelscope.util.errors import BabelscopeError
 
 WORDS = ["the", "old", "man", "gave", "his", "book", "up", "to", "a", "child", "that", "sat", "there"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.items import make_tasks
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import proportion
 from babelscope.methods.challenge_annotation import CHOICES, answer_rows, answers, queue
+from babelscope.stats.intervals import proportion
+from babelscope.util.errors import BabelscopeError
 
 RIGHT, WRONG, NOT_REAL, CANNOT_TELL = CHOICES
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Fingerprint, Scored
 from babelscope.methods.base import set_up
 from babelscope.methods.challenge import challenge
-from babelscope.systems.base import Fingerprint, Scored
 from babelscope.testsets import ParallelSentence
+from babelscope.util.errors import BabelscopeError
 
 FEW: dict[str, Any] = {"resamples": 100, "draws": 2, "length_corpora": 4, "metrics": ("chrf",)}
 

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition, run_method
+from babelscope.core.answers import Scored, Target
+from babelscope.core.results import Result, Row
 from babelscope.methods.conditioning_figures import (
     CONFIDENCE_EDGES,
     accuracy,
@@ -24,8 +26,6 @@ from babelscope.methods.conditioning_figures import (
     verdict_of,
     weights_of,
 )
-from babelscope.results import Result, Row
-from babelscope.systems.base import Scored, Target
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.given_answers import GivenScores
 from babelscope.testsets.mucow import NO_CATEGORY

@@ -9,10 +9,10 @@ import pytest
 from test_conditioning import EVALUATOR, ITEMS, item, judged, rows_of
 
 from babelscope import condition
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Fingerprint, Scored, Target
+from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.given_answers import GivenScores
+from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
 

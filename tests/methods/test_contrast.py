@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import contrast
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Capability, Scored, Target
+from babelscope.core.results import Record, Result, Row
 from babelscope.methods.contrast_figures import Scores, discrepancy, verdict
 from babelscope.methods.contrast_tokens import Step, token_view
-from babelscope.results import Record, Result, Row
-from babelscope.systems.base import Capability, Scored, Target
 from babelscope.testsets import MinimalPair
+from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
 TEXTS = st.text("abc", min_size=1, max_size=4)

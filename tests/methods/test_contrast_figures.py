@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.contrast_compare import comparisons, over_seeds
 from babelscope.methods.contrast_figures import Scores, _expected, discrepancy, figures, judged
-from babelscope.results import Estimate, Record, Row
+from babelscope.util.errors import BabelscopeError
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:

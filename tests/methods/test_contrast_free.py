@@ -12,20 +12,20 @@ pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
 from babelscope import contrast
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Scored, Target
+from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.lab.contrasts import CONTRASTS
 from babelscope.lab.corpus import generate
 from babelscope.lab.grammar import SentencePair, realise
 from babelscope.lab.oracle import Judge, Verdict
 from babelscope.making.pairs.detecting import analysis_version
-from babelscope.measures.statistics import rogan_gladen
 from babelscope.methods import contrast as contrast_module
 from babelscope.methods.base import cells_of, set_up
 from babelscope.methods.contrast_free import NOT_MEASURABLE, free_errors
 from babelscope.methods.contrast_table import table
-from babelscope.results import Estimate, Record, Result, Row
-from babelscope.systems.base import Scored, Target
+from babelscope.stats.intervals import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
+from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
 NICHT, KEIN, DING = "polarity_particle_nicht_del", "polarity_particle_kein_del", "placeholder_ding"

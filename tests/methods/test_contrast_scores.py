@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Result, Row
 from babelscope.methods.contrast_scores import _question_direction, contrast_scores
-from babelscope.results import Result, Row
+from babelscope.util.errors import BabelscopeError
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
     ("bank", "money", "news", [1.0], [2.0, 3.0]),  # better than both

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.quality import Segment, sentence_qualities
-from babelscope.measures.ranking import kqrg, krg
+from babelscope.core.answers import Scored
+from babelscope.core.results import Record, Result, Row
 from babelscope.methods.hypothesis_space import METHOD, SpaceSettings
 from babelscope.methods.hypothesis_space import space as evaluate
 from babelscope.methods.hypothesis_space_figures import Hypothesis, Region, by_text, figures, gains, region
 from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
-from babelscope.results import Record, Result, Row
-from babelscope.systems.base import Scored
+from babelscope.metrics.quality import Segment, sentence_qualities
+from babelscope.metrics.ranking import kqrg, krg
 from babelscope.systems.opening import open_system
 from babelscope.testsets import ParallelSentence, load
+from babelscope.util.errors import BabelscopeError
 from enumerated import Enumerated
 from toys import EOS, ToySystem
 

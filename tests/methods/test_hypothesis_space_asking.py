@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Budget, Note, Scored, TopK
 from babelscope.methods.base import set_up
 from babelscope.methods.hypothesis_space import SpaceSettings, _budget, _missed_by, _samples
-from babelscope.systems.base import Budget, Note, Scored, TopK
+from babelscope.util.errors import BabelscopeError
 
 
 def scored(text: str, logprob: float, *notes: Note) -> Scored:

@@ -6,9 +6,9 @@ import statistics
 
 import pytest
 
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.hypothesis_space_compare import mbr_correlations
 from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
-from babelscope.results import Estimate, Record, Row
 
 WHERE: dict[str, str | int] = {"method": "hypothesis_space", "tests": "news"}
 REGIONS = {"top": 0.4, "samples": 0.6, "beam": 0.8}

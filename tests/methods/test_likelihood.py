@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import pytest
 
 from babelscope import likelihood
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Scored, Target
+from babelscope.core.answers import Scored, Target
 from babelscope.testsets import ParallelSentence
+from babelscope.util.errors import BabelscopeError
 from toys import EOS, ToySystem
 
 ITEMS = [

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.methods.patterns_counts import (
     FIGURE_4,
     WOMEN_IN_PERCENT,
@@ -18,6 +17,7 @@ from babelscope.methods.patterns_counts import (
     flows_of,
     occurrences,
 )
+from babelscope.util.errors import BabelscopeError
 
 COOK = Forms.from_json(
     {"src_forms": ["cook", "cooks"], "tgt_forms_male": ["Koch", "Kochs"], "tgt_forms_female": ["Köchin"]}

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.lab.suites import gender_pairs, sense_pairs
 from babelscope.methods.patterns_counts import Occurrence, flows_of
 from babelscope.methods.patterns_flow import (
@@ -22,6 +21,7 @@ from babelscope.methods.patterns_flow import (
     read_queries,
     shift_rows,
 )
+from babelscope.util.errors import BabelscopeError
 from toy_fixtures import Babelscope
 
 CLASSES = ("male", "female", "other")

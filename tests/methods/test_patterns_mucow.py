@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Result
 from babelscope.methods.patterns import mucow
 from babelscope.methods.patterns_mucow import Translated, fold, judge, summarise
-from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.pattern_files import Given, read_lemmas, read_translations, read_verdicts
+from babelscope.util.errors import BabelscopeError
 
 ITEM = AmbiguousSource(
     "1",

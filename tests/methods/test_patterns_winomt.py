@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Result
 from babelscope.language.align import read_pharaoh
 from babelscope.methods.patterns import winomt, words_of
 from babelscope.methods.patterns_morphology import lemmatise, open_morphology
 from babelscope.methods.patterns_winomt import Aligned, _share, judge, stereotypes_of
-from babelscope.results import Result
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.pattern_files import Given, read_translations
+from babelscope.util.errors import BabelscopeError
 
 TABLE = """\
 male\t1\tThe cook slept because he was tired.\tcook\tanti

@@ -10,7 +10,7 @@ import pytest
 
 from babelscope.lab.demo import write_flows
 from babelscope.report.building import write_report
-from babelscope.study import Study, run_study
+from babelscope.runs.study import Study, run_study
 
 STUDY = {
     "study": {"name": "small"},

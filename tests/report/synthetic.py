@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.digests import digest_json
+from babelscope.core.results import Row, signature
 from babelscope.methods.contrast import METHOD, ContrastSettings
-from babelscope.results import Row, signature
+from babelscope.util.digests import digest_json
 
 HOSTILE = (
     "</script><script>document.title='owned'</script>",

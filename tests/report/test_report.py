@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from synthetic import HOSTILE, contrast_run
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Estimate, Result, Row
+from babelscope.core.tables import number
 from babelscope.methods import base
 from babelscope.report.building import collect, embedded, render, write_report
-from babelscope.results import Estimate, Result, Row
-from babelscope.runs import read_run
-from babelscope.tables import number
+from babelscope.runs.reading import read_run
+from babelscope.util.errors import BabelscopeError
 
 
 class Page(HTMLParser):

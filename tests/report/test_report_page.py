@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from synthetic import HOSTILE, contrast_run
 
+from babelscope.core.tables import as_latex, as_markdown
 from babelscope.report.building import collect, write_report
-from babelscope.runs import read_run
-from babelscope.tables import as_latex, as_markdown
+from babelscope.runs.reading import read_run
 from browser import NewPage, accessibility_faults
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import pytest
 from synthetic import contrast_run
 from test_report import Page
 
-from babelscope.errors import BabelscopeError
 from babelscope.report.building import collect, embedded, render, write_report
-from babelscope.runs import read_run
+from babelscope.runs.reading import read_run
+from babelscope.util.errors import BabelscopeError
 from browser import NewPage
 from toy_fixtures import Babelscope
 

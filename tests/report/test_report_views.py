@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from babelscope.core.results import Record
 from babelscope.report.conditioning import answer as conditioning_answer
 from babelscope.report.contrast import answer, coloured, margin
 from babelscope.report.items import Item, choose
 from babelscope.report.parts import Answer, counted, marked
 from babelscope.report.words import plain_words
-from babelscope.results import Record
 
 
 def pair(prefix: int, right: float, wrong: float) -> Record:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.report.sankey import sankey
+from babelscope.util.errors import BabelscopeError
 
 SVG = "{http://www.w3.org/2000/svg}"
 

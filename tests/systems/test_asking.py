@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.core.answers import Scored, Target
 from babelscope.systems.asking import (
     ask_sample,
     ask_score,
@@ -16,7 +16,7 @@ from babelscope.systems.asking import (
     scored_as_json,
     scored_from_json,
 )
-from babelscope.systems.base import Scored, Target
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from toys import ToySystem
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import capabilities
+from babelscope.core.answers import capabilities
 from babelscope.systems.opening import open_system, split_options
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PYTHON = shlex.quote(sys.executable)
 REVERSE = "import sys\nfor line in sys.stdin: print(*line.split()[::-1])"

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Budget, Scored, Target, capabilities
 from babelscope.systems import cached as cached_module
-from babelscope.systems.base import Budget, Scored, Target, capabilities
 from babelscope.systems.cached import cached, default_path
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError
 from enumerated import Enumerated
 from killing import Killer
 from toys import ToySystem

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError
 from models import SOURCES, TARGETS, spec
 
 ctranslate2 = pytest.importorskip("ctranslate2")

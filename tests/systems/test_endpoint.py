@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Scored, capabilities
+from babelscope.core.answers import Scored, capabilities
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SECRET = "sk-very-secret-4711"
 QUICK = "backoff=0.01"

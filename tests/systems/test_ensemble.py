@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.ensemble import log_mean
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError
 from models import SOURCES, TARGETS
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))

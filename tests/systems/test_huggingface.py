@@ -10,10 +10,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Scored, capabilities
+from babelscope.core.answers import Scored, capabilities
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from models import FAMILIES, OPTIONS, SOURCES, TARGETS, spec
 
 Build = Callable[..., Path]

@@ -15,16 +15,16 @@ import platformdirs
 import pytest
 
 import babelscope as bs
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.results import split_unanswered
-from babelscope.runs import read_run
-from babelscope.study import run_study
+from babelscope.core.answers import Scored, Unanswered
+from babelscope.core.results import split_unanswered
+from babelscope.runs.reading import read_run
+from babelscope.runs.study import run_study
 from babelscope.systems import client
 from babelscope.systems.answers import forget_unfinished
-from babelscope.systems.base import Scored, Unanswered
 from babelscope.systems.cached import cached, remembering
 from babelscope.systems.openai import reads_as
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 QUICK = "backoff=0.01"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError
 from models import CHAT, SOURCES, TARGETS, build_causal
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))

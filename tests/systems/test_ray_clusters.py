@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.clusters import connect, disconnect
+from babelscope.util.errors import BabelscopeError
 
 pytest.importorskip("ray")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from babelscope import open_system
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Drawing, Samples, Scored, capabilities
 from babelscope.systems.asking import ask_sample
-from babelscope.systems.base import Drawing, Samples, Scored, capabilities
 from babelscope.systems.cached import cached
+from babelscope.util.errors import BabelscopeError
 from models import SOURCES, spec
 from toys import ToySystem
 

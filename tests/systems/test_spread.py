@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mortal_toys
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.core.answers import Budget, Fingerprint, capabilities
 from babelscope.methods.base import run_method
-from babelscope.study import Study, run_study
-from babelscope.systems.base import Budget, Fingerprint, capabilities
+from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.systems.clusters import connect, disconnect
 from babelscope.systems.opening import open_system
 from babelscope.systems.spread import balanced, spread
 from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from mortal_toys import MortalToy
 from toy_fixtures import Babelscope
 from toys import ToySystem
@@ -322,8 +322,8 @@ def test_an_address_need_not_follow(
         seen.update(options, study=study)
         raise BabelscopeError("seen")
 
-    monkeypatch.setattr("babelscope.study.run_study", ran)
-    monkeypatch.setattr("babelscope.trust.allow", lambda *_, **__: None)  # there is no such file
+    monkeypatch.setattr("babelscope.runs.study.run_study", ran)
+    monkeypatch.setattr("babelscope.runs.trust.allow", lambda *_, **__: None)  # there is no such file
     told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
     assert told.err == "babelscope: error: seen\n"
     assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)

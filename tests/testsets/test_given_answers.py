@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from babelscope import condition
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.testsets.given_answers import GivenScores, read_scores, with_translations
 from babelscope.testsets.pattern_files import read_translations
+from babelscope.util.errors import BabelscopeError
 
 
 def set_of(*sources: str) -> TestSet:

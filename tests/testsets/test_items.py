@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import (
     AmbiguousSource,
     Dependency,
@@ -22,6 +21,7 @@ from babelscope.testsets import (
     read_items,
 )
 from babelscope.testsets.items import kind_of
+from babelscope.util.errors import BabelscopeError
 
 PAIR: dict[str, Any] = {
     "id": "1",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import TestSet, load
+from babelscope.util.errors import BabelscopeError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a line break is missing")
 

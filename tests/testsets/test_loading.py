@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError, SystemFailure
 from babelscope.testsets import load, registry
 from babelscope.testsets.published import SETS, File, NamedSet, Part, Project
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 CONTENT = {"src.en": b"a\nb\n", "tgt.correct.de": b"A\nB\n", "tgt.incorrect.de": b"1\n2\n"}
 PROJECT = Project("owner/toy", ("en", "de"), "CC0", "Nobody. 2025. Toy.")

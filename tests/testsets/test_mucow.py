@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import frequency_categories, read_keys, read_sense_counts
+from babelscope.util.errors import BabelscopeError
 
 SOURCES = ["My pen is full.", "The pig left its pen.", "PEN!", "An open pen."]
 KEYS = [

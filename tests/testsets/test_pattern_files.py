@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.pattern_files import Given, match, read_lemmas, read_translations
+from babelscope.util.errors import BabelscopeError
 
 
 def test_files_of_translations(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet, load
+from babelscope.util.errors import BabelscopeError
 
 WINOMT = "male\t1\tThe doctor, who helped her, said he was tired.\tdoctor\tpro\n"
 

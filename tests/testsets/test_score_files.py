@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError
 from babelscope.testsets.score_files import Stored, read_scores, read_tests
+from babelscope.util.errors import BabelscopeError
 
 
 @pytest.fixture

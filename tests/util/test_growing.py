@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.growing import growing
 
 ASKED = {"command": "grow"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.journal import Journal, keep_nothing, keeping, partial
 
 ASKED = {"command": "count", "seed": 1}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
 
 

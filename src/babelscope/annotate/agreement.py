@@ -12,14 +12,14 @@ import numpy as np
 
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
-from babelscope.errors import BabelscopeError
-from babelscope.measures.agreement import cohens_kappa, compare, krippendorffs_alpha
-from babelscope.measures.correlation import correlation, human_correlations
-from babelscope.measures.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
-from babelscope.measures.labels import Task as Labelled
-from babelscope.measures.statistics import ratio_of_sums
-from babelscope.results import Row
-from babelscope.text import shorten
+from babelscope.core.results import Row
+from babelscope.stats.agreement import cohens_kappa, compare, krippendorffs_alpha
+from babelscope.stats.correlation import correlation, human_correlations
+from babelscope.stats.intervals import ratio_of_sums
+from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
+from babelscope.stats.labels import Task as Labelled
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
 """What each annotator said about each item, by name and by digest of the item."""

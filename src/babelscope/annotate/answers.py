@@ -18,10 +18,10 @@ from typing import Any
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.annotate.json_lines import LARGEST_FILE, read_objects
-from babelscope.errors import BabelscopeError, SystemFailure, at
-from babelscope.testsets.sets import parse_json
-from babelscope.text import shorten, text_fault
+from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.json_lines import parse_json
 from babelscope.util.regular import open_regular
+from babelscope.util.text import shorten, text_fault
 
 Answer = Mapping[str, Any]
 """`label` and perhaps `correction`, or `score`, or `scores` and `overall`."""

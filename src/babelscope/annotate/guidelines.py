@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from babelscope.measures.labels import (
+from babelscope.stats.labels import (
     BOTH,
     CANNOT_TELL,
     CORRECT,

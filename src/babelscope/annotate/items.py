@@ -14,11 +14,11 @@ from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
 from babelscope.annotate.json_lines import read_objects
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
-from babelscope.making.cues import find_form
-from babelscope.testsets.sets import Row
-from babelscope.text import shorten
+from babelscope.language.cues import find_form
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import Row
+from babelscope.util.text import shorten
 
 Pieces = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""

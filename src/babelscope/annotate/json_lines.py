@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.testsets.sets import Row, parse_json
-from babelscope.text import reading, shorten
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.text import reading, shorten
 
 LARGEST_FILE = 256 * 2**20  # bytes; all of it goes to the browser, or is held to be compared
 LONGEST_LINE = 16 * 2**20  # bytes

@@ -22,9 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Pieces, Task
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.seeds import stream
-from babelscope.text import whole_number
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.seeds import stream
+from babelscope.util.text import whole_number
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from babelscope._version import __version__
 from babelscope.cli import (
     agreement,
     annotate,
@@ -34,9 +35,8 @@ from babelscope.cli import (
     translate,
 )
 from babelscope.cli.common import RayCommand
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import filter_streams, visible
-from babelscope.version import __version__
 
 app = typer.Typer(
     name="babelscope",

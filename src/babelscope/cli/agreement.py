@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from babelscope.measures.agreement import Quirk as Published
-    from babelscope.measures.agreement import Verdict
-    from babelscope.measures.labels import Annotator
-    from babelscope.results import Row
+    from babelscope.core.results import Row
+    from babelscope.stats.agreement import Quirk as Published
+    from babelscope.stats.agreement import Verdict
+    from babelscope.stats.labels import Annotator
 
 
 class Task(StrEnum):
@@ -88,8 +88,8 @@ def agreement(
 ) -> None:
     """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
-    from babelscope.damage import telling_damage
-    from babelscope.results import render
+    from babelscope.core.results import render
+    from babelscope.util.damage import telling_damage
 
     check_outputs({"--out": out}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
@@ -116,7 +116,7 @@ def _answered(answers: list[Path], verdicts: Path | None, field: str | None, see
     """Agreement of answers given on the page."""
     from babelscope.annotate.agreement import between_people, with_verdicts
     from babelscope.annotate.answers import items_of, read_annotators
-    from babelscope.seeds import stream
+    from babelscope.util.seeds import stream
 
     said = read_annotators(answers)
     tasks = items_of(answers)
@@ -158,7 +158,7 @@ def _released(
     seed: int,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
-    from babelscope.measures.agreement import compare, compare_with_earlier
+    from babelscope.stats.agreement import compare, compare_with_earlier
 
     annotators, earlier = _read(files, task)
     if len(annotators) + len(earlier) < 2 or not annotators:
@@ -176,8 +176,8 @@ def _released(
 
 def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str, Annotator]]:
     """Annotators by file name; WinoMT's own annotations, which know rows only, apart."""
-    from babelscope.measures.agreement import parse_earlier, parse_judgements
-    from babelscope.testsets.sets import read_json_lines
+    from babelscope.stats.agreement import parse_earlier, parse_judgements
+    from babelscope.util.json_lines import read_json_lines
 
     annotators: dict[str, Annotator] = {}
     earlier: dict[str, Annotator] = {}
@@ -193,7 +193,7 @@ def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str
 
 def _table(path: Path) -> Iterator[dict[str, str]]:
     """A CSV file as spreadsheets write it: lines may end in CR LF, cells may have line breaks."""
-    from babelscope.text import read_bytes
+    from babelscope.util.text import read_bytes
 
     try:
         text = read_bytes(path).decode("utf-8-sig")
@@ -214,9 +214,9 @@ def _methods(
     without_corpus: str,
     seed: int,
 ) -> list[Row]:
-    from babelscope.measures.agreement import mucow_agreement, winomt_agreement
-    from babelscope.results import Row
-    from babelscope.seeds import stream
+    from babelscope.core.results import Row
+    from babelscope.stats.agreement import mucow_agreement, winomt_agreement
+    from babelscope.util.seeds import stream
 
     rng = stream(seed, "agreement")
     given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
@@ -242,7 +242,7 @@ def _methods(
 
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:
-    from babelscope.measures.agreement import parse_verdicts
+    from babelscope.stats.agreement import parse_verdicts
     from babelscope.testsets.pattern_files import read_verdicts
 
     return parse_verdicts(read_verdicts(_records_of(path)), task.value)
@@ -250,7 +250,7 @@ def _verdicts(path: Path, task: Task) -> list[Verdict]:
 
 def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:
     """Those whose word can take a cue, since only they could be judged by conditioning as well."""
-    from babelscope.making.cues import find_form
+    from babelscope.language.cues import find_form
 
     return [
         each

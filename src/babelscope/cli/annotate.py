@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Seed, print_json
-from babelscope.text import shorten
+from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
     from babelscope.annotate.answers import AnswerFile

@@ -24,12 +24,12 @@ from babelscope.cli.common import (
     then_records,
     write_file,
 )
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.results import Result, Row
+    from babelscope.core.results import Result, Row
 
 
 class Metric(StrEnum):
@@ -159,7 +159,7 @@ def _run(
     """The same as a study, so that it can be stopped and gone on with."""
     from babelscope.methods.base import DEFAULT_CHUNK
     from babelscope.methods.challenge import ChallengeSettings, with_comparisons
-    from babelscope.study import run_study
+    from babelscope.runs.study import run_study
     from babelscope.testsets import load
 
     # A file of translations can be asked as a whole only.
@@ -190,7 +190,7 @@ def _answered(result: Result, files: list[Path]) -> list[Row]:
         return []
     from babelscope.methods.challenge_annotation import answer_rows
     from babelscope.methods.challenge_annotation import answers as read
-    from babelscope.testsets.sets import read_json_lines
+    from babelscope.util.json_lines import read_json_lines
 
     names = [path.stem for path in files]
     annotators = {

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from babelscope.results import Estimate, Row, render
+from babelscope.core.results import Estimate, Row, render
 from babelscope.util.terminal import visible
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.files import replacing
-from babelscope.text import held_lines, parse_lines, read_lines
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.files import replacing
 from babelscope.util.terminal import visible, write_data
+from babelscope.util.text import held_lines, parse_lines, read_lines
 
 if TYPE_CHECKING:
-    from babelscope.results import Record
-    from babelscope.study import Study
+    from babelscope.core.results import Record
+    from babelscope.runs.study import Study
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -91,7 +91,7 @@ def study_of(values: Mapping[str, Any]) -> Study:
     from pydantic import ValidationError
 
     from babelscope.methods.base import explain
-    from babelscope.study import Study
+    from babelscope.runs.study import Study
 
     try:
         return Study.model_validate(values)
@@ -199,7 +199,7 @@ def then_records(path: Path | None, records: Iterable[Record]) -> Iterator[None]
         yield
     finally:
         if path is not None:
-            from babelscope.results import record_line
+            from babelscope.core.results import record_line
 
             with replacing(path) as file:
                 file.writelines(record_line(record) for record in records)

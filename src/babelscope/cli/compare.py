@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.comparing import Group
-    from babelscope.results import Row
-    from babelscope.tables import Table
+    from babelscope.core.results import Row
+    from babelscope.core.tables import Table
+    from babelscope.runs.comparing import Group
 
 
 def compare(
@@ -69,7 +69,7 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
-    from babelscope.damage import telling_damage
+    from babelscope.util.damage import telling_damage
 
     check_outputs({"--out": out}, inputs=[*(runs or ()), table])
     damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
@@ -80,7 +80,7 @@ def compare(
                 for row in rows:
                     write(as_line({"table": section, **row.as_json()}))
             return
-        from babelscope import tables
+        from babelscope.core import tables
 
         show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
         write("\n\n".join(show(each) for each in found.tables()))
@@ -100,7 +100,7 @@ class _Compared:
 
     def rows(self) -> list[tuple[str, list[Row]]]:
         """Everything, by section."""
-        from babelscope.results import Row
+        from babelscope.core.results import Row
 
         figures = [
             Row(
@@ -117,7 +117,7 @@ class _Compared:
 
     def tables(self) -> list[Table]:
         """What people read: figures side by side, then the other sections."""
-        from babelscope.tables import of_rows
+        from babelscope.core.tables import of_rows
 
         found = [_beside(group) for group in self.groups]
         if rows := self.more["paired"]:
@@ -144,8 +144,9 @@ def _compared(
     summary: bool,
     seed: int,
 ) -> _Compared:
-    from babelscope import comparing, comparing_many
-    from babelscope.runs import read_run
+    from babelscope.runs import comparing
+    from babelscope.runs import comparing_groups as comparing_many
+    from babelscope.runs.reading import read_run
 
     opened = [read_run(path) for path in runs]
     found = _Compared(
@@ -169,9 +170,9 @@ def _compared(
 
 def _beside(group: Group) -> Table:
     """Figures of one method and test set, a column a system."""
-    from babelscope.comparing import side_by_side
-    from babelscope.comparing_many import HISTOGRAMS
-    from babelscope.tables import Table, in_a_cell
+    from babelscope.core.tables import Table, in_a_cell
+    from babelscope.runs.comparing import side_by_side
+    from babelscope.runs.comparing_groups import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in side_by_side(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
@@ -192,7 +193,7 @@ def _beside(group: Group) -> Table:
 
 def _seeds(rows: list[Row]) -> Table:
     """Mean and standard deviation in one cell."""
-    from babelscope.tables import Table, number
+    from babelscope.core.tables import Table, number
 
     pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
     labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))

@@ -19,12 +19,12 @@ from babelscope.cli.common import (
     study_of,
     then_records,
 )
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.results import Record, Result
+    from babelscope.core.results import Record, Result
 
 
 class Likelihood(StrEnum):
@@ -181,7 +181,7 @@ def _into_folder(
     tests: str, systems: list[str], settings: dict[str, Any], out: Path, *, seed: int, cache: bool | None
 ) -> Result:
     """Run it as a study, which can be killed and go on."""
-    from babelscope.study import run_study
+    from babelscope.runs.study import run_study
 
     study = {
         "study": {"name": "condition", "seed": seed},
@@ -209,7 +209,7 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
 
 
 def _line(record: Record) -> str:
-    from babelscope.text import shorten
+    from babelscope.util.text import shorten
 
     item = visible(f"{record['category']}  item {record['id']}")
     told = f"{record['score']:.5f}  {record['verdict']:7}  {item}"

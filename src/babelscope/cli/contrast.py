@@ -24,7 +24,7 @@ from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.results import Result
+    from babelscope.core.results import Result
 
 
 class Score(StrEnum):
@@ -135,7 +135,7 @@ def contrast(
     ] = None,
 ) -> None:
     """Contrastive evaluation on minimal pairs, by systems or from stored scores."""
-    from babelscope.errors import BabelscopeError
+    from babelscope.util.errors import BabelscopeError
 
     if bool(system) == bool(scores):
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
@@ -188,7 +188,7 @@ def _run(
 ) -> Result:
     """The same as a study, so that it can be stopped and gone on with."""
     from babelscope.methods.contrast import ContrastSettings, with_comparisons
-    from babelscope.study import run_study
+    from babelscope.runs.study import run_study
 
     study = study_of(
         {

@@ -30,10 +30,10 @@ def correlate(
     seed: Seed = 0,
 ) -> None:
     """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
-    from babelscope.measures.correlation import human_correlations, parse_scores
-    from babelscope.results import render
-    from babelscope.seeds import stream
-    from babelscope.testsets.sets import read_json_lines
+    from babelscope.core.results import render
+    from babelscope.stats.correlation import human_correlations, parse_scores
+    from babelscope.util.json_lines import read_json_lines
+    from babelscope.util.seeds import stream
 
     check_outputs({"--out": out}, inputs=[*files, human])
     judged = parse_scores(read_json_lines(human), average=True)

@@ -91,13 +91,13 @@ def cues(
     out: OutFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
-    from babelscope.digests import digest_json
-    from babelscope.errors import BabelscopeError
+    from babelscope.language.cues import read_candidates, write_cues
     from babelscope.making.cue_making import make_cues, write_candidates
-    from babelscope.making.cues import read_candidates, write_cues
     from babelscope.making.masked import MaskedModel
     from babelscope.systems.opening import require
     from babelscope.testsets.loading import load
+    from babelscope.util.digests import digest_json
+    from babelscope.util.errors import BabelscopeError
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")

@@ -10,7 +10,7 @@ import typer
 from babelscope.cli.common import print_json
 
 if TYPE_CHECKING:
-    from babelscope.testsets.published import NamedSet
+    from babelscope.util.published import NamedSet
 
 app = typer.Typer(help="List, show and download public test sets and parser models.", no_args_is_help=True)
 
@@ -26,7 +26,7 @@ DataDir = Annotated[
 @app.command("list")
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
-    from babelscope.testsets.published import MODELS
+    from babelscope.language.published_models import MODELS
     from babelscope.testsets.registry import named_sets
 
     rows = [_overview(named, data_dir) for named in (*named_sets().values(), *MODELS.values())]
@@ -45,7 +45,8 @@ def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
 @app.command("show")
 def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """Show where a test set or model comes from, its licence, and its files with their SHA-256."""
-    from babelscope.testsets.registry import data_folder, file_url, find_download
+    from babelscope.testsets.registry import find_download
+    from babelscope.util.published import data_folder, file_url
 
     named = find_download(name)
     folder = data_folder(data_dir)
@@ -89,12 +90,13 @@ def get_sets(
     refresh: Annotated[bool, typer.Option("--refresh", help="Download again what is there.")] = False,
 ) -> None:
     """Download test sets and models into the data folder; what is there is checked and kept."""
-    from babelscope.testsets.registry import fetch, find_download
+    from babelscope.testsets.registry import find_download
+    from babelscope.util.published import fetch
 
     for name in names:  # a wrong name is told before anything is downloaded
         find_download(name)
     for name in names:
-        for fetched in fetch(name, data_dir, refresh=refresh):
+        for fetched in fetch(find_download(name), data_dir, refresh=refresh):
             row = {"name": name, "path": str(fetched.path), "status": fetched.status}
             if as_json:
                 _print_json({**row, "sha256": fetched.file.sha256 or None})
@@ -104,7 +106,7 @@ def get_sets(
 
 
 def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:
-    from babelscope.testsets.registry import data_folder
+    from babelscope.util.published import data_folder
 
     folder = data_folder(data_dir)
     source, target = named.project.languages

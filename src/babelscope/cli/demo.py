@@ -22,7 +22,7 @@ def demo(
     """Evaluate two small translation models, a teacher and its student, by every method there is."""
     from babelscope.lab.demo import demo_study, tell, write_flows
     from babelscope.report.building import write_report
-    from babelscope.study import run_study
+    from babelscope.runs.study import run_study
 
     with resumable():
         result = run_study(demo_study(n, seed), out=out)

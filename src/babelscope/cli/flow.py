@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Form, OutFile, Seed, as_line, figures, output, write_file
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
@@ -54,8 +54,8 @@ def flow(
     seed: Seed = 0,
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
+    from babelscope.core.results import render
     from babelscope.methods.patterns_flow import count_flows, mean_flows, read_queries, shift_rows
-    from babelscope.results import render
 
     teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):

@@ -11,7 +11,7 @@ from babelscope.cli.common import AsJson, Seed, print_json, resumable
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
 app.command("truth")(truth)
@@ -251,12 +251,12 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
+    from babelscope.core.results import render
     from babelscope.lab.evaluation import SEED
     from babelscope.lab.evaluation import evaluate as evaluate_system
     from babelscope.lab.shipped import model_names
-    from babelscope.progress import progress
-    from babelscope.results import render
     from babelscope.systems.opening import open_system, require
+    from babelscope.util.progress import progress
 
     opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names()]]
     for each in opened:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Seed, print_json, resumable
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 
 class Model(StrEnum):
@@ -64,9 +64,9 @@ def locality(
     seed: Seed = 1,
 ) -> None:
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
+    from babelscope.core.results import render
     from babelscope.lab.locality import MODELS, SETTINGS, Plan, quickly
     from babelscope.lab.locality import locality as experiment
-    from babelscope.results import render
 
     given = {"length": length, "sentences": sentences, "epochs": epochs, "repetitions": repetitions}
     plan = (quickly if quick else Plan)(

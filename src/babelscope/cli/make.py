@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from babelscope._version import __version__
 from babelscope.cli.common import (
     AsJson,
     Form,
@@ -23,16 +24,15 @@ from babelscope.cli.common import (
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
-from babelscope.errors import BabelscopeError
-from babelscope.files import replacing
-from babelscope.progress import progress
-from babelscope.stretches import count_lines, stream_lines
-from babelscope.text import require_equal_counts
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.file_ranges import count_lines, stream_lines
+from babelscope.util.files import replacing
 from babelscope.util.growing import Streamed, growing
 from babelscope.util.journal import stamp
 from babelscope.util.outputs import check_outputs
+from babelscope.util.progress import progress
 from babelscope.util.terminal import write_data
-from babelscope.version import __version__
+from babelscope.util.text import require_equal_counts
 
 if TYPE_CHECKING:
     from babelscope.making.pairs.making import PairsOfFiles

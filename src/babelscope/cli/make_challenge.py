@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from babelscope._version import __version__
 from babelscope.cli.common import AsJson, print_json, resumable
-from babelscope.errors import BabelscopeError
-from babelscope.files import replacing
-from babelscope.progress import progress
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import replacing
 from babelscope.util.growing import growing
 from babelscope.util.journal import stamp
 from babelscope.util.outputs import check_outputs
-from babelscope.version import __version__
+from babelscope.util.progress import progress
 
 if TYPE_CHECKING:
     from babelscope.making.challenge import Search
@@ -120,9 +120,9 @@ def challenge(
     ray: Ray = None,
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
+    from babelscope.core.results import render
     from babelscope.language.parsers import open_parser
     from babelscope.making.challenge import Corpus, Limits, Search, Wanted, read_rules
-    from babelscope.results import render
 
     if (out is None) != count:
         raise BabelscopeError("give --out FILE for a challenge set, or --count")

@@ -19,7 +19,7 @@ from babelscope.cli.common import (
     print_json,
 )
 from babelscope.cli.going_on import going_on
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 
@@ -75,19 +75,20 @@ def machine_references(
 
     What became of the pairs, and what that did to the test set, goes to stdout.
     """
-    from babelscope.digests import digest_json
+    from babelscope.annotate.answers import read_judged
+    from babelscope.core.results import render
     from babelscope.making.machine_bias import bias
+    from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
-    from babelscope.making.machine_references import read_answers
-    from babelscope.progress import progress
-    from babelscope.results import render
     from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
+    from babelscope.util.digests import digest_json
+    from babelscope.util.progress import progress
 
     check_outputs({"--out": out, "--queue": queue}, inputs=[tests, answers, score_with, *system])
-    if queue is not None and queue.exists() and read_answers(queue):
+    if queue is not None and queue.exists() and check_answers(read_judged(queue)):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
-    known = read_answers(answers) if answers is not None else []
+    known = check_answers(read_judged(answers)) if answers is not None else []
     pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
     opened = open_systems(system, cache=cache)
     for each in opened.values():

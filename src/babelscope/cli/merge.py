@@ -22,7 +22,7 @@ def merge(
     report: WithReport = True,
 ) -> None:
     """Put the shards of a study together: the same run folder as without shards. No system is asked."""
-    from babelscope.shards import merge
+    from babelscope.runs.shards import merge
 
     with resumable():
         tell(merge(shards, out), as_json=as_json, report=report)

@@ -15,7 +15,7 @@ from babelscope.util.outputs import check_outputs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from babelscope.results import Result
+    from babelscope.core.results import Result
     from babelscope.testsets.items import AmbiguousSource
     from babelscope.testsets.sets import TestSet
 
@@ -85,12 +85,12 @@ def winomt(
     seed: Seed = 0,
 ) -> None:
     """The gender of a translated occupation, by alignment and morphology."""
-    from babelscope.errors import BabelscopeError
     from babelscope.language.align import read_pharaoh
     from babelscope.methods.patterns import winomt as judge
     from babelscope.methods.patterns import words_of
     from babelscope.testsets.items import AmbiguousSource
     from babelscope.testsets.pattern_files import read_translations
+    from babelscope.util.errors import BabelscopeError
 
     if (pro is None) != (anti is None):
         raise BabelscopeError("--pro and --anti go together")
@@ -153,9 +153,9 @@ def mucow(
     seed: Seed = 0,
 ) -> None:
     """The sense of a translated word, by known words among the tokens, then the lemmas."""
-    from babelscope.errors import BabelscopeError
     from babelscope.methods.patterns import mucow as judge
     from babelscope.testsets.pattern_files import read_lemmas, read_translations, read_verdicts
+    from babelscope.util.errors import BabelscopeError
 
     if translations is None and (lemmas or verdicts is None):
         raise BabelscopeError("patterns mucow needs --translations, or --verdicts alone")

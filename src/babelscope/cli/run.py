@@ -13,7 +13,7 @@ from babelscope.cli.report import NAME, WithReport
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.results import Result
+    from babelscope.core.results import Result
 
 
 def run(
@@ -66,8 +66,8 @@ def run(
     report: WithReport = True,
 ) -> None:
     """Run a study, or go on with it where it was stopped."""
-    from babelscope.study import run_study
-    from babelscope.trust import allow
+    from babelscope.runs.study import run_study
+    from babelscope.runs.trust import allow
 
     with resumable():
         allow(study, ray=ray, trusted=trust)
@@ -104,7 +104,7 @@ def tell(result: Result, *, as_json: bool, report: bool) -> None:
 
 
 def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
-    from babelscope.shards import Shard
+    from babelscope.runs.shards import Shard
 
     parsed = Shard.parse(shard)
     if as_json:

@@ -50,10 +50,10 @@ def sample(
     Samples that did not end within the limit are kept and counted. With several systems, each line begins with the
     system and a tab.
     """
-    from babelscope.progress import progress
+    from babelscope.core.answers import Drawing
     from babelscope.systems.asking import ask_sample
-    from babelscope.systems.base import Drawing
     from babelscope.systems.opening import require
+    from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--out": out}, inputs=[source, *system])

@@ -25,12 +25,12 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.text import read_lines, require_equal_counts
 from babelscope.util.outputs import check_outputs
+from babelscope.util.text import read_lines, require_equal_counts
 
 if TYPE_CHECKING:
-    from babelscope.results import Result
-    from babelscope.systems.base import Scored
+    from babelscope.core.answers import Scored
+    from babelscope.core.results import Result
 
 _HEADING = "mean\ttotal\ttokens\ttarget"
 
@@ -45,9 +45,9 @@ def score(
     cache: Cache = None,
 ) -> None:
     """Score translations with natural logs; the end of a sentence is scored too."""
-    from babelscope.progress import progress
     from babelscope.systems.asking import ask_score
     from babelscope.systems.opening import require
+    from babelscope.util.progress import progress
 
     check_outputs({"--out": out}, inputs=[source, target, *system])
     sources, targets = read_sources(source), read_lines(target)
@@ -95,11 +95,11 @@ def _summarise(
     seed: int,
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
-    from babelscope.digests import digest_json
+    from babelscope.core.results import Result, Row
     from babelscope.methods.base import config_of, set_up
     from babelscope.methods.likelihood import METHOD, summarise
-    from babelscope.results import Result, Row
     from babelscope.systems.asking import scored_as_json
+    from babelscope.util.digests import digest_json
 
     setup = set_up(METHOD, {})
     config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
@@ -115,7 +115,7 @@ def _summarise(
 
 
 def _row(system: str, source: str, scored: Scored) -> dict[str, Any]:
-    from babelscope.results import finite_or_none
+    from babelscope.core.results import finite_or_none
     from babelscope.systems.asking import scored_as_json
 
     answer = scored_as_json(scored)

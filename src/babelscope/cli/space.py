@@ -22,12 +22,12 @@ from babelscope.cli.common import (
     then_records,
     write_file,
 )
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.results import Result
+    from babelscope.core.results import Result
 
 
 class Normalise(StrEnum):
@@ -140,7 +140,7 @@ def space(
         "curves": curves,
     }
     if finished is not None:
-        from babelscope.methods.hypothesis_space_files import rejudge
+        from babelscope.runs.rejudging import rejudge
 
         given = {name for name in settings if _was_given(context, name)}
         result = rejudge(finished, **{name: settings[name] for name in given})
@@ -156,7 +156,7 @@ def space(
         result = judge(list(opened.values()), sentences, seed=seed, **settings)
     with contextlib.ExitStack() as after, then_records(records, [*result.records, *result.unanswered]):
         if segments is not None:
-            from babelscope.methods.hypothesis_space_files import segment_lines
+            from babelscope.runs.rejudging import segment_lines
 
             after.callback(write_file, segments, Form.JSON, segment_lines(result.records))
         _print(result, cases, as_json=as_json)
@@ -179,7 +179,7 @@ def _run(
 ) -> Result:
     """As a study, which can be stopped and gone on with."""
     from babelscope.methods.hypothesis_space import METHOD, with_correlations
-    from babelscope.study import run_study
+    from babelscope.runs.study import run_study
 
     study = {
         "study": {"name": "space", "seed": seed},

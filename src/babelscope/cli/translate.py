@@ -22,12 +22,12 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.errors import BabelscopeError
-from babelscope.text import shorten, text_fault
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.text import shorten, text_fault
 
 if TYPE_CHECKING:
-    from babelscope.systems.base import Scored
+    from babelscope.core.answers import Scored
 
 
 def translate(
@@ -42,9 +42,9 @@ def translate(
     cache: Cache = None,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
-    from babelscope.progress import progress
     from babelscope.systems.asking import ask_translate
     from babelscope.systems.opening import require
+    from babelscope.util.progress import progress
 
     if n_best > beam:
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
@@ -91,7 +91,7 @@ def one_line(answer: Scored) -> str:
 
 def described(answer: Scored) -> dict[str, Any]:
     """An answer as JSON, with the sum and the mean of its log-probabilities."""
-    from babelscope.results import finite_or_none
+    from babelscope.core.results import finite_or_none
     from babelscope.systems.asking import scored_as_json
 
     sums = {"total": answer.total, "mean": answer.mean} if answer.has_scores else {}

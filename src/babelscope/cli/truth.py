@@ -44,10 +44,10 @@ def truth(
     as_json: AsJson = False,
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
+    from babelscope.core.results import render
     from babelscope.lab.truth import hold_against_truth
-    from babelscope.progress import progress
-    from babelscope.results import render
     from babelscope.systems.opening import require
+    from babelscope.util.progress import progress
 
     check_outputs({"--records": records}, inputs=[evaluator, *system])
     opened = open_systems(list(dict.fromkeys([evaluator, *system])), cache=None)

@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babelscope.core.answers import Budget
 from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.kernels import let_go, likely
 from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Budget
+from babelscope.util.errors import BabelscopeError
 
 # Prefixes fed at once: enough to fill a processor's vector units, few enough to stay in its cache.
 _ROWS = {"cpu": 512, "cuda": 4096}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from babelscope.decoding.trees import TargetTree, target_tree
-from babelscope.errors import SystemFailure
+from babelscope.util.errors import SystemFailure
 
 Array = np.ndarray[Any, Any]
 

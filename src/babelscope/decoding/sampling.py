@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babelscope.core.answers import Drawing
 from babelscope.decoding.cores import a_core_each
 from babelscope.decoding.model import Array, OpenModel
-from babelscope.errors import BabelscopeError
-from babelscope.seeds import stream
-from babelscope.systems.base import Drawing
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 # Samples drawn side by side: so many that the longest ones, left alone at the end, cost little.
 _SAMPLES = 3200

@@ -17,8 +17,8 @@ import torch
 from babelscope.decoding.cores import a_core_each
 from babelscope.decoding.model import Array, OpenModel
 from babelscope.decoding.sampling import Sample
-from babelscope.errors import BabelscopeError
-from babelscope.seeds import stream
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 CHECKPOINT, CONFIGURATION, CARD = "checkpoint.pt", "training.json", "card.json"
 DATA = "distilled"

@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from babelscope.files import replacing
+from babelscope.core.results import Estimate, Result, Row
 from babelscope.methods.patterns_counts import flows_of, occurrences
 from babelscope.methods.patterns_flow import STAGES, read_queries
 from babelscope.report.flows import FILE as FLOWS
-from babelscope.results import Estimate, Result, Row
-from babelscope.study import Entry, MethodEntry, Study, StudyTable
+from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable
 from babelscope.systems.asking import ask_translate
 from babelscope.systems.opening import open_system
+from babelscope.util.files import replacing
 
 SYSTEMS = ("teacher", "student")
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
 from babelscope.lab.cards import recipe_options
 from babelscope.lab.checkpoints import CARD, CONFIGURATION, DATA, open_folder, read_json
 from babelscope.lab.parallel import LEAST_PAIRS, read_side
@@ -17,9 +15,11 @@ from babelscope.lab.progress import Progress
 from babelscope.lab.settings import Settings
 from babelscope.lab.tokenizer import special_text
 from babelscope.lab.training import numerics, train
-from babelscope.text import text_fault
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
 from babelscope.util.locks import locked_folder
+from babelscope.util.text import text_fault
 
 # Sentences translated between two writes to disk: a kill loses at most these.
 _CHUNK = 640

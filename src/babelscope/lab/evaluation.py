@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from babelscope.core.results import Row
 from babelscope.lab import suites
 from babelscope.lab.corpus import references
 from babelscope.lab.grammar import SentencePair
 from babelscope.lab.oracle import Verdict, judge
-from babelscope.measures.quality import corpus_quality
-from babelscope.measures.statistics import proportion
-from babelscope.results import Row
-from babelscope.seeds import stream
+from babelscope.metrics.quality import corpus_quality
+from babelscope.stats.intervals import proportion
 from babelscope.systems.asking import ask_translate
+from babelscope.util.seeds import stream
 
 SEED = 2026
 """Of the test items: none of them was looked at while the corpus was designed."""

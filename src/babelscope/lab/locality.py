@@ -19,15 +19,15 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.files import replacing
+from babelscope.core.results import Estimate, Row, differences
 from babelscope.lab.progress import Progress
-from babelscope.measures.statistics import mean_and_sd
-from babelscope.results import Estimate, Row, differences
-from babelscope.seeds import stream
-from babelscope.testsets.sets import parse_json, read_json_lines
-from babelscope.text import read_bytes
+from babelscope.stats.intervals import mean_and_sd
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
+from babelscope.util.json_lines import parse_json, read_json_lines
 from babelscope.util.safe_path import safe_import_path
+from babelscope.util.seeds import stream
+from babelscope.util.text import read_bytes
 
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")

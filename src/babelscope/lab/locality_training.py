@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babelscope.errors import SystemFailure
 from babelscope.lab.locality import Cell, Pair, Plan, arranged, told_positions
 from babelscope.lab.locality_networks import Network, Recurrent, Transformer, greedy
 from babelscope.lab.loss import smoothed_cross_entropy
 from babelscope.lab.networks import torch_seed
 from babelscope.lab.training import numerics
-from babelscope.measures.quality import corpus_quality
-from babelscope.seeds import stream
+from babelscope.metrics.quality import corpus_quality
+from babelscope.util.errors import SystemFailure
+from babelscope.util.seeds import stream
 
 _START, _END, _UNKNOWN = 0, 1, 2
 _LONGER = 10  # words that a translation may have more than the longest reference of training

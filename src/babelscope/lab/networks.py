@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from babelscope.digests import digest_files
-from babelscope.errors import BabelscopeError
 from babelscope.lab.shapes import Shape
 from babelscope.lab.tokenizer import EOS, FILES, Pieces, copy_tokenizer
-from babelscope.seeds import stream
+from babelscope.util.digests import digest_files
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 POSITIONS = 512
 """Most tokens on either side."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError, at
 from babelscope.lab.tokenizer import Pieces, check_special
-from babelscope.seeds import stream
-from babelscope.text import parse_lines, read_line_bytes, require_equal_counts
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.seeds import stream
+from babelscope.util.text import parse_lines, read_line_bytes, require_equal_counts
 
 Array = np.ndarray[Any, Any]
 

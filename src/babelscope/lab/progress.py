@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from babelscope.progress import filter_redirected, live_console
+from babelscope.util.progress import filter_redirected, live_console
 from babelscope.util.terminal import visible
 
 _SECONDS_BETWEEN_LINES = 30.0

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from babelscope.errors import SystemFailure
 from babelscope.lab.checkpoints import CARD
 from babelscope.lab.networks import pack_models
 from babelscope.lab.progress import clock
 from babelscope.lab.tokenizer import FILES
+from babelscope.util.errors import SystemFailure
 from babelscope.util.locks import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1

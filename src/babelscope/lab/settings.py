@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.errors import BabelscopeError
 from babelscope.lab.shapes import OptimizerName, Schedule, Shape, find_shape
+from babelscope.util.errors import BabelscopeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

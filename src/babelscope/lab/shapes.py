@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Literal
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.registry import did_you_mean
+from babelscope.util.errors import BabelscopeError
 
 Schedule = Literal["linear", "inverse-sqrt"]
 """After the warm-up the learning rate falls linearly to 0 at the last step, or with 1/sqrt(step)."""
@@ -116,7 +116,7 @@ SHAPES = {
 def find_shape(name: str) -> Shape:
     """The shape of that name."""
     if name not in SHAPES:
-        close = difflib.get_close_matches(name, SHAPES, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        near = did_you_mean(name, SHAPES)
+        hint = f"; {near}" if near else ""
         raise BabelscopeError(f"there is no shape {name!r}; there are {', '.join(SHAPES)}{hint}")
     return SHAPES[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable
 from functools import partial
@@ -10,11 +9,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.registry import did_you_mean
 from babelscope.lab import cued, suites
 from babelscope.systems.opening import Options
 from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
 
 MODELS = Path(str(files("babelscope.lab"))) / "models"
 _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]] = {
@@ -46,8 +46,8 @@ def open_lab(rest: str, options: Options) -> Any:
     from babelscope.systems.huggingface import HuggingFace, read_options
 
     if rest not in (known := model_names()):
-        close = difflib.get_close_matches(rest, known, n=1)
-        hint = f"did you mean lab:{close[0]}?" if close else f"there are {', '.join(known)}"
+        names = [f"lab:{each}" for each in known]
+        hint = did_you_mean(f"lab:{rest}", names, f"there are {', '.join(known)}", cutoff=0.75)
         raise BabelscopeError(f"there is no lab model {rest!r}; {hint}")
     arguments = read_options(options)
     options.refuse_unused()

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError
-from babelscope.text import read_bytes, shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import read_bytes, shorten
 
 EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from babelscope.errors import SystemFailure
 from babelscope.lab.cards import make_card, write_card
 from babelscope.lab.checkpoints import (
     CHECKPOINT,
@@ -32,8 +31,9 @@ from babelscope.lab.parallel import Batch, Corpus, Text, hold_out, read_parallel
 from babelscope.lab.progress import Progress
 from babelscope.lab.settings import Settings
 from babelscope.lab.tokenizer import Pieces, copy_tokenizer, load_pieces, save_tokenizer, train_pieces
-from babelscope.seeds import stream
+from babelscope.util.errors import SystemFailure
 from babelscope.util.locks import locked_folder
+from babelscope.util.seeds import stream
 
 
 def train(

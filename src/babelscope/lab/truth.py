@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Record, Row
 from babelscope.lab import cued, suites
 from babelscope.lab.choice import stream
 from babelscope.lab.evaluation import best_translations
@@ -15,10 +15,10 @@ from babelscope.lab.mistakes import Extent, mistaken
 from babelscope.lab.oracle import told
 from babelscope.methods.conditioning import condition
 from babelscope.methods.conditioning_figures import accuracy
-from babelscope.results import Record, Row
 from babelscope.systems.asking import ask_sample
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
 
 Suite = Literal["gender", "gender-marked", "senses", "senses-other"]
 SUITES: tuple[Suite, ...] = ("gender", "gender-marked", "senses", "senses-other")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.text import read_lines, require_equal_counts, shorten
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 Links = tuple[tuple[int, int], ...]
 """Source and target positions that belong together, counted from 0."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 Gender = Literal["m", "f", "n", ""]
 Number = Literal["sg", "pl"]

@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError
-from babelscope.files import replacing
 from babelscope.language.ud import Tree, parse_tree
-from babelscope.text import read_line_bytes, shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import replacing
+from babelscope.util.text import read_line_bytes, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
@@ -62,15 +62,15 @@ def _model_file(name: str) -> Path:
 
     A known name means the known model, whatever lies in the working folder.
     """
-    from babelscope.testsets.published import MODELS
-    from babelscope.testsets.registry import fetch
+    from babelscope.language.published_models import MODELS
+    from babelscope.util.published import fetch
 
     shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
     if Path(name).name == name and (path := shipped / f"{name}.udpipe").is_file():
         return path
     known = f"udpipe/{name}"
     if known in MODELS:
-        return fetch(known)[0].path
+        return fetch(MODELS[known])[0].path
     if (path := Path(name)).is_file():
         return path
     short = [

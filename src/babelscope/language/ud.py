@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.stretches import WHOLE, Stretch, cut, opened
-from babelscope.text import LONGEST_RECORD, bounded_lines, shorten
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.file_ranges import WHOLE, Stretch, cut, opened
+from babelscope.util.text import LONGEST_RECORD, bounded_lines, shorten
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")

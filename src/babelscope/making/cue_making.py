@@ -20,14 +20,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError
-from babelscope.making.cues import Cues, Mode, find_form, insert, insert_all, plural
+from babelscope.language.cues import Cues, Mode, find_form, insert, insert_all, plural
 from babelscope.making.masked import Array, MaskedModel
-from babelscope.progress import progress
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
 from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Keep, keep_nothing
+from babelscope.util.progress import progress
 
 Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 """Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""

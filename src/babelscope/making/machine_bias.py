@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from babelscope.core.results import Row
 from babelscope.language.german import tokenize
 from babelscope.making.machine_references import Outcome
-from babelscope.measures.statistics import (
+from babelscope.stats.intervals import (
     Array,
     cluster_sums,
     clustered_mean,
     proportion,
     resampled_totals,
 )
-from babelscope.results import Row
-from babelscope.seeds import stream
+from babelscope.util.seeds import stream
 
 
 @dataclass(frozen=True, slots=True)

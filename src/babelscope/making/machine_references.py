@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.annotate.answers import read_judged
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
 from babelscope.language.german import Analysed, Analyzer, default_analyzer
 from babelscope.making.overlap import difference, is_missing, marks, wrong_places
 from babelscope.making.pairs.base import Variant, swapped
 from babelscope.making.pairs.detecting import exposed
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
-from babelscope.measures.labels import LABELS, RIGHT, WRONG_REFERENCE
-from babelscope.seeds import stream
+from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, places
 from babelscope.testsets.items import MinimalPair
-from babelscope.text import shorten
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+from babelscope.util.text import shorten
 
 ANSWERS = LABELS["machine-reference"]
 """What a person may say of a queued translation."""
@@ -95,10 +93,10 @@ def machine_references(
             yield maker.outcome(pair, system.name, translations[pair.source])
 
 
-def read_answers(path: str | Path) -> list[Mapping[str, Any]]:
-    """What was answered: of a queue filled in by hand, or of a file that `babelscope annotate` wrote."""
+def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """What people said of queued translations, as `annotate.answers.read_judged` reads it: place and answer."""
     found: dict[str, Mapping[str, Any]] = {}
-    for place, row in read_judged(Path(path)):
+    for place, row in rows:
         answer, name = row.get("answer"), row.get("id")
         if answer is None:
             continue

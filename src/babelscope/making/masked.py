@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.checkpoints import fetch, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.systems.tokenizers import load_tokenizer
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import stamp
 
 Array = np.ndarray[Any, Any]

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from babelscope.errors import BabelscopeError
-from babelscope.progress import progress
-from babelscope.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered
+from babelscope._version import __version__
+from babelscope.core.answers import Capability, System, Unanswered
+from babelscope.core.registry import Registry, did_you_mean
+from babelscope.core.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered
 from babelscope.systems.asking import places
-from babelscope.systems.base import Capability, System, Unanswered
 from babelscope.systems.opening import open_system, require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
-from babelscope.version import __version__
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.progress import progress
 
 DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
@@ -34,7 +32,6 @@ _BUILT_IN = {
     "hypothesis_space": "babelscope.methods.hypothesis_space:METHOD",
     "likelihood": "babelscope.methods.likelihood:METHOD",
 }
-_GROUP = "babelscope.methods"
 # Fields of a record that are not the method's to fill.
 _KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
@@ -65,28 +62,19 @@ class Method:
     """Settings -> what these need beyond `needs`, role by role."""
 
 
+METHODS: Registry[Method] = Registry(
+    "method", "babelscope.methods.base:Method", "babelscope.methods", _BUILT_IN
+)
+
+
 def method_names() -> list[str]:
     """The methods that can be named in a study: ours, and those of installed packages."""
-    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+    return METHODS.names()
 
 
 def find_method(name: str) -> Method:
     """A method by name; only its own module is imported."""
-    plugins = list(entry_points(group=_GROUP, name=name))
-    if name not in _BUILT_IN and not plugins:
-        close = difflib.get_close_matches(name, method_names(), n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(method_names())}"
-        raise BabelscopeError(f"there is no method {name!r}; {hint}")
-    if len(plugins) + (name in _BUILT_IN) > 1:
-        raise BabelscopeError(f"the plug-in {plugins[-1].value} offers the method {name}, which is taken")
-    if plugins:
-        found = plugins[0].load()
-    else:
-        module, attribute = _BUILT_IN[name].split(":")
-        found = getattr(importlib.import_module(module), attribute)
-    if not isinstance(found, Method):
-        raise BabelscopeError(f"the plug-in {plugins[0].value} offers {found!r}, not a Method")
-    return found
+    return METHODS.find(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +373,7 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         said = fault["msg"].removeprefix("Value error, ")
         return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
     known = list(_model_at(model, outer).model_fields)
-    close = difflib.get_close_matches(str(last), known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
+    hint = did_you_mean(str(last), known, f"known: {', '.join(known) or 'none'}")
     return f"{where}: unknown key {place!r}; {hint}"
 
 

@@ -9,13 +9,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, field_validator
 
-from babelscope.measures.corpus_bootstrap import (
-    METRICS,
-    CorpusMetric,
-    sentence_score,
-    sentence_statistics,
-)
-from babelscope.measures.quality import tokens
+from babelscope.core.answers import System, Translates
+from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import DEFAULT_CHUNK, Method, Settings, run_method, set_up
 from babelscope.methods.challenge_figures import (
     Judged,
@@ -27,9 +22,14 @@ from babelscope.methods.challenge_figures import (
     quality_rows,
 )
 from babelscope.methods.challenge_sets import instances
-from babelscope.results import Record, Result, Row
+from babelscope.metrics.corpus_bootstrap import (
+    METRICS,
+    CorpusMetric,
+    sentence_score,
+    sentence_statistics,
+)
+from babelscope.metrics.quality import tokens
 from babelscope.systems.asking import ask_translate
-from babelscope.systems.base import System, Translates
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.testsets.sets import TestSet
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
-from babelscope.making.challenge.rules import RESERVED
-from babelscope.measures.agreement import compare
-from babelscope.measures.labels import (
+from babelscope.core.results import Record, Row
+from babelscope.language.ud_rules import RESERVED
+from babelscope.methods.challenge_sets import ALL, Instance, instances
+from babelscope.stats.agreement import compare
+from babelscope.stats.intervals import proportion
+from babelscope.stats.labels import (
     CANNOT_TELL,
     NOT_REAL,
     REDUCTIONS,
@@ -19,11 +20,10 @@ from babelscope.measures.labels import (
     Annotator,
     Judgement,
 )
-from babelscope.measures.statistics import proportion
-from babelscope.methods.challenge_sets import ALL, Instance, instances
-from babelscope.results import Record, Row
-from babelscope.seeds import stream
-from babelscope.text import shorten
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+from babelscope.util.text import shorten
 
 QUESTION = (
     "Do the two words form the construction, and is what they mean together translated right? "

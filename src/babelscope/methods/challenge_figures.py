@@ -11,17 +11,17 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from babelscope.measures.corpus_bootstrap import (
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.challenge_sets import Instance, Part, farthest, found_in, kinds, parts_of
+from babelscope.metrics.corpus_bootstrap import (
     METRICS,
     CorpusMetric,
     corpus_score,
     resampled_sums,
 )
-from babelscope.measures.correlation import correlation
-from babelscope.measures.statistics import Array, mean_and_sd, percentile_estimate, proportion
-from babelscope.methods.challenge_sets import Instance, Part, farthest, found_in, kinds, parts_of
-from babelscope.results import Estimate, Record, Row
-from babelscope.seeds import stream
+from babelscope.stats.correlation import correlation
+from babelscope.stats.intervals import Array, mean_and_sd, percentile_estimate, proportion
+from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
 Coefficient = Literal["pearson", "spearman"]

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import Array
-from babelscope.results import Record
-from babelscope.text import shorten
+from babelscope.core.results import Record
+from babelscope.stats.intervals import Array
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = ("source", "target")

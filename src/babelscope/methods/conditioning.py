@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Note, Scored, System
+from babelscope.core.results import Record, Result, Row, finite_or_none
 from babelscope.methods.base import Method, Settings, run_method
 from babelscope.methods.conditioning_figures import (
     Base,
@@ -22,12 +23,11 @@ from babelscope.methods.conditioning_figures import (
     score_of,
     verdict_of,
 )
-from babelscope.results import Record, Result, Row, finite_or_none
 from babelscope.systems.asking import ask_score, ask_translate, places
-from babelscope.systems.base import Note, Scored, System
 from babelscope.testsets.given_answers import GivenScores, GivenTranslations, only_translated
 from babelscope.testsets.items import AmbiguousSource, Item
 from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
 
 
 class ConditioningSettings(Settings):

@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 from statsmodels.stats.proportion import proportion_confint
 
-from babelscope.results import Estimate, Record, Row
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.testsets.mucow import NO_CATEGORY
 
 Base = Literal["e", "2"]

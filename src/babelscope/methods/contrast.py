@@ -8,6 +8,8 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_serializer, field_validator
 
+from babelscope.core.answers import Capability, Scored, System, capabilities
+from babelscope.core.results import Record, Result, Row
 from babelscope.language.german import missing
 from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods.base import Method, Settings, run_method, set_up
@@ -15,9 +17,7 @@ from babelscope.methods.contrast_compare import comparisons, over_seeds
 from babelscope.methods.contrast_figures import Scores, figures, judged
 from babelscope.methods.contrast_free import detections, free_errors
 from babelscope.methods.contrast_tokens import parting
-from babelscope.results import Record, Result, Row
 from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
-from babelscope.systems.base import Capability, Scored, System, capabilities
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import cluster_sums, clustered_mean, holm, mean_and_sd, paired_p
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.contrast_figures import Ties, by_phenomenon, sources, worths
-from babelscope.results import Estimate, Record, Row
-from babelscope.seeds import stream
+from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, mean_and_sd, paired_p
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 _Labels = dict[str, str | int]
 

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.measures.statistics import (
+from babelscope.core.results import Estimate, Record, Row, finite_or_none
+from babelscope.stats.intervals import (
     Array,
     cluster_sums,
     clustered_mean,
@@ -18,8 +19,7 @@ from babelscope.measures.statistics import (
     proportion,
     resampled_totals,
 )
-from babelscope.results import Estimate, Record, Row, finite_or_none
-from babelscope.seeds import stream
+from babelscope.util.seeds import stream
 
 Ties = Literal["half", "correct", "wrong"]
 WORTH: Mapping[Ties, float] = {"half": 0.5, "correct": 1.0, "wrong": 0.0}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from babelscope.core.results import Record, Row
 from babelscope.language.german import Analysed, default_analyzer
 from babelscope.making.pairs.detecting import detectors, exposed, looks_at_source
-from babelscope.measures.statistics import clustered_proportion, rogan_gladen
 from babelscope.methods.contrast_figures import Ties, by_phenomenon, sources, worths
-from babelscope.results import Record, Row
-from babelscope.seeds import stream
+from babelscope.stats.intervals import clustered_proportion, rogan_gladen
 from babelscope.testsets.items import MinimalPair
+from babelscope.util.seeds import stream
 
 NOT_MEASURABLE = "not measurable in free output"
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Fingerprint
+from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import Setup, config_of, set_up
 from babelscope.methods.contrast import METHOD, ContrastSettings, with_comparisons
 from babelscope.methods.contrast_figures import WORTH, Scores, judged
-from babelscope.results import Record, Result, Row
-from babelscope.systems.base import Fingerprint
 from babelscope.testsets.score_files import Direction, Layout, Stored, Tests, read_scores, read_tests
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
 
 # Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
 _FAR_BELOW = 0.8

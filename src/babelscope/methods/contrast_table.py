@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from babelscope.measures.statistics import mean_and_sd
+from babelscope.core.results import Row
 from babelscope.methods.contrast_compare import measure_of
-from babelscope.results import Row
+from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.results import Record
+from babelscope.core.answers import Scored
+from babelscope.core.results import Record
 from babelscope.systems.asking import scored_as_json
-from babelscope.systems.base import Scored
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 from pydantic import Field, field_serializer, field_validator
 
-from babelscope.decoding.mbr import mbr_decode
-from babelscope.measures.quality import METRICS, Segment, outside, sentence_qualities
-from babelscope.measures.ranking import Normalise
+from babelscope.core.answers import Budget, Scored, System, TopK
+from babelscope.core.results import Record, Result, Row, finite_or_none
 from babelscope.methods.base import Method, Settings, run_method
 from babelscope.methods.hypothesis_space_compare import mbr_correlations
 from babelscope.methods.hypothesis_space_figures import Region, figures, gains
-from babelscope.results import Record, Result, Row, finite_or_none
+from babelscope.metrics.mbr import mbr_decode
+from babelscope.metrics.quality import METRICS, Segment, outside, sentence_qualities
+from babelscope.metrics.ranking import Normalise
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, places
-from babelscope.systems.base import Budget, Scored, System, TopK
 from babelscope.testsets.items import ParallelSentence
 from babelscope.testsets.sets import TestSet
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from babelscope.measures.correlation import Statistic, correlation
-from babelscope.results import Row
+from babelscope.core.results import Row
+from babelscope.stats.correlation import Statistic, correlation
 
 _STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from babelscope.measures.quality import corpus_quality
-from babelscope.measures.ranking import Normalise, kqrg, krg, random_krg
-from babelscope.measures.statistics import clustered_mean, clustered_proportion
-from babelscope.results import Record, Row
-from babelscope.seeds import stream
+from babelscope.core.results import Record, Row
+from babelscope.metrics.quality import corpus_quality
+from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
+from babelscope.stats.intervals import clustered_mean, clustered_proportion
+from babelscope.util.seeds import stream
 
 Region = Literal["top", "beam", "samples"]
 View = Literal["tokens", "text"]

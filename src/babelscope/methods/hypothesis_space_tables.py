@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from babelscope.core.results import Record, Row
 from babelscope.methods.hypothesis_space_compare import rows_of
-from babelscope.results import Record, Row
-from babelscope.text import shorten
 from babelscope.util.terminal import visible
+from babelscope.util.text import shorten
 
 _Labels = dict[str, str | int]
 _TOKENS: _Labels = {"view": "tokens"}

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from babelscope.measures.statistics import perplexity, ratio_of_sums
+from babelscope.core.answers import Scores, System
+from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import Method, Settings, run_method
-from babelscope.results import Record, Result, Row
-from babelscope.seeds import stream
+from babelscope.stats.intervals import perplexity, ratio_of_sums
 from babelscope.systems.asking import ask_score, scored_as_json
-from babelscope.systems.base import Scores, System
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.testsets.sets import TestSet
+from babelscope.util.seeds import stream
 
 
 class LikelihoodSettings(Settings):

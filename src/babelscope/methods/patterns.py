@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
+from babelscope._version import __version__
+from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
 from babelscope.methods import patterns_mucow, patterns_winomt
 from babelscope.methods.patterns_morphology import Rules, lemmatise
 from babelscope.methods.patterns_mucow import Translated
 from babelscope.methods.patterns_winomt import Aligned, Rounding
-from babelscope.results import Record, Result, Row
-from babelscope.seeds import stream
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import Given, match
 from babelscope.testsets.sets import TestSet
-from babelscope.version import __version__
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 Verdicts = Sequence[tuple[str, Mapping[str, Any]]]
 """Where a stored verdict stands, and what it says."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import proportion
-from babelscope.results import Estimate, Row
+from babelscope.core.results import Estimate, Row
+from babelscope.stats.intervals import proportion
 from babelscope.testsets.mucow import Sense
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 GENDERS = ("male", "female", "neutral")
 """neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""

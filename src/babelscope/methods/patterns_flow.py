@@ -7,25 +7,29 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import clustered_mean, mean_and_sd, proportion
+from babelscope.core.registry import resolve
+from babelscope.core.results import Row
 from babelscope.methods.patterns_counts import Flow, Forms, Occurrence, flows_of, occurrences
-from babelscope.results import Row
-from babelscope.seeds import stream
-from babelscope.testsets.sets import parse_json
-from babelscope.text import read_bytes, read_lines, require_equal_counts
+from babelscope.stats.intervals import clustered_mean, mean_and_sd, proportion
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import parse_json
+from babelscope.util.seeds import stream
+from babelscope.util.text import read_bytes, read_lines, require_equal_counts
 
 STAGES = ("data", "distilled", "student")
-LAB = ("lab:occupations", "lab:senses")
+_QUERIES = {
+    "lab:occupations": "babelscope.lab.queries:occupations",
+    "lab:senses": "babelscope.lab.queries:senses",
+}
 _WORD = re.compile(r"\w+")
 
 
 def read_queries(spec: str) -> dict[str, Forms]:
     """Words to look for: a file of queries (`{word: {src_forms, tgt_forms_CLASS...}}`), or the lab's own."""
-    if spec in LAB:
-        return _lab_queries(spec)
+    if spec in _QUERIES:
+        made: dict[str, Forms] = resolve(_QUERIES[spec])()
+        return made
     found = parse_json(read_bytes(spec), spec)
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
         raise BabelscopeError(f"{spec} must be an object of queries, one a word")
@@ -36,29 +40,6 @@ def read_queries(spec: str) -> dict[str, Forms]:
         except BabelscopeError as error:
             raise BabelscopeError(f"{spec}: {word}: {error}") from None
     return queries
-
-
-def _lab_queries(spec: str) -> dict[str, Forms]:
-    from babelscope.lab.lexicon import AMBIGUOUS, NOUNS, OCCUPATIONS
-
-    def forms(nouns: Iterable[tuple[Any, float]]) -> frozenset[str]:
-        return frozenset(form for noun, _ in nouns for form in noun.forms)
-
-    queries = {}
-    for name in OCCUPATIONS if spec == "lab:occupations" else ():
-        noun = NOUNS[name]
-        classes = {"male": forms(noun.german), "female": forms(noun.feminine)}
-        queries[name] = Forms(_english(noun), classes, "other")
-    for word in AMBIGUOUS if spec == "lab:senses" else ():
-        senses = {kind: NOUNS[f"{word}/{kind}"] for kind in ("frequent", "rare")}
-        source = frozenset().union(*map(_english, senses.values()))
-        queries[word] = Forms(source, {kind: forms(noun.german) for kind, noun in senses.items()}, "other")
-    return queries
-
-
-def _english(noun: Any) -> frozenset[str]:
-    """Singular and plural, also at the beginning of a sentence."""
-    return frozenset({noun.english, noun.plural, noun.english.capitalize(), noun.plural.capitalize()})
 
 
 def count_flows(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 Gender = Literal["male", "female", "neutral", "unknown"]
 GENDERS: tuple[Gender, ...] = ("male", "female", "neutral", "unknown")

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError
-from babelscope.measures.statistics import Array, proportion, resampled_counts
-from babelscope.results import Record, Row
+from babelscope.core.results import Record, Row
+from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
+from babelscope.util.errors import BabelscopeError
 
 GROUPINGS = ("category", "domain")
 """Frequent and infrequent senses, and senses in and out of the training data's domain."""

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.align import Links
-from babelscope.measures.statistics import Array, proportion, resampled_counts
 from babelscope.methods.patterns_morphology import GENDERS, Rules, open_morphology
-from babelscope.results import Estimate, Record, Row
+from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import BabelscopeError
 
 Rounding = Literal["exact", "published"]
 """published: precision, recall and F1 as percentages rounded to one decimal before they are used further."""

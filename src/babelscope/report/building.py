@@ -17,23 +17,23 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
-from babelscope.comparing import Group, group_runs, names_of_runs, paired
-from babelscope.damage import telling_damage
-from babelscope.errors import BabelscopeError
-from babelscope.files import replacing
-from babelscope.progress import progress
+from babelscope._version import __version__
+from babelscope.core.html import all_rows, table_html
+from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table, of_rows
 from babelscope.report.flows import flow_pictures
 from babelscope.report.generic import generic
-from babelscope.report.html import all_rows, table_html
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_picture, paired_findings
 from babelscope.report.parts import Finding, Picture, Series, View, counted, noted
 from babelscope.report.pictures import Scale, line, mark
-from babelscope.results import Estimate, Row
-from babelscope.runs import Run, read_run
-from babelscope.tables import Table, of_rows
+from babelscope.runs.comparing import Group, group_runs, names_of_runs, paired
+from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, visible
-from babelscope.version import __version__
+from babelscope.util.damage import telling_damage
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import replacing
+from babelscope.util.progress import progress
 
 _VIEWS = ("contrast", "conditioning", "hypothesis_space", "challenge", "likelihood")
 """Methods with a module of their own here, in the order in which they are shown."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.comparing import Group
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.tables import Table
 from babelscope.methods.challenge_sets import instances
 from babelscope.report.charts import Bar, Curve, forest, lines
 from babelscope.report.parts import (
@@ -27,8 +28,7 @@ from babelscope.report.parts import (
 from babelscope.report.pictures import plain
 from babelscope.report.tabling import Figure, pivot
 from babelscope.report.words import plain_words
-from babelscope.results import Estimate, Record, Row
-from babelscope.tables import Table
+from babelscope.runs.comparing import Group
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
 _EXPLAINED = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.comparing import Column, Group
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
 from babelscope.report.charts import Bar, forest, histogram
 from babelscope.report.parts import (
     NOT_RIGHT,
@@ -29,8 +30,7 @@ from babelscope.report.parts import (
     told,
 )
 from babelscope.report.tabling import Figure, pivot
-from babelscope.results import Record, Row
-from babelscope.tables import Table
+from babelscope.runs.comparing import Column, Group
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),

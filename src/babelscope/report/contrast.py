@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.comparing import Group
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
 from babelscope.methods.contrast_tokens import token_view
 from babelscope.report.contrast_pictures import accuracies, figure, kinds_of, pictures
 from babelscope.report.parts import (
@@ -26,8 +27,7 @@ from babelscope.report.parts import (
 )
 from babelscope.report.tabling import Figure, pivot
 from babelscope.report.words import plain_words
-from babelscope.results import Record, Row
-from babelscope.tables import Table
+from babelscope.runs.comparing import Group
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),

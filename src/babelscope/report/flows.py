@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from babelscope.errors import BabelscopeError
 from babelscope.methods.patterns_flow import STAGES, merged
 from babelscope.report.parts import Picture
 from babelscope.report.sankey import sankey
-from babelscope.runs import Run
-from babelscope.testsets.sets import parse_json
-from babelscope.text import read_bytes
+from babelscope.runs.reading import Run
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import parse_json
+from babelscope.util.text import read_bytes
 
 FILE = "flows.json"
 """In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""

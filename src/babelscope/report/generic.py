@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from babelscope.core.results import Record
 from babelscope.report.parts import About, Answer, Line, Tone, View
 from babelscope.report.tabling import every_figure
-from babelscope.results import Record
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
 _TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from babelscope.comparing import Group
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
 from babelscope.report.charts import Bar, Curve, cloud, forest, lines
 from babelscope.report.parts import (
     About,
@@ -27,9 +28,8 @@ from babelscope.report.parts import (
 )
 from babelscope.report.pictures import Point, plain
 from babelscope.report.tabling import Figure, pivot
-from babelscope.results import Record, Row
-from babelscope.seeds import stream
-from babelscope.tables import Table
+from babelscope.runs.comparing import Group
+from babelscope.util.seeds import stream
 
 _POINTS = 4000
 """Of a cloud; of more, a sample is drawn."""

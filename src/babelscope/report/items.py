@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.comparing import Group
+from babelscope.core.results import Record
 from babelscope.report.parts import Answer, Line, Series, View, counted
-from babelscope.results import Record
-from babelscope.seeds import stream
+from babelscope.runs.comparing import Group
+from babelscope.util.seeds import stream
 
 CAP = 5000
 """So many items of a method are in the page at most."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from babelscope.comparing import Group
+from babelscope.core.results import Record
 from babelscope.report.charts import Bar, forest
 from babelscope.report.parts import (
     About,
@@ -26,7 +26,7 @@ from babelscope.report.parts import (
 )
 from babelscope.report.pictures import plain
 from babelscope.report.tabling import every_figure
-from babelscope.results import Record
+from babelscope.runs.comparing import Group
 
 
 def findings(group: Group) -> list[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 Flow = tuple[str, str, float]
 """From a node, to a node, how many."""

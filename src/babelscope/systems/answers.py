@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 # Written into the file's header, so that no other program's database is taken for ours.
 _APPLICATION = 0x42534341

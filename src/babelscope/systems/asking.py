@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import (
+from babelscope.core.answers import (
     Budget,
     Drawing,
     Samples,
@@ -23,7 +22,8 @@ from babelscope.systems.base import (
     Translates,
     Unanswered,
 )
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")

@@ -12,11 +12,11 @@ import subprocess
 from collections.abc import Sequence
 from functools import cached_property
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError, SystemFailure, at
-from babelscope.systems.base import Fingerprint, Scored
+from babelscope.core.answers import Fingerprint, Scored
 from babelscope.systems.opening import Options
-from babelscope.text import (
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.text import (
     check_texts,
     parse_lines,
     read_line_bytes,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError
+from babelscope._version import __version__
+from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
 from babelscope.systems.answers import AnswerStore, journal
 from babelscope.systems.asking import (
     ask_sample,
@@ -24,8 +24,8 @@ from babelscope.systems.asking import (
     top_k_as_json,
     top_k_from_json,
 )
-from babelscope.systems.base import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
-from babelscope.version import __version__
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
 
 ANSWERS_VERSION = 1
 """Raised when a fix changes what a system of ours answers, so that no cache serves what it answered before."""

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.progress import hub_bar
-from babelscope.systems.base import Fingerprint
+from babelscope.core.answers import Fingerprint
 from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import bounded
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.progress import hub_bar
+from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
 P = ParamSpec("P")

@@ -22,13 +22,13 @@ from typing import Any, TypeVar
 import httpx
 import tenacity
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.core.answers import Unanswered
 from babelscope.systems.answers import AnswerStore
-from babelscope.systems.base import Unanswered
 from babelscope.systems.blackbox import seconds
 from babelscope.systems.deadline import Deadlines
 from babelscope.systems.opening import Options
-from babelscope.text import shorten, text_fault
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import shorten, text_fault
 
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
 _LARGEST_ANSWER = 1 << 25  # bytes, unzipped

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.regular import open_regular
 
 # Answers pass through shared memory, of which a container often has little.

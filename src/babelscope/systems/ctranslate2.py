@@ -8,15 +8,15 @@ from typing import Any
 
 import ctranslate2
 
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.systems.checkpoints import checked, fetch
 from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
-from babelscope.text import check_texts, shorten
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.sealed_files import SealedFiles
+from babelscope.util.text import check_texts, shorten
 
 _FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", "vmap.txt")
 

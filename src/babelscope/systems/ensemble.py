@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Fingerprint, Scored, Scores, System, Target
+from babelscope.core.answers import Fingerprint, Scored, Scores, System, Target
 from babelscope.systems.opening import Options, open_system, require
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 
 class Ensemble:

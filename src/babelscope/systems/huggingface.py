@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
 from babelscope.systems.checkpoints import (
     check_ids,
     checked,
@@ -30,7 +29,8 @@ from babelscope.systems.checkpoints import (
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
-from babelscope.text import check_texts, shorten
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import check_texts, shorten
 
 # Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
 _BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from babelscope.digests import digest_json
+from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
 from babelscope.systems.asking import (
     ask_sample,
     ask_score,
@@ -21,7 +21,7 @@ from babelscope.systems.asking import (
     top_k_as_json,
     top_k_from_json,
 )
-from babelscope.systems.base import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
+from babelscope.util.digests import digest_json
 from babelscope.util.journal import Keep
 
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from babelscope.errors import BabelscopeError
 from babelscope.systems.weights import Held, read_pickled, read_safetensors
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.sealed_files import SealedFiles
 
 TOKENIZER_FILES = (

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
 from babelscope.systems.answers import AnswerStore
-from babelscope.systems.base import Capability, Fingerprint, Note, Scored, Target
 from babelscope.systems.client import Client, Question, Refusal, checked_url, each_or_unanswered, line_of
 from babelscope.systems.opening import Options
-from babelscope.text import check_texts, read_bytes, shorten
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import check_texts, read_bytes, shorten
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -11,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 from urllib.parse import unquote
 
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import CAPABILITIES, Capability, System, capabilities
-from babelscope.text import check_name, whole_number
+from babelscope.core.answers import CAPABILITIES, Capability, System, capabilities
+from babelscope.core.registry import Registry, did_you_mean, resolve
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import check_name, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +117,17 @@ _BUILT_IN = (
 )
 
 
+SCHEMES: Registry[Scheme] = Registry(
+    "scheme",
+    "babelscope.systems.opening:Scheme",
+    "babelscope.systems",
+    {scheme.name: scheme for scheme in _BUILT_IN},
+)
+
+
 def schemes() -> dict[str, Scheme]:
     """All schemes by name: ours, and those of installed packages (entry points in `babelscope.systems`)."""
-    from importlib.metadata import entry_points
-
-    found = {scheme.name: scheme for scheme in _BUILT_IN}
-    for entry in entry_points(group="babelscope.systems"):
-        scheme = entry.load()
-        if not isinstance(scheme, Scheme):
-            raise BabelscopeError(f"the plug-in {entry.name} ({entry.value}) offers {scheme!r}, not a Scheme")
-        if scheme.name in found:
-            raise BabelscopeError(
-                f"the plug-in {entry.value} offers the scheme {scheme.name}:, which is taken"
-            )
-        found[scheme.name] = scheme
-    return found
+    return SCHEMES.all()
 
 
 def open_system(spec: str) -> Any:
@@ -140,20 +135,17 @@ def open_system(spec: str) -> Any:
     name, colon, rest = check_name(spec).partition(":")
     known = schemes()
     if not colon or name not in known:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]}:?" if close else ""
-        if not colon:
-            hint = f"; did you mean hf:{spec}?" if not close else hint
+        otherwise = "" if colon else f"did you mean hf:{spec}?"
+        hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
         raise BabelscopeError(
             f"{spec!r} names no system: it must begin with one of "
-            f"{', '.join(f'{scheme}:' for scheme in known)}{hint}"
+            f"{', '.join(f'{scheme}:' for scheme in known)}{f'; {hint}' if hint else ''}"
         )
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
     scheme = known[name]
-    module, function = scheme.opener.split(":")
     try:
-        opener = cast(Callable[[str, Options], Any], getattr(importlib.import_module(module), function))
+        opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
     except ModuleNotFoundError as error:
         if not scheme.extra:
             raise
@@ -231,10 +223,7 @@ class Options:
 
     def refuse_unused(self) -> None:
         for name in self._values.keys() - self._known:
-            close = difflib.get_close_matches(name, self._known, n=1)
-            known = (
-                f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(self._known)) or 'none'}"
-            )
+            known = did_you_mean(name, self._known, f"known: {', '.join(sorted(self._known)) or 'none'}")
             # Without its value, which may be a secret.
             where = self.spec.partition("?")[0]
             raise BabelscopeError(f"{where}: unknown option {name!r}; {known}")

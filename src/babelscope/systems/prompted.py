@@ -9,15 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.decoding.model import out_of_memory
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.systems.base import Fingerprint, Note, Scored, Target
 from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
-from babelscope.text import check_texts, shorten
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
 INSTRUCTION = (

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.answers import Budget, Drawing, Scored, System, Target, TopK
 from babelscope.systems.asking import places
-from babelscope.systems.base import Budget, Drawing, Scored, System, Target, TopK
 from babelscope.systems.workers import Call, Description, Origin, Pool, send
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 _PART = 64
 _sent = itertools.count()

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError
-from babelscope.systems.base import Scored
+from babelscope.core.answers import Scored
 from babelscope.systems.model_folders import TokenizerFolder
 from babelscope.systems.weights import one_line
-from babelscope.text import shorten
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 _VIEW = re.compile(r"[^\s'\"]*/babelscope-\w+/model\b")
 _LANGUAGE_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")

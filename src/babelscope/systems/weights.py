@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from babelscope.text import shorten
+from babelscope.util.text import shorten
 
 # Headers of published checkpoints have kilobytes, those of hundreds of thousands of tensors some megabytes.
 _LONGEST_HEADER = 32_000_000

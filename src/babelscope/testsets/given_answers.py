@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError, at
-from babelscope.systems.base import Capability, Fingerprint, Scored
+from babelscope.core.answers import Capability, Fingerprint, Scored
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import Given, match
 from babelscope.testsets.sets import TestSet
-from babelscope.text import read_lines, require_equal_counts, shorten
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 # Rounding can lift the log of a sure token this far above zero.
 _ROUNDING = 1e-3

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from babelscope.errors import BabelscopeError
-from babelscope.text import shorten, text_fault
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten, text_fault
 
 # Written as the bare text where there is only one, as in "contrastive": "..."; either form can be read.
 _ONE_AS_TEXT = {"one_as_text": True}

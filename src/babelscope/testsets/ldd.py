@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.testsets.sets import Row, TestSet, make_items
-from babelscope.text import read_lines, require_equal_counts, shorten, whole_number
+from babelscope.testsets.sets import TestSet, make_items
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import Row
+from babelscope.util.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
 # `de_particle2.ids`: at least 2 words between; no digit, and the sets from news, are of at least 1.
@@ -90,7 +91,7 @@ def _numbers(path: Path) -> Iterator[int]:
 def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:
     """What the released rules find in the parse of a set, a sentence an id; roots count as in the released code."""
     from babelscope.language.ud import read_trees
-    from babelscope.making.challenge.rules import Finder, choose_rules
+    from babelscope.language.ud_rules import Finder, choose_rules
 
     finder = Finder(choose_rules([phenomenon]), roots=True)
     trees = [tree for tree in read_trees(path) if tree is not None]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.systems.opening import Options, parse_options, split_options
 from babelscope.testsets.sets import TestSet
-from babelscope.text import check_name
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +90,18 @@ _BUILT_IN = (
 )
 
 
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "babelscope.testsets.loading:Format",
+    "babelscope.testsets",
+    {known.name: known for known in _BUILT_IN},
+)
+
+
 @functools.cache
 def formats() -> dict[str, Format]:
     """All formats by name: ours, and those of installed packages (entry points in `babelscope.testsets`)."""
-    from importlib.metadata import entry_points
-
-    found = {known.name: known for known in _BUILT_IN}
-    for entry in entry_points(group="babelscope.testsets"):
-        offered = entry.load()
-        if not isinstance(offered, Format):
-            raise BabelscopeError(
-                f"the plug-in {entry.name} ({entry.value}) offers {offered!r}, not a Format"
-            )
-        if offered.name in found:
-            raise BabelscopeError(
-                f"the plug-in {entry.value} offers the format {offered.name}:, which is taken"
-            )
-        found[offered.name] = offered
-    return found
+    return FORMATS.all()
 
 
 def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
@@ -130,8 +123,8 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
     choices = [*registry.named_sets(), *(f"{known}:" for known in formats())]
-    close = difflib.get_close_matches(f"{name}:" if colon else spec, choices, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    near = did_you_mean(f"{name}:" if colon else spec, choices, cutoff=0.5)
+    hint = f"; {near}" if near else ""
     raise BabelscopeError(
         f"{spec!r} is neither a registered test set (see babelscope data list), nor a file, nor one of "
         f"{', '.join(f'{known}:' for known in formats())}{hint}"
@@ -140,8 +133,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:
     """Read a file or folder in a format, told by its name."""
-    module, function = formats()[name].reader.split(":")
-    reader = cast(Callable[..., TestSet], getattr(importlib.import_module(module), function))
+    reader = cast(Callable[..., TestSet], resolve(formats()[name].reader))
     return reader(path, **flags)
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.making.cues import LONGEST_WORD, Cues, Mode, find_form, insert_all, read_cues
-from babelscope.testsets.sets import Row, TestSet, make_items, parse_json
-from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten
+from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_all, read_cues
+from babelscope.testsets.sets import TestSet, make_items
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten
 
 NO_CATEGORY = "none"
 """The category of a sense that was not counted."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
 from babelscope.testsets.items import AmbiguousSource
-from babelscope.testsets.sets import read_json_lines
-from babelscope.text import read_lines, require_equal_counts, shorten
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import read_json_lines
+from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 SEPARATOR = " ||| "
 

@@ -1,66 +1,10 @@
-"""Facts about public test sets and models: where they are published, how large they are, their SHA-256."""
+"""Facts about public test sets: where they are published, how large they are, their SHA-256."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import quote
 
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A published file."""
-
-    local: str
-    """Its path in the data folder."""
-    remote: str
-    """Its path at the server: owner/repository/revision/path."""
-    bytes: int = 0
-    sha256: str = ""
-    """Empty where we have not seen the file; such a file is used where it lies, and never downloaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What is read at once: a file or a folder in one of the formats."""
-
-    name: str
-    format: str
-    path: str
-    """In the data folder."""
-    items: int
-    """How many items are published, with those we skip."""
-    files: tuple[File, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """Who made a test set, and on what terms."""
-
-    repository: str
-    languages: tuple[str, str]
-    """Source and target; the target is empty where any will do."""
-    licence: str
-    citation: str
-
-
-@dataclass(frozen=True, slots=True)
-class NamedSet:
-    """A public test set that can be loaded by its name."""
-
-    name: str
-    description: str
-    project: Project
-    parts: tuple[Part, ...]
-
-    @property
-    def items(self) -> int:
-        return sum(part.items for part in self.parts)
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        return tuple(file for part in self.parts for file in part.files)
-
+from babelscope.util.published import File, NamedSet, Part, Project
 
 _DISTIL = Project(
     "ZurichNLP/distil-lingeval",
@@ -271,42 +215,3 @@ SETS: Mapping[str, NamedSet] = {
         NamedSet("winomt", "an occupation whose gender a pronoun tells", _WINOMT, (_WINOMT_PART,)),
     )
 }
-
-# UDPipe 1 models of Universal Dependencies 2.5 (http://hdl.handle.net/11234/1-3131), at a mirror of them.
-_UDPIPE_AT = (
-    "jwijffels/udpipe.models.ud.2.5/17d6bbfb7f138f9ba2cf04692f15d892becf0246/inst/udpipe-ud-2.5-191206"
-)
-
-
-def _udpipe_model(treebank: str, language: str) -> NamedSet:
-    project = Project(
-        "jwijffels/udpipe.models.ud.2.5",
-        (language, ""),
-        "CC BY-NC-SA 4.0",
-        "Milan Straka and Jana Straková. 2017. Tokenizing, POS Tagging, Lemmatizing and Parsing UD 2.0 with "
-        "UDPipe. CoNLL Shared Task. Models: http://hdl.handle.net/11234/1-3131",
-    )
-    name = f"{treebank}-ud-2.5-191206.udpipe"
-    file = File(f"udpipe/{name}", f"{_UDPIPE_AT}/{name}")
-    part = Part(f"udpipe/{treebank}", "udpipe", file.local, 0, (file,))
-    return NamedSet(part.name, f"a parser, used as --parser udpipe:{treebank}", project, (part,))
-
-
-MODELS: Mapping[str, NamedSet] = {
-    made.name: made
-    for made in (
-        _udpipe_model("czech-pdt", "cs"),
-        _udpipe_model("dutch-alpino", "nl"),
-        _udpipe_model("english-ewt", "en"),
-        _udpipe_model("english-gum", "en"),
-        _udpipe_model("finnish-tdt", "fi"),
-        _udpipe_model("french-gsd", "fr"),
-        _udpipe_model("german-gsd", "de"),
-        _udpipe_model("german-hdt", "de"),
-    )
-}
-
-
-def url(file: File, server: str) -> str:
-    """Where a file is downloaded from."""
-    return f"{server.rstrip('/')}/{quote(file.remote)}"

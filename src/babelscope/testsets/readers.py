@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
-from babelscope.testsets.sets import Row, TestSet, make_items, parse_json, read_items
-from babelscope.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
+from babelscope.testsets.sets import TestSet, make_items, read_items
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from babelscope.errors import BabelscopeError, at
 from babelscope.testsets import readers
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.loading import load
-from babelscope.testsets.sets import parse_json
-from babelscope.text import read_bytes, read_lines, shorten
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.json_lines import parse_json
+from babelscope.util.text import read_bytes, read_lines, shorten
 
 Direction = Literal["higher", "lower"]
 Layout = Literal["auto", "blocks", "interleaved", "columns"]

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from babelscope.errors import BabelscopeError, SystemFailure
-from babelscope.files import replacing
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
 from babelscope.util.journal import Journal, Parts, is_plain, keeping, partial
 from babelscope.util.regular import open_regular
 

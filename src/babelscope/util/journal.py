@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from babelscope.digests import digest_json
-from babelscope.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.locks import lock, missing_folders, remove_empty
 from babelscope.util.regular import open_regular
 

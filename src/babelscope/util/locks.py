@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 
 def lock(descriptor: int, name: str | Path, *, instead: str) -> None:

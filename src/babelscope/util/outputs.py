@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from babelscope.errors import BabelscopeError
-from babelscope.files import check_folder, check_writable
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import check_folder, check_writable
 from babelscope.util.terminal import unfiltered
 
 _OF_A_RUN = ("manifest.json", "records.jsonl", "summary.json")

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from babelscope.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError
 
 
 def open_regular(

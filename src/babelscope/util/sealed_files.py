@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 
 _DEEPEST = 50
 

@@ -62,7 +62,7 @@ class Filtered:
                 raise  # nobody reads any more: no error to be told
         except OSError as error:
             if not self._may_fail:
-                from babelscope.errors import SystemFailure  # which shows its text through this module
+                from babelscope.util.errors import SystemFailure  # which shows its text through this module
 
                 raise SystemFailure(f"{self._name} cannot be written: {error.strerror or error}") from error
 

@@ -10,13 +10,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError, at
 from babelscope.language.align import Links, align, parse_links
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_stretches
-from babelscope.making.challenge.rules import Finder, Instance
-from babelscope.stretches import WHOLE, Stretch, count_lines, line_stretches, side_by_side, stream_lines
-from babelscope.text import require_equal_counts, shorten
+from babelscope.language.ud_rules import Finder, Instance
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.file_ranges import (
+    WHOLE,
+    Stretch,
+    count_lines,
+    line_stretches,
+    side_by_side,
+    stream_lines,
+)
+from babelscope.util.text import require_equal_counts, shorten
 
 Words = Sequence[str]
 Split = Callable[[str], list[str]]

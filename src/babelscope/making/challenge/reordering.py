@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.language.align import Links
-from babelscope.making.challenge.rules import Instance
+from babelscope.language.ud_rules import Instance
 
 DIFFERENCE, NORMALISED, CROSSING = "reordering", "reordering_normalised", "reordering_crossing"
 PHENOMENA = (DIFFERENCE, NORMALISED, CROSSING)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import Row, record_line
+from babelscope.language.ud_rules import Finder, Instance, Rule, Variant, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure
-from babelscope.making.challenge.rules import Finder, Instance, Rule, Variant, choose_rules
 from babelscope.making.challenge.tally import Tally
-from babelscope.progress import progress
-from babelscope.results import Row, record_line
-from babelscope.stretches import can_be_cut
 from babelscope.testsets.items import ParallelSentence
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.file_ranges import can_be_cut
+from babelscope.util.progress import progress
 
 SYMMETRISATION = "grow-diag-final-and"
 

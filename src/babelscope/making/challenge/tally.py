@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from babelscope.core.results import Row
+from babelscope.language.ud_rules import Instance
 from babelscope.making.challenge.reordering import PHENOMENA
-from babelscope.making.challenge.rules import Instance
-from babelscope.measures.statistics import mean_of_counts, proportion
-from babelscope.results import Row
+from babelscope.stats.intervals import mean_of_counts, proportion
 
 Lengths = Counter[int]
 """How many sentences have which absolute difference in length between their two sides (0 if there is one)."""

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from babelscope.errors import BabelscopeError
 from babelscope.making.pairs.making import make_pairs
-from babelscope.seeds import stream
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
 
 
 def sample_for_audit(

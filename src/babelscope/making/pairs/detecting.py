@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from babelscope.errors import BabelscopeError
 from babelscope.language.german import Analysed, Analyzer, default_analyzer
 from babelscope.making.pairs.clause_omission import boundaries
 from babelscope.making.pairs.making import make_pairs
@@ -18,6 +17,7 @@ from babelscope.making.pairs.polarity import (
     source_is_positive,
 )
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.util.errors import BabelscopeError
 
 Detector = Callable[[str, Analysed], bool]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.results import record_line
 from babelscope.language.german import Analyzer, default_analyzer
 from babelscope.making.pairs.base import LONGEST, ErrorType, Variant
 from babelscope.making.pairs.registry import error_type
-from babelscope.results import record_line
-from babelscope.seeds import stream
-from babelscope.stretches import WHOLE, Stretch, can_be_cut, line_stretches, side_by_side, stream_lines
 from babelscope.testsets.items import MinimalPair
-from babelscope.text import require_equal_counts
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.file_ranges import WHOLE, Stretch, can_be_cut, line_stretches, side_by_side, stream_lines
+from babelscope.util.seeds import stream
+from babelscope.util.text import require_equal_counts
 
 
 def make_pairs(

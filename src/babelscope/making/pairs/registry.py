@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib import import_module
 
-from babelscope.errors import BabelscopeError
+from babelscope.core.registry import did_you_mean
 from babelscope.language.german import Analysed
 from babelscope.making.pairs.base import LONGEST, ErrorType, Variant
+from babelscope.util.errors import BabelscopeError
 
 # Those of the paper's table 2, then the other types of LingEval97. A new type is a module and a name here.
 PAPER_TYPES = (
@@ -38,8 +38,7 @@ ERROR_TYPES = (
 def error_type(name: str) -> ErrorType:
     """The error type called `name`."""
     if name not in ERROR_TYPES:
-        near = difflib.get_close_matches(name, ERROR_TYPES, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ERROR_TYPES)}"
+        hint = did_you_mean(name, ERROR_TYPES, f"known are {', '.join(ERROR_TYPES)}", cutoff=0.5)
         raise BabelscopeError(f"no error type {name!r}; {hint}")
     module = import_module(f"babelscope.making.pairs.{name}")
 

@@ -1,0 +1,83 @@
+"""Things found by name: ours and those of installed packages, imported only when used."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from babelscope.util.errors import BabelscopeError
+
+Thing = TypeVar("Thing")
+
+
+def resolve(place: str) -> Any:
+    """What stands at `module:attribute`; the only way in which something below may name something above."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6) -> str:
+    """A hint for a name that is not known: the closest one there is, else what is said `otherwise`."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+@dataclass(frozen=True)
+class Registry(Generic[Thing]):
+    """Things of one kind by name: ours, as they are or as `module:attribute`, and those of installed packages."""
+
+    kind: str
+    """What one is called in messages: `method`, `scheme`..."""
+    place: str
+    """`module:class` of all of them."""
+    group: str
+    """The entry points of packages that offer more."""
+    built_in: Mapping[str, Thing | str]
+
+    def names(self) -> list[str]:
+        """All names, in order; nothing is imported."""
+        from importlib.metadata import entry_points
+
+        return sorted({*self.built_in, *(entry.name for entry in entry_points(group=self.group))})
+
+    def find(self, name: str) -> Thing:
+        """A thing by its name; only its own module is imported."""
+        from importlib.metadata import entry_points
+
+        plugins = list(entry_points(group=self.group, name=name))
+        if name not in self.built_in and not plugins:
+            hint = did_you_mean(name, self.names(), f"known: {', '.join(self.names())}")
+            raise BabelscopeError(f"there is no {self.kind} {name!r}; {hint}")
+        if len(plugins) + (name in self.built_in) > 1:
+            raise self._taken(plugins[-1].value, name)
+        if plugins:
+            return self._checked(plugins[0].load(), plugins[0])
+        found = self.built_in[name]
+        return cast(Thing, resolve(found)) if isinstance(found, str) else found
+
+    def all(self) -> dict[str, Thing]:
+        """All things by their own names; packages' modules are imported."""
+        from importlib.metadata import entry_points
+
+        found = {name: self.find(name) for name in self.built_in}
+        for entry in entry_points(group=self.group):
+            thing = self._checked(entry.load(), entry)
+            name: str = getattr(thing, "name", entry.name)
+            if name in found:
+                raise self._taken(entry.value, name)
+            found[name] = thing
+        return found
+
+    def _checked(self, thing: Any, entry: Any) -> Thing:
+        wanted: type = resolve(self.place)
+        if not isinstance(thing, wanted):
+            raise BabelscopeError(
+                f"the plug-in {entry.name} ({entry.value}) offers {thing!r}, not a {wanted.__name__}"
+            )
+        return cast(Thing, thing)
+
+    def _taken(self, plugin: str, name: str) -> BabelscopeError:
+        return BabelscopeError(f"the plug-in {plugin} offers the {self.kind} {name}, which is taken")

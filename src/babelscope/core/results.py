@@ -1,0 +1,234 @@
+"""Figures with their intervals, results, and the signature that says what they are results of."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import visible
+
+Record = dict[str, Any]
+"""What a method notes about one item: JSON, so that it can be stored and read again."""
+
+Config = Mapping[str, Any]
+"""Everything a result depends on, and nothing else (no names, no places): what the signature is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval, from `n` items; all three are NaN if there were none."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n < 0:
+            raise BabelscopeError(f"an estimate cannot be made from {self.n} items")
+        # NaN fails every comparison, so this refuses it too.
+        if self.n and not self.low <= self.value <= self.high:
+            raise BabelscopeError(
+                f"an estimate must lie in its interval, but {self.value} is not in [{self.low}, {self.high}]"
+            )
+
+    @classmethod
+    def of_nothing(cls) -> Estimate:
+        """The estimate when there was no item to make it from."""
+        return cls(math.nan, math.nan, math.nan, 0)
+
+    def as_json(self) -> dict[str, float | int | None]:
+        """As JSON, which knows neither NaN nor infinity: they become null."""
+        return {
+            "value": finite_or_none(self.value),
+            "low": finite_or_none(self.low),
+            "high": finite_or_none(self.high),
+            "n": self.n,
+        }
+
+
+def finite_or_none(number: float) -> float | None:
+    """A number as JSON: null for what is not finite, such as the log-probability of the impossible."""
+    return float(number) if math.isfinite(number) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: what it measures, the fields that tell it apart, and the counts that matter beside it."""
+
+    name: str
+    estimate: Estimate
+    labels: Mapping[str, str | int] = field(default_factory=dict)
+    """System, phenomenon, reference...: whatever tells this figure from the others of its name."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Ties, skipped, truncated...: numbers of items."""
+
+    def __post_init__(self) -> None:
+        fields = ["name", "value", "low", "high", "n", *self.labels, *self.counts]
+        if len(set(fields)) < len(fields):
+            raise BabelscopeError(f"the row {self.name!r} has two fields of one name: {', '.join(fields)}")
+
+    def as_json(self) -> dict[str, Any]:
+        """One flat object, the stable form that scripts build on."""
+        return {"name": self.name, **self.labels, **self.estimate.as_json(), **self.counts}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came out: rows of figures, a record an item, and the configuration they depend on."""
+
+    config: Config
+    rows: Sequence[Row]
+    records: Sequence[Record] = field(default=(), repr=False)
+    """Of the items that were answered."""
+    folder: Path | None = None
+    """Where it is stored, if it is."""
+    unanswered: Sequence[Record] = field(default=(), repr=False)
+    """Of the items that a system did not answer: which, and why in `unanswered`."""
+
+    @property
+    def signature(self) -> str:
+        return signature(self.config)
+
+    def __str__(self) -> str:
+        return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
+
+    def told_unanswered(self) -> str:
+        """A line on what was not answered, if anything was not."""
+        if not self.unanswered:
+            return ""
+        first = self.unanswered[0]
+        return (
+            f"left out, since a system did not answer: {len(self.unanswered)} items, the first being "
+            f"{visible(str(first['id']))}: {visible(str(first['unanswered']))}\n"
+        )
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it."""
+        from babelscope.core.html import rows_html
+
+        return rows_html(self.rows, self.signature)
+
+    def to_json(self) -> str:
+        """Signature and rows as one JSON document, the same bytes for the same result."""
+        summary = {
+            "signature": self.signature,
+            "sha256": digest_json(self.config),
+            "rows": [row.as_json() for row in self.rows],
+        }
+        return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
+    """Records of items that were answered, and of those that were not."""
+    answered: list[Record] = []
+    unanswered: list[Record] = []
+    for record in records:
+        (unanswered if "unanswered" in record else answered).append(record)
+    return answered, unanswered
+
+
+def record_line(record: Record) -> bytes:
+    """A record as a line of JSON, or one sentence why it is none."""
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+    except (TypeError, ValueError) as error:  # no JSON type, NaN or infinity, a lone surrogate
+        raise BabelscopeError(f"the record of item {record.get('id')!r} is not JSON text: {error}") from error
+
+
+def signature(config: Config) -> str:
+    """One line to paste beside a number: readable where short, and the hash of the whole configuration."""
+    parts: list[str] = []
+    for method in config["methods"]:
+        parts.append(method["name"])
+        parts += [f"{name}:{_brief(value)}" for name, value in sorted(method["settings"].items())]
+        parts += [f"{role}:{_brief(system)}" for role, system in sorted(method["roles"].items())]
+    parts.append("sys:" + ",".join(_brief(system) for system in config["systems"]))
+    parts.append("tests:" + ",".join(tests["digest"][:8] for tests in config["tests"]))
+    parts += [f"seed:{config['seed']}", f"v:{config['version']}", f"sha:{digest_json(config)[:16]}"]
+    return "|".join(parts)
+
+
+def _brief(value: object) -> str:
+    """A setting as it stands in a signature: itself if it is short and plain, else the head of its hash."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    plain = not isinstance(value, Mapping) and len(text) <= 16 and text.isprintable()
+    return text if plain and not set("|: ") & set(text) else digest_json(value)[:8]
+
+
+def differences(old: object, new: object, where: str = "") -> list[str]:
+    """The leaves in which two JSON values differ, each as `where: old there, new here`."""
+    places: list[tuple[str, object, object]]
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = dict.fromkeys([*old, *new])
+        dot = "." if where else ""
+        places = [(f"{where}{dot}{key}", old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in keys]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        places = [(f"{where}[{number}]", *pair) for number, pair in enumerate(zip(old, new, strict=True))]
+    elif isinstance(old, list) and isinstance(new, list):
+        return [f"{where}: {len(old)} there, {len(new)} here"]
+    else:
+        # Compared as JSON: to Python, True equals 1.
+        there, here = _told(old), _told(new)
+        return [] if there == here else [f"{where}: {_cut(there)} there, {_cut(here)} here"]
+    return [found for place, a, b in places for found in differences(a, b, place)]
+
+
+_NOTHING = object()
+
+
+def _told(value: object) -> str:
+    return "nothing" if value is _NOTHING else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def render(rows: Sequence[Row]) -> str:
+    """Rows as a table for a terminal; as wide as it needs to be, so that no figure is cut."""
+    import io
+
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    labels = list(dict.fromkeys(label for row in rows for label in row.labels))
+    # A count of zero everywhere says nothing; one that is not stands in the table.
+    counts = [
+        count
+        for count in dict.fromkeys(count for row in rows for count in row.counts)
+        if any(row.counts.get(count) for row in rows)
+    ]
+    table = Table(box=SIMPLE_HEAD, show_edge=False)
+    for label in labels:
+        table.add_column(label)
+    table.add_column("figure")
+    for heading in ("value", "95 % interval", "n", *counts):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        estimate = row.estimate
+        cells = [
+            *(row.labels.get(label, "") for label in labels),
+            row.name,
+            _number(estimate.value),
+            f"[{_number(estimate.low)}, {_number(estimate.high)}]",
+            estimate.n,
+            *(row.counts.get(count, "") for count in counts),
+        ]
+        table.add_row(*(Text(visible(str(cell)), no_wrap=True) for cell in cells))
+    console = Console(file=io.StringIO(), width=10_000, color_system=None)
+    console.print(table)
+    written = cast(io.StringIO, console.file).getvalue()
+    return "\n".join(line.rstrip() for line in written.rstrip("\n").split("\n"))
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"

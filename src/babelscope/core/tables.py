@@ -1,0 +1,124 @@
+"""Tables of figures as text for a terminal, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from babelscope.core.results import Estimate, Row
+from babelscope.util.terminal import visible
+
+_COMMON = ("figure", "method", "tests", "evaluators")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells of text under headings; the first `labels` columns are words, the others numbers."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    labels: int = 1
+
+
+def of_rows(
+    title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), interval: str = "95 % interval"
+) -> Table:
+    """Figures with the labels that tell them apart, intervals, and counts that are not all 0, or are in `shown`.
+
+    Method and test set stand in the title, where all rows are of one.
+    """
+    columns = {"figure": [row.name for row in rows]}
+    for label in dict.fromkeys(label for row in rows for label in row.labels):
+        columns[label] = [str(row.labels.get(label, "")) for row in rows]
+    same = {label: own[0] for label, own in columns.items() if label in _COMMON and len(set(own)) == 1}
+    told = [label for label in columns if label not in same]
+    counts = [
+        count
+        for count in dict.fromkeys(count for row in rows for count in row.counts)
+        if count in shown or any(row.counts.get(count) for row in rows)
+    ]
+    common = ", ".join(value for label, value in same.items() if label != "figure")
+    return Table(
+        f"{title}: {common}" if common else title,
+        [*told, "value", interval, "n", *counts],
+        [
+            [
+                *(columns[label][place] for label in told),
+                number(row.estimate.value),
+                f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
+                str(row.estimate.n),
+                *(str(row.counts.get(count, "")) for count in counts),
+            ]
+            for place, row in enumerate(rows)
+        ],
+        len(told),
+    )
+
+
+def number(value: float) -> str:
+    """Four digits; a dash for what is not known."""
+    return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def in_a_cell(estimate: Estimate) -> str:
+    """A value with its interval."""
+    if not estimate.n:
+        return "–"
+    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
+
+
+def as_text(table: Table) -> str:
+    """For a terminal, as wide as it needs to be; what would steer the terminal is made visible instead."""
+    cells = [[visible(cell) for cell in row] for row in (table.headings, *table.rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(table.headings))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            cell.ljust(width) if column < table.labels else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("─" * width for width in widths)
+    return "\n".join([visible(table.title), line(cells[0]), rule, *map(line, cells[1:])])
+
+
+def as_markdown(table: Table) -> str:
+    """A table as GitHub and others show it."""
+
+    def line(row: Sequence[str]) -> str:
+        return (
+            "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
+        )
+
+    rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
+    return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])
+
+
+def as_latex(table: Table) -> str:
+    """A `tabular` with the rules of the package booktabs."""
+
+    def line(row: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX.get(c, c) for c in visible(cell)) for cell in row) + r" \\"
+
+    columns = "l" * table.labels + "r" * (len(table.headings) - table.labels)
+    return "\n".join(
+        [
+            f"% {visible(table.title)}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            line(table.headings),
+            r"\midrule",
+            *map(line, table.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )

@@ -1,0 +1,177 @@
+"""Disambiguation cues: how they are put into a source, and the released cue files (paper, section 3.3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import parse_json, read_json_lines
+from babelscope.util.text import LONGEST_LINE, LONGEST_RECORD, read_bytes, shorten
+
+Mode = Literal["words", "paper"]
+"""words: before every whole-word occurrence. paper: plain replacement, as in the released code."""
+
+LONGEST_WORD = 200
+"""Characters of an ambiguous word: looking for it takes as many times as long."""
+_VOWELS = "aeiou"
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """Words that hint at the right sense of an ambiguous word, and words that hint at other senses."""
+
+    word: str
+    correct: tuple[str, ...]
+    incorrect: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CuedSources:
+    """A source with each cue in it."""
+
+    correct: tuple[str, ...]
+    incorrect: tuple[str, ...]
+
+
+def find_form(word: str, sentence: str) -> str | None:
+    """How `word` stands in the sentence: as it is, in the plural or capitalised; None if not at all.
+
+    A form that stands alone is preferred to one in a hyphenated compound, as Moses tokens would have it.
+    """
+    forms = (word, plural(word), word.title())
+    for boundary in (r"[\w-]", r"\w"):
+        for form in forms:
+            if re.search(rf"(?<!{boundary}){re.escape(form)}(?!{boundary})", sentence):
+                return form
+    return None
+
+
+def plural(noun: str) -> str:
+    """The regular English plural; -man becomes -men."""
+    if noun.endswith("man") and not noun.endswith("human"):
+        return noun[:-3] + "men"
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return noun + "es"
+    if noun.endswith("y") and noun[-2:-1] not in _VOWELS:
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
+    """The sentence with `cue` before `form`; an error if the form is not in it."""
+    if len(sentence) + sentence.count(form) * (len(cue) + 1) > LONGEST_LINE:
+        raise BabelscopeError(
+            f"with the cue {shorten(cue)} the sentence {shorten(sentence)} has more than {LONGEST_LINE} characters"
+        )
+    if mode == "paper":
+        cued = sentence.replace(form, f"{cue} {form}")
+    else:
+        # A function, since a cue may have a backslash in it.
+        cued = _whole_word(form).sub(lambda found: f"{cue} {found[0]}", sentence)
+    if cued == sentence:
+        raise BabelscopeError(f"the word {shorten(form)} is not in the sentence {shorten(sentence)}")
+    return cued
+
+
+def insert_all(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
+    """The sentence once with every cue."""
+    left = LONGEST_RECORD
+
+    def cued(each: tuple[str, ...]) -> Iterator[str]:
+        nonlocal left
+        for cue in each:
+            made = insert(sentence, form, cue, mode)
+            if (left := left - len(made)) < 0:
+                raise BabelscopeError(
+                    f"the sentence {shorten(sentence)} with each of its cues has more than {LONGEST_RECORD} "
+                    "characters"
+                )
+            yield made
+
+    return CuedSources(tuple(cued(cues.correct)), tuple(cued(cues.incorrect)))
+
+
+def occurs_inside(sentence: str, form: str) -> bool:
+    """Whether `form` also stands inside another word, where plain replacement would put the cue too."""
+    return sentence.count(form) > len(_whole_word(form).findall(sentence))
+
+
+def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: Mode = "words") -> str:
+    """The sentence with `[gender]` before its token `index` (section 3.3, gendered occupations).
+
+    `paper` puts the cue and the occupation in place of the token, as the released code does: it loses a
+    comma after the token, and makes "construction worker" a "construction worker worker".
+    """
+    tokens = sentence.split(" ")
+    if not 0 <= index < len(tokens):
+        raise BabelscopeError(f"{index} is no index of a token of {shorten(sentence)}")
+    if mode == "paper":
+        return " ".join([*tokens[:index], f"[{gender}] {occupation}", *tokens[index + 1 :]])
+    # Where two spaces follow each other, the published index counts the nothing between them.
+    while index < len(tokens) and not tokens[index]:
+        index += 1
+    if not " ".join(tokens[index:]).lower().startswith(occupation.lower().split(" ")[0]):
+        raise BabelscopeError(
+            f"token {index} of {shorten(sentence)} is not the occupation {shorten(occupation)}"
+        )
+    return " ".join([*tokens[:index], f"[{gender}]", *tokens[index:]])
+
+
+def read_cues(path: str | Path) -> list[Cues]:
+    """A released cue file: a sentence a line, `src_word` with its correct and incorrect insertions."""
+    return [_cues(record, place) for place, record in read_json_lines(path)]
+
+
+def write_cues(cues: Iterable[Cues]) -> Iterator[str]:
+    """Cues as lines of a file that `read_cues` reads."""
+    for each in cues:
+        record = {
+            "src_word": each.word,
+            "correct_insertions": list(each.correct),
+            "incorrect_insertions": list(each.incorrect),
+        }
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def read_candidates(path: str | Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    """A released file of candidates: word -> sense (its target lemmas) -> cues, best first (appendix D)."""
+    words = _object(parse_json(read_bytes(path), path), str(path))
+    return {
+        word: {
+            sense: _texts(cues, f"{path}: {word}: {sense}")
+            for sense, cues in _object(senses, f"{path}: {word}").items()
+        }
+        for word, senses in words.items()
+    }
+
+
+def _cues(record: Mapping[str, Any], place: str) -> Cues:
+    word = record.get("src_word")
+    if not isinstance(word, str) or not 0 < len(word) <= LONGEST_WORD:
+        raise BabelscopeError(f"{place}: field 'src_word' must be text of 1 to {LONGEST_WORD} characters")
+    correct, incorrect = (
+        _texts(record.get(name, []), f"{place}: field {name!r}")
+        for name in ("correct_insertions", "incorrect_insertions")
+    )
+    return Cues(word, correct, incorrect)
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each.strip() for each in value):
+        raise BabelscopeError(f"{where} must be a list of texts, none of them empty")
+    return tuple(value)
+
+
+def _object(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BabelscopeError(f"{where} must be an object")
+    return value
+
+
+def _whole_word(form: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(form)}(?!\w)")

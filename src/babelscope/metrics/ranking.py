@@ -1,0 +1,110 @@
+"""How well a model ranks its own hypotheses: kRG and kQRG (paper hypothesis-space, section 3.1).
+
+Ranks count from 1, so that the best place weighs 1 / log2(2) = 1. Hypotheses of equal quality share the mean of
+the relevances k-1..0 that their places have, in the model's order and in the ideal one: any order of theirs is
+as good as another, and a list in which no hypothesis stands before a better one has a kRG of 1. Hypotheses of
+equal log-probability share the weights of their places, which is the mean over the orders they could have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from babelscope.util.errors import BabelscopeError
+
+Normalise = Literal["bound", "ideal"]
+"""What kQRG is divided by: eq. 19's upper bound, reached if all qualities are 1, or the list in its best order."""
+
+Array = np.ndarray[Any, Any]
+
+
+def krg(qualities: Sequence[float], logprobs: Sequence[float] | None = None) -> float:
+    """k-approximated ranked gains of k hypotheses (eq. 13 to 15); NaN for fewer than two.
+
+    `qualities`, higher is better, stand in the model's order, best first, or in any order beside `logprobs`.
+    """
+    values = _checked(qualities)
+    if len(values) < 2:  # one hypothesis is worth 0 in either order
+        return math.nan
+    relevance = _relevance(values)
+    return float(relevance @ _weights(values, logprobs) / _ideal(relevance))
+
+
+def kqrg(
+    qualities: Sequence[float],
+    logprobs: Sequence[float] | None = None,
+    *,
+    normalise: Normalise = "bound",
+) -> float:
+    """k-approximated quality-based ranked gains (eq. 16 to 19); NaN for an empty list.
+
+    With qualities from 0 to 1 it is from 0 to 1; others (COMET's, 1 - TER) can leave that range. Divided by the
+    `ideal` order it says nothing where that has no positive gain: NaN.
+    """
+    values = _checked(qualities)
+    if not len(values):
+        return math.nan
+    best = float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal(values)
+    return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
+
+
+def random_krg(qualities: Sequence[float]) -> float:
+    """The exact expectation of kRG if these hypotheses, with their ties, stood in random order."""
+    values = _checked(qualities)
+    if len(values) < 2:
+        return math.nan
+    relevance = _relevance(values)
+    return float(relevance.mean() * _discounts(len(values)).sum() / _ideal(relevance))
+
+
+def expected_random_krg(k: int) -> float:
+    """The exact expectation of kRG over all orders of `k` hypotheses without ties: 0.8042 for k = 10."""
+    return random_krg(range(k))
+
+
+def lowest_krg(k: int) -> float:
+    """kRG of the reversed ideal order, the least there is without ties: 0.6085 for k = 10, never 0."""
+    return krg(range(k))
+
+
+def _checked(qualities: Sequence[float]) -> Array:
+    values = np.asarray(qualities, dtype=float)
+    if not np.isfinite(values).all():
+        raise BabelscopeError("a quality is NaN or infinite; hypotheses cannot be ranked by it")
+    return values
+
+
+def _relevance(qualities: Array) -> Array:
+    """k - rank by quality (eq. 15), from k-1 for the best to 0."""
+    return _by_place(qualities, np.arange(len(qualities)))
+
+
+def _weights(qualities: Array, logprobs: Sequence[float] | None) -> Array:
+    """1 / log2(rank + 1) of each hypothesis, ranked by log-probability."""
+    if logprobs is None:
+        return _discounts(len(qualities))
+    if len(logprobs) != len(qualities):
+        raise BabelscopeError(
+            f"{len(qualities)} qualities cannot be ranked by {len(logprobs)} log-probabilities"
+        )
+    return _by_place(-np.asarray(logprobs, dtype=float), _discounts(len(qualities)))
+
+
+def _by_place(keys: Array, worths: Array) -> Array:
+    """What each key is worth by its place in rising order; equal ones share the mean of their places."""
+    _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
+    shared = np.bincount(np.sort(group), weights=worths) / size
+    return np.asarray(shared[group])
+
+
+def _discounts(k: int) -> Array:
+    return 1 / np.log2(np.arange(2, k + 2))
+
+
+def _ideal(gains: Array) -> float:
+    """Discounted gains in their best order."""
+    return float(np.sort(gains)[::-1] @ _discounts(len(gains)))

@@ -1,0 +1,138 @@
+"""RIBES: word order by rank correlation (Isozaki et al., EMNLP 2010), as the official program 1.03 defines it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from babelscope.util.errors import BabelscopeError
+
+ALPHA, BETA = 0.25, 0.10
+"""Exponents of unigram precision and of the brevity penalty: the official defaults."""
+
+Words = Sequence[str]
+
+
+def corpus_ribes(hypotheses: Sequence[Words], references: Sequence[Sequence[Words]]) -> float:
+    """Mean of the sentences' scores, 0 to 1; NaN without a sentence."""
+    if len(hypotheses) != len(references):
+        raise BabelscopeError(
+            f"{len(hypotheses)} hypotheses cannot be held against {len(references)} references"
+        )
+    scores = [sentence_ribes(*pair) for pair in zip(hypotheses, references, strict=True)]
+    return math.fsum(scores) / len(scores) if scores else math.nan
+
+
+def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:
+    """RIBES of one sentence of words against its best reference, 0 to 1; 0 for an empty hypothesis."""
+    if not references or not all(references):
+        raise BabelscopeError("RIBES needs at least one reference, and words in each")
+    return max(_against(list(hypothesis), list(reference)) for reference in references)
+
+
+def _against(hypothesis: list[str], reference: list[str]) -> float:
+    """Normalised Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
+    places = _align(hypothesis, reference)
+    pairs = len(places) * (len(places) - 1) // 2
+    # One word has no order: right if it is all there is to say, else nothing is known.
+    tau = _ascending(places) / pairs if pairs else float(len(places) == 1 and len(reference) == 1)
+    if not tau:
+        return 0.0
+    brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
+    return float(tau * (len(places) / len(hypothesis)) ** ALPHA * brevity**BETA)
+
+
+def _ascending(places: Sequence[int]) -> int:
+    """How many pairs of places stand in the order of their numbers."""
+    seen: list[int] = []
+    count = 0
+    for place in places:
+        count += bisect_left(seen, place)
+        insort(seen, place)
+    return count
+
+
+def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
+    """Where words stand in the reference, if they or their shortest telling contexts occur once on both sides.
+
+    Contexts grow word by word; at each length the one to the left is tried before the one to the right.
+    """
+    right = _shortest_contexts(hypothesis, reference)
+    left = _shortest_contexts(hypothesis[::-1], reference[::-1])
+    found = []
+    for (size, place), (left_size, left_place) in zip(right, reversed(left), strict=True):
+        if min(size, left_size) < math.inf:
+            found.append(len(reference) - 1 - left_place if left_size <= size else place)
+    return found
+
+
+def _shortest_contexts(hypothesis: list[str], reference: list[str]) -> list[tuple[float, int]]:
+    """For each word how many words from it on occur once on both sides, at least, and where they do in the reference.
+
+    Contexts that begin at a word are heads of suffixes, and suffixes with a common head are neighbours when all
+    are sorted. So the time grows with the number of words and not, as that of comparing all contexts, with its cube.
+    """
+    n = len(hypothesis)
+    numbers: dict[str, int] = {}
+    words = [numbers.setdefault(word, len(numbers)) for word in (*hypothesis, *reference)]
+    words.insert(n, len(numbers))  # a word of its own, so that no head goes over the end
+    order = _sorted_suffixes(words)
+    common = _common_heads(words, order)
+    # What each suffix of the hypothesis shares at most with another of it, and with two of the reference's.
+    own, longest, second, place = ([0] * n for _ in range(4))
+    for ranks, step in ((range(len(order)), 0), (range(len(order) - 1, -1, -1), 1)):
+        shared = near = far = at = 0
+        for rank in ranks:
+            head = common[rank + step]
+            shared, near, far = min(shared, head), min(near, head), min(far, head)
+            start = order[rank]
+            if start > n:
+                near, far, at = len(words), near, start
+            elif start < n:
+                own[start] = max(own[start], shared)
+                shared = len(words)
+                if near > longest[start]:
+                    second[start] = max(longest[start], far)
+                    longest[start], place[start] = near, at
+                else:
+                    second[start] = max(second[start], near)
+    sizes = (max(pair) + 1 for pair in zip(own, second, strict=True))
+    return [
+        (size if size <= most else math.inf, there - n - 1)
+        for size, most, there in zip(sizes, longest, place, strict=True)
+    ]
+
+
+def _sorted_suffixes(words: Sequence[int]) -> list[int]:
+    """Where the suffixes of a list begin, in their order: sorted by ever longer heads (Manber and Myers 1990)."""
+    rank, size = list(words), 1
+    while True:
+        after = [*(each + 1 for each in rank[size:]), *itertools.repeat(0, min(size, len(rank)))]
+        keys = [here * (len(words) + 1) + then for here, then in zip(rank, after, strict=True)]
+        ranked = {key: place for place, key in enumerate(sorted(set(keys)))}
+        rank = [ranked[key] for key in keys]
+        if len(ranked) == len(words):
+            return sorted(range(len(words)), key=rank.__getitem__)
+        size *= 2
+
+
+def _common_heads(words: Sequence[int], order: Sequence[int]) -> list[int]:
+    """How many words each suffix, as sorted, shares with the one before it; 0 at both ends (Kasai et al. 2001)."""
+    rank = [0] * len(words)
+    for place, start in enumerate(order):
+        rank[start] = place
+    common = [0] * (len(words) + 1)
+    size = 0
+    for start in range(len(words)):
+        if not rank[start]:
+            size = 0
+            continue
+        before = order[rank[start] - 1]
+        end = len(words) - max(start, before)
+        while size < end and words[start + size] == words[before + size]:
+            size += 1
+        common[rank[start]] = size
+        size = max(0, size - 1)
+    return common

@@ -1,0 +1,248 @@
+"""Runs compared: figures side by side, and systems item by item."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.core.results import Estimate, Record, Row, differences
+from babelscope.runs.reading import Cell, Run, cells_of_run
+from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+Figure = tuple[str, tuple[tuple[str, str | int], ...]]
+"""A row's name, and the labels that tell it from others of its cell."""
+
+# Labels that say what came out, not what was measured.
+_OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A cell beside others of the same method and test set, under a name of its own."""
+
+    name: str
+    cell: Cell
+
+    @property
+    def figures(self) -> dict[Figure, Row]:
+        return {_figure(row): row for row in self.cell.rows}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The columns of one method on one test set."""
+
+    method: str
+    tests: str
+    columns: tuple[Column, ...]
+
+    @property
+    def labels(self) -> dict[str, str | int]:
+        return {"method": self.method, "tests": self.tests}
+
+
+def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
+    """What can be seen side by side. Items can be paired only if test sets and settings are the same.
+
+    `summary_only` puts figures beside each other all the same, by the names of test sets.
+    """
+    cells = [cell for run in runs for cell in cells_of_run(run)]
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        found.setdefault((cell.method, cell.tests if summary_only else cell.digest), []).append(cell)
+    if not summary_only:
+        for method in dict.fromkeys(cell.method for cell in cells):
+            _check([cell for cell in cells if cell.method == method])
+    return [Group(own[0].method, own[0].tests, tuple(_columns(own))) for own in found.values()]
+
+
+def _check(cells: Sequence[Cell]) -> None:
+    """Refuse runs of a method that were not asked the same in the same way, telling what differs."""
+    runs: dict[str, list[Cell]] = {}
+    for cell in cells:
+        runs.setdefault(str(cell.run.path), []).append(cell)
+    (first, ours), *others = runs.items()
+    for path, theirs in others:
+        told = differences(dict(ours[0].settings), dict(theirs[0].settings))
+        if told:
+            raise BabelscopeError(
+                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])}); {_HINT}"
+            )
+        if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
+            raise BabelscopeError(
+                f"{first} and {path} have other test sets: {_other_tests(ours, theirs)}; {_HINT}"
+            )
+
+
+_HINT = "with --summary only their figures are shown side by side"
+
+
+def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
+    """What differs first: a test set that one side lacks, its size, or an item."""
+    known = {cell.digest for cell in (*ours, *theirs)}
+    both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
+    for cell in ours:
+        other = next(
+            (each for each in theirs if each.tests == cell.tests and each.digest != cell.digest), None
+        )
+        if cell.digest in both or other is None:
+            continue
+        if len(cell.records) != len(other.records):
+            return f"{cell.tests} has {len(cell.records)} items there, {len(other.records)} here"
+        for one, another in zip(cell.records, other.records, strict=True):
+            if (one["id"], one.get("source")) != (another["id"], another.get("source")):
+                return f"{cell.tests} has other items from {one['id']} there, {another['id']} here"
+        return f"{cell.tests} has items of the same sources that differ in something else"
+    lacking = next(cell for cell in (*ours, *theirs) if cell.digest in known - both)
+    return f"only {lacking.run.path} has {lacking.tests}"
+
+
+def names_of_runs(runs: Iterable[Run]) -> dict[str, str]:
+    """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
+    paths = {str(run.path): run.name for run in runs}
+    shared = Counter(paths.values())
+    return {path: name if shared[name] == 1 else path for path, name in paths.items()}
+
+
+def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
+    """Columns under names that differ: systems', with evaluator or run where these do not tell them apart."""
+    evaluators = {cell.evaluator for cell in cells}
+    names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
+    runs = names_of_runs(cell.run for cell in cells)
+    used: set[str] = set()
+    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
+        twins = [number for number, other in enumerate(names) if other == name]
+        if len(twins) > 1:
+            for twin in (cells[number] for number in twins if number < place):
+                if twin.asked == cell.asked:
+                    raise BabelscopeError(
+                        f"{name} stands in {twin.run.path} and in {cell.run.path}; leave one of them out"
+                    )
+            name = f"{name} ({runs[str(cell.run.path)]})"
+        while name in used:
+            name = f"{name}*"  # another system is called just so
+        used.add(name)
+        yield Column(name, cell)
+
+
+def _figure(row: Row) -> Figure:
+    """What a row measures, whatever came out and whoever judged."""
+    told = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
+    return row.name, tuple(sorted(told.items()))
+
+
+def side_by_side(group: Group) -> list[tuple[Figure, list[Row | None]]]:
+    """Every figure with its row in each column."""
+    columns = [column.figures for column in group.columns]
+    return [
+        (figure, [each.get(figure) for each in columns])
+        for figure in dict.fromkeys(figure for each in columns for figure in each)
+    ]
+
+
+# -- item by item ----------------------------------------------------------------------------------
+
+Part = tuple[tuple[str, str], ...]
+"""The labels of what is compared: a category, a phenomenon, a measure; none of them for all items."""
+
+Worths = Callable[[Record, Mapping[str, Any]], dict[Part, float]]
+"""(record, settings) -> what the item is worth in each part it belongs to."""
+
+
+def _conditioning(record: Record, settings: Mapping[str, Any]) -> dict[Part, float]:
+    worth = _verdict(record, settings)
+    return {} if worth is None else {(): worth, (("category", record["category"]),): worth}
+
+
+def _contrast(record: Record, settings: Mapping[str, Any]) -> dict[Part, float]:
+    worth = _verdict(record, settings)
+    part = (("phenomenon", record["phenomenon"]), ("reference", record["reference"]))
+    return {} if worth is None else {part: worth}
+
+
+def _verdict(record: Record, settings: Mapping[str, Any]) -> float | None:
+    tie = {"half": 0.5, "correct": 1.0, "wrong": 0.0}[settings["ties"]]
+    return {"correct": 1.0, "wrong": 0.0, "tie": tie}.get(record["verdict"])
+
+
+def _likelihood(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
+    """Nats a token over an item's references."""
+    logs = [each for reference in record["references"] for each in reference["logprobs"]]
+    return {} if None in logs else {(("measure", "logprob"),): math.fsum(logs) / len(logs)}
+
+
+def _challenge(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
+    """Scores of the sentence."""
+    return {(("measure", metric),): float(score) for metric, score in record["scores"].items()}
+
+
+def _hypothesis_space(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
+    """Gains of ranking in each region, where a sentence has them."""
+    names = (f"{region}_{measure}" for region in ("top", "beam", "samples") for measure in ("krg", "kqrg"))
+    found = {name: record.get(name) for name in names}
+    return {(("measure", name),): value for name, value in found.items() if value is not None}
+
+
+PAIRED: Mapping[str, Worths] = {
+    "challenge": _challenge,
+    "conditioning": _conditioning,
+    "contrast": _contrast,
+    "hypothesis_space": _hypothesis_space,
+    "likelihood": _likelihood,
+}
+"""Methods whose systems can be compared item by item."""
+
+
+def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
+    """Every two systems on the items both have: mean difference, wins, losses, ties, p and Holm's p.
+
+    Bootstrap and sign flips are over source sentences; Holm's family is all tests of the method on the test set.
+    Systems judged by different evaluators are not compared.
+    """
+    found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
+    for one, other in itertools.combinations(group.columns, 2):
+        if one.cell.kind not in PAIRED or one.cell.roles != other.cell.roles:
+            continue
+        systems: dict[str, str | int] = {"system": one.name, "against": other.name}
+        for part, members in _parts(one.cell, other.cell).items():
+            sources, values = zip(*members, strict=True)
+            # The streams of `babelscope contrast`, so that both commands say the same of the same.
+            rng = stream(seed, "contrast/difference")
+            difference = clustered_mean(values, sources, rng, resamples=resamples)
+            by_source = cluster_sums([values], sources)[:, 0].tolist()
+            p = paired_p(by_source, stream(seed, "contrast/p"))
+            counts = {
+                "wins": sum(value > 0 for value in values),
+                "losses": sum(value < 0 for value in values),
+                "ties": sum(value == 0 for value in values),
+            }
+            found.append(({**systems, **dict(part)}, difference, p, counts))
+    adjusted = holm([p for _, _, p, _ in found])
+    return [
+        Row(
+            "difference",
+            difference,
+            {**group.labels, **labels, "p": f"{p:.4g}", "p_holm": f"{corrected:.4g}"},
+            counts,
+        )
+        for (labels, difference, p, counts), corrected in zip(found, adjusted, strict=True)
+    ]
+
+
+def _parts(one: Cell, other: Cell) -> dict[Part, list[tuple[str, float]]]:
+    """(source, difference of worths) of all items that both have a worth for, part by part."""
+    worths = PAIRED[one.kind]
+    theirs = {record["id"]: worths(record, other.settings) for record in other.records}
+    parts: dict[Part, list[tuple[str, float]]] = {}
+    for record in one.records:
+        against = theirs.get(record["id"], {})
+        for part, worth in worths(record, one.settings).items():
+            if part in against:
+                parts.setdefault(part, []).append((record["source"], worth - against[part]))
+    return {part: parts[part] for part in sorted(parts)}

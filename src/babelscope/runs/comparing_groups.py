@@ -1,0 +1,270 @@
+"""Many systems compared: over seeds, by several evaluators, and by what goes with a figure (paper: conditioning)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from babelscope.core.results import Estimate, Row
+from babelscope.runs.comparing import Column, Figure, Group
+from babelscope.stats.agreement import rank_agreement
+from babelscope.stats.intervals import mean_and_sd
+from babelscope.stats.regression import regress
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.text import read_lines, shorten
+
+Labels = dict[str, str | int]
+
+HISTOGRAMS = frozenset({"confidence"})
+"""Figures that are a picture rather than a number."""
+
+_SEED = re.compile(r"-([0-9]+)$")
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def seed_of(name: str) -> int:
+    """Which seed a system is of: teacher is the first, teacher-2 the second."""
+    found = _SEED.search(name)
+    return int(found[1]) if found else 1
+
+
+def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Systems that differ by their seed only: x, x-2, x-3; or what `PATTERN` or `NAME=PATTERN` says."""
+    groups: dict[str, list[str]] = {}
+    for pattern in patterns:
+        title, _, glob = pattern.rpartition("=")
+        found = [name for name in names if fnmatchcase(name, glob)]
+        if len(found) < 2:
+            raise BabelscopeError(
+                f"the group {pattern!r} needs at least two systems of such names; there are {', '.join(names)}"
+            )
+        groups[title or glob] = found
+    if not patterns:
+        for name in names:
+            groups.setdefault(_SEED.sub("", name), []).append(name)
+    return {title: found for title, found in groups.items() if len(found) > 1}
+
+
+def over_seeds(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
+    """Mean and sd of every figure over systems that differ by their seed, and differences between such groups.
+
+    Intervals are over seeds, by Student's t: what another training run would give, not other test items.
+    """
+    rows: list[Row] = []
+    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
+        judged = [column for column in group.columns if column.cell.evaluator == evaluator]
+        systems = [column.cell.system for column in judged]
+        # By the system's own name, which says its seed, unless two runs have one of that name.
+        columns = {
+            column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
+            for column in judged
+        }
+        rows += _seed_rows(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
+    return rows
+
+
+def _seed_rows(
+    group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
+) -> list[Row]:
+    values = {
+        title: _values({name: columns[name] for name in names})
+        for title, names in seed_groups(list(columns), patterns).items()
+    }
+    rows: list[Row] = []
+    for title, figures in values.items():
+        for figure, own in figures.items():
+            labels = _labels(group, figure, {**more, "system": title})
+            mean, sd = mean_and_sd(list(own.values()))
+            rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
+    for one, other in itertools.combinations(values, 2):
+        for figure in (each for each in values[one] if each in values[other]):
+            labels = _labels(group, figure, {**more, "system": one, "against": other})
+            rows.append(_difference(values[one][figure], values[other][figure], labels))
+    return rows
+
+
+def _values(columns: Mapping[str, Column]) -> dict[Figure, dict[str, float]]:
+    """Figure -> system -> value, where at least two systems have one."""
+    found: dict[Figure, dict[str, float]] = {}
+    for name, column in columns.items():
+        for figure, row in column.figures.items():
+            if row.name not in HISTOGRAMS and row.estimate.n and math.isfinite(row.estimate.value):
+                found.setdefault(figure, {})[name] = row.estimate.value
+    return {figure: own for figure, own in found.items() if len(own) > 1}
+
+
+def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: Labels) -> Row:
+    """Mean difference of two groups with its interval: seed by seed where both have the same, else Welch's."""
+    mine, others = ({seed_of(name): value for name, value in own.items()} for own in (ours, theirs))
+    if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
+        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)])
+        return Row("seed_difference", found, {**labels, "pairing": "by seed"})
+    from scipy.stats import ttest_ind
+
+    value = math.fsum(ours.values()) / len(ours) - math.fsum(theirs.values()) / len(theirs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of seeds that all give the same
+        bounds = ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False).confidence_interval()
+    low, high = (value if math.isnan(each) else float(each) for each in (bounds.low, bounds.high))
+    estimate = Estimate(value, min(low, value), max(high, value), len(ours) + len(theirs))
+    return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
+
+
+def _labels(group: Group, figure: Figure, more: Labels) -> Labels:
+    return {**group.labels, **more, "of": figure[0], **dict(figure[1])}
+
+
+def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
+    """Mean Spearman correlation over all pairs of evaluators, of systems and of items (section 3.5).
+
+    Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
+    scores of each system's items. The interval is from the least to the greatest of all pairs.
+    """
+    judged: dict[str, dict[str, Column]] = {}
+    for column in group.columns:
+        if column.cell.evaluator:
+            judged.setdefault(column.cell.evaluator, {})[column.cell.system] = column
+    if len(judged) < 2:
+        return []
+    common = sorted(set.intersection(*(set(own) for own in judged.values())))
+    labels: Labels = {**group.labels, "evaluators": ", ".join(judged)}
+    rows = []
+    of_systems = {
+        name: {system: _value(own[system], figure) for system in common} for name, own in judged.items()
+    }
+    if len(common) > 2 and _vary(of_systems):
+        estimate = rank_agreement(of_systems)
+        rows.append(
+            Row(
+                "spearman",
+                estimate,
+                {**labels, "over": "systems", "of": figure},
+                {"systems": len(common)},
+            )
+        )
+    for system in common:
+        of_items = _item_scores({name: own[system] for name, own in judged.items()})
+        if _vary(of_items):
+            counts = {"items": len(next(iter(of_items.values())))}
+            rows.append(
+                Row(
+                    "spearman",
+                    rank_agreement(of_items),
+                    {**labels, "over": "items", "of": "score", "system": system},
+                    counts,
+                )
+            )
+    return rows
+
+
+def _value(column: Column, figure: str) -> float:
+    """A figure of a system; NaN where there was nothing to make it from."""
+    found = next((row for row in column.cell.rows if row.name == figure), None)
+    if found is None:
+        known = ", ".join(dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS))
+        raise BabelscopeError(
+            f"{column.name} has no figure {figure!r} of {column.cell.tests}; it has {known}"
+        )
+    return found.estimate.value
+
+
+def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
+    """Evaluator -> item -> score, for items that all evaluators have a score of."""
+    scores = {
+        name: {
+            record["id"]: record["score"] for record in column.cell.records if record.get("score") is not None
+        }
+        for name, column in columns.items()
+    }
+    common = set.intersection(*(set(own) for own in scores.values()))
+    return {name: {item: own[item] for item in sorted(common)} for name, own in scores.items()}
+
+
+def _vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether every evaluator tells at least two things apart; ranks of what is all equal say nothing."""
+    return all(
+        len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
+    )
+
+
+# -- regression ------------------------------------------------------------------------------------
+
+
+def read_table(path: str | Path) -> list[dict[str, str]]:
+    """Rows of a table with tabs between its columns, the first line their names."""
+    lines = read_lines(path)
+    heading = lines[0].split("\t") if lines else []
+    if len(lines) < 2 or len(set(heading)) < len(heading):
+        raise BabelscopeError(f"{path} must have a line of different column names, and lines of values")
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("\t")
+        if len(cells) != len(heading):
+            raise BabelscopeError(
+                f"{at(path, number)} has {len(cells)} columns, the first line {len(heading)}"
+            )
+        rows.append(dict(zip(heading, cells, strict=True)))
+    return rows
+
+
+def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
+    """A column of numbers; yes and no are 1 and 0."""
+    if name not in table[0]:
+        raise BabelscopeError(f"{path} has no column {name!r}; it has {', '.join(table[0])}")
+    numbers = []
+    for line, row in enumerate(table, 2):
+        text = row[name].strip().lower()
+        try:
+            numbers.append(_WORDS[text] if text in _WORDS else float(text))
+        except ValueError:
+            raise BabelscopeError(
+                f"{at(path, line)}: {shorten(row[name])} in column {name!r} is no number"
+            ) from None
+    return numbers
+
+
+def regression(
+    group: Group, path: str | Path, variables: Sequence[str], figure: str = "minimum"
+) -> list[Row]:
+    """What goes with a figure (in percent) over all systems, one regression an evaluator (table 3).
+
+    The table at `path` has a line a system (column `system`) with its variables.
+    """
+    table = read_table(path)
+    if "system" not in table[0]:
+        raise BabelscopeError(f"{path} has no column 'system'; it has {', '.join(table[0])}")
+    places = {row["system"]: number for number, row in enumerate(table)}
+    values = {name: column_of(table, name, path) for name in variables}
+    rows: list[Row] = []
+    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
+        columns = [column for column in group.columns if column.cell.evaluator == evaluator]
+        for column in columns:
+            if column.cell.system not in places:
+                raise BabelscopeError(f"{path} has no line for the system {column.cell.system}")
+        outcome = [100 * _value(column, figure) for column in columns]
+        own = {
+            name: [each[places[column.cell.system]] for column in columns] for name, each in values.items()
+        }
+        told: Labels = {"evaluator": evaluator} if evaluator else {}
+        rows += _regressed(outcome, own, {**group.labels, **told, "outcome": figure})
+    return rows
+
+
+def regression_of_table(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
+    """The same where the outcome is a column of the table too."""
+    table = read_table(path)
+    own = {name: column_of(table, name, path) for name in variables}
+    return _regressed(column_of(table, outcome, path), own, {"outcome": outcome})
+
+
+def _regressed(
+    outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
+) -> list[Row]:
+    found = regress(outcome, variables)
+    whole: Labels = {"r_squared": f"{found.r_squared:.4g}", "p_regression": f"{found.p:.4g}"}
+    return found.rows({**labels, **whole})

@@ -1,0 +1,297 @@
+"""A run on disk: manifest.json, records.jsonl, summary.json; killed at any moment, it can go on."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from babelscope.core.results import Record, Result, differences, record_line
+from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.files import replacing
+from babelscope.util.regular import open_regular
+from babelscope.util.text import (
+    DEEPEST,
+    LARGEST_DOCUMENT,
+    LONGEST_RECORD,
+    bounded_lines,
+    depth_exceeds,
+    within,
+)
+
+# Fields of a manifest that two runs must share for one to go on where the other stopped.
+_COMPARED = ("config", "cells", "shard")
+# Files that `replacing` leaves behind when it is killed.
+_UNFINISHED = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
+# Items of a cell: a manifest that says more was not written by us.
+_MOST_ITEMS = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The unit of asking and storing: items `start` to `stop` of one cell."""
+
+    cell: int
+    start: int
+    stop: int
+
+
+def plan(cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1) -> Iterator[Chunk]:
+    """The chunks of all cells, or a shard's share of them, which are dealt out one by one.
+
+    They depend on nothing else, so that a kill changes no batch and no float. One is made at a time: what a
+    stranger's manifest counts need not be there.
+    """
+    for cell, starts, items in _starts(cells, size, number, of):
+        for start in starts:
+            yield Chunk(cell, start, min(start + size, items))
+
+
+def _starts(
+    cells: Sequence[Mapping[str, Any]], size: int, number: int, of: int
+) -> Iterator[tuple[int, range, int]]:
+    """Each cell, where the chunks of a shard begin in it, and where it ends."""
+    if type(size) is not int or size < 1:
+        raise ValueError(f"a chunk has at least one item, not {size!r}")
+    before = number - 1  # chunks before the next of this shard
+    for cell, described in enumerate(cells):
+        items = described["items"]
+        if type(items) is not int or not 0 <= items <= _MOST_ITEMS:
+            raise ValueError(f"a cell cannot have {items!r} items")
+        yield cell, range(before * size, items, of * size), items
+        before = (before + items // -size) % of  # as many chunks as it has, less
+
+
+def _share(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
+    shard = manifest.get("shard") or {"number": 1, "of": 1}
+    return manifest["cells"], manifest["config"]["chunk"], shard["number"], shard["of"]
+
+
+def chunks_of(manifest: Mapping[str, Any]) -> Iterator[Chunk]:
+    """What a run has to ask: all chunks, or a shard's."""
+    return plan(*_share(manifest))
+
+
+def count_records(manifest: Mapping[str, Any]) -> int:
+    """How many records a finished run has, or a shard."""
+    cells, size, number, of = _share(manifest)
+    return sum(
+        len(starts) * size - max(0, starts[-1] + size - items)
+        for _, starts, items in _starts(cells, size, number, of)
+        if starts
+    )
+
+
+class RunFolder:
+    """A run folder held open, by one process at a time."""
+
+    def __init__(self, path: str | Path, manifest: Mapping[str, Any]) -> None:
+        """Start a run, or go on with one of the same configuration; `manifest` has `config` and `cells`."""
+        self.path = Path(path)
+        self._cells = manifest["cells"]
+        self._chunks = list(chunks_of(manifest))
+        try:
+            _refuse_foreign(self.path)
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BabelscopeError(f"{self.path} cannot be a run folder: {error.strerror}") from error
+        self._file = open_regular(self.path / "records.jsonl", append=True, create=True)
+        try:
+            self._lock()
+            self._check_manifest(manifest)
+            self.records = self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def missing(self) -> list[Chunk]:
+        """The chunks not stored yet, in the order in which they must be stored."""
+        ends = itertools.accumulate(chunk.stop - chunk.start for chunk in self._chunks)
+        return [chunk for chunk, end in zip(self._chunks, ends, strict=True) if end > len(self.records)]
+
+    @property
+    def total(self) -> int:
+        """How many records the finished run has."""
+        return sum(chunk.stop - chunk.start for chunk in self._chunks)
+
+    def store(self, records: Sequence[Record]) -> None:
+        """Append the records of the first missing chunk; when this returns they are on disk."""
+        lines = [record_line(record) for record in records]
+        for line, record in zip(lines, records, strict=True):
+            if len(line) > LONGEST_RECORD:  # which could not be read again
+                raise BabelscopeError(
+                    f"the record of item {record.get('id')!r} has {len(line)} bytes; a line of "
+                    f"{self._file.name} has at most {LONGEST_RECORD}"
+                )
+        data = b"".join(lines)
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            _write_all(self._file.fileno(), data)
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            os.ftruncate(self._file.fileno(), end)
+            raise SystemFailure(
+                f"{self._file.name} cannot be written: {error.strerror}; what was answered before is safe: "
+                "make room and run the same command again to go on"
+            ) from error
+        self.records += records
+
+    def finish(self, result: Result) -> None:
+        """Write the summary of a run that is complete."""
+        _write(self.path / "summary.json", result.to_json())
+
+    def _lock(self) -> None:
+        """Held by the open file, so the system lets go of it however this process ends."""
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BabelscopeError(
+                f"{self.path} is in use by another process; wait for it, or choose another folder with --out"
+            ) from None
+        except OSError as error:
+            raise BabelscopeError(f"{self.path} is on a disk without locks: {error.strerror}") from error
+
+    def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Refuse the folder of a run that is not this one; write the manifest of a new one."""
+        path = self.path / "manifest.json"
+        if not os.path.lexists(path):
+            _write(path, json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+            return
+        stored = _parse(read_own(path))
+        if stored is None:
+            raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
+        found = [
+            place
+            for name in _COMPARED
+            for place in differences(stored.get(name), json.loads(json.dumps(manifest.get(name))), name)
+        ]
+        if found:
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            raise BabelscopeError(
+                f"{self.path} holds another run ({'; '.join(found[:3])}{more}); "
+                "choose another folder with --out, or delete this one"
+            )
+
+    def _read(self) -> list[Record]:
+        """The records of all complete chunks; what a kill left of the one after them is cut off."""
+        self._file.seek(0)
+        # Not closed, since it would close the file, and the lock goes with that.
+        lines = io.BufferedReader(self._file)
+        try:
+            records, size = parse_records(lines, self._chunks, self._cells, self._file.name)
+        finally:
+            lines.detach()
+        os.ftruncate(self._file.fileno(), size)
+        for entry in self.path.iterdir():  # left by a kill; nobody else writes here, since we hold the lock
+            if _UNFINISHED.fullmatch(entry.name):
+                entry.unlink()
+        return records
+
+
+def parse_records(
+    file: IO[bytes], chunks: Iterable[Chunk], cells: Sequence[Mapping[str, Any]], path: str | Path
+) -> tuple[list[Record], int]:
+    """The records of the complete chunks at the head of a file, and how many bytes these are.
+
+    What follows them must be what a kill leaves of the next chunk: some of its lines, and the head of one.
+    """
+    lines = bounded_lines(file, path, longest=LONGEST_RECORD)
+    records: list[Record] = []
+    size = 0
+    for chunk in chunks:
+        here = list(itertools.islice(lines, chunk.stop - chunk.start))
+        found: list[Record] = []
+        for item, line in enumerate(here, chunk.start):
+            key = key_of(cells[chunk.cell], item)
+            record = _parse(line) if line.endswith(b"\n") else None
+            if record is None or not key.items() <= record.items():
+                last = item - chunk.start == len(here) - 1 and next(lines, None) is None
+                if not (last and _is_torn(line, key)):
+                    raise _damaged(path, len(records) + len(found) + 1)
+                break
+            found.append(record)
+        if len(found) < chunk.stop - chunk.start:
+            break
+        records += found
+        size += sum(map(len, here))
+    if next(lines, None) is not None:
+        raise _damaged(path, len(records) + 1)
+    return records, size
+
+
+def _is_torn(line: bytes, key: Mapping[str, Any]) -> bool:
+    """Whether a last line can be the head of a record; after a power cut, zeros may stand where its rest was."""
+    line = line.rstrip(b"\0")
+    head = json.dumps(key, ensure_ascii=False).encode().removesuffix(b"}")
+    return head.startswith(line) or line.startswith((head + b",", head + b"}"))
+
+
+def key_of(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
+    """The first fields of a record: which cell it belongs to, and the place of its item there."""
+    return {**{name: cell[name] for name in ("method", "system", "tests")}, "item": item}
+
+
+def _damaged(path: str | Path, line: int) -> BabelscopeError:
+    before = f"keep its first {line - 1} lines alone to go on from there, or " if line > 1 else ""
+    return BabelscopeError(
+        f"{at(path, line)} is not the record that belongs there: the file was changed or damaged, and is left "
+        f"as it is; {before}delete the folder or choose another with --out"
+    )
+
+
+def read_own(path: Path) -> bytes:
+    """A file of a run folder as a whole; it must be there itself, no link to another, and no pipe."""
+    with io.BufferedReader(open_regular(path)) as file:
+        return within(file.read(LARGEST_DOCUMENT + 1), path)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A folder with other things in it is never made a run folder."""
+    if path.is_dir() and not os.path.lexists(path / "manifest.json"):
+        strange = sorted(
+            entry.name
+            for entry in path.iterdir()
+            # Killed between its first steps, a run leaves an empty file and a manifest half written.
+            if not (entry.name == "records.jsonl" and entry.lstat().st_size == 0)
+            and not _UNFINISHED.fullmatch(entry.name)
+        )
+        if strange:
+            raise BabelscopeError(
+                f"{path} is not empty and no run folder (it holds {strange[0]}); choose another with --out"
+            )
+
+
+def _parse(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if line.count(b"[") + line.count(b"{") > DEEPEST and depth_exceeds(record, DEEPEST):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode("utf-8"))

@@ -1,0 +1,187 @@
+"""A study in shards: each run asks its share of the items, and a merge makes the plain run of them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from babelscope._version import __version__
+from babelscope.core.results import Record, Result, Row, differences, split_unanswered
+from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
+from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
+from babelscope.runs.reading import read_manifest
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.regular import open_regular
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One share of a study: `number`, from 1, of so many."""
+
+    number: int
+    of: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.number <= self.of:
+            raise BabelscopeError(f"there is no shard {self}; shards of {self.of} are 1/{self.of} and so on")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """A shard as it is written: `3/16`."""
+        found = re.fullmatch(r"([0-9]{1,9})/([1-9][0-9]{0,8})", text)
+        if found is None:
+            raise BabelscopeError(f"a shard is written as 3/16 (the third of sixteen), not {text!r}")
+        return cls(int(found[1]), int(found[2]))
+
+    def manifest(self, setups: Iterable[Setup]) -> dict[str, Any]:
+        """What the manifest of a shard has beside a plain run's: which it is, and what a merge must know.
+
+        Settings stand here as they were given, not as in the signature, where files count by their content.
+        """
+        return {
+            "shard": {"number": self.number, "of": self.of},
+            "methods": {
+                setup.label: {
+                    "name": setup.method.name,
+                    "settings": to_jsonable_python(dict(setup.settings)),
+                }
+                for setup in setups
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The folder of a shard, with the records of its chunks."""
+
+    path: Path
+    shard: Shard
+    manifest: Mapping[str, Any]
+    answered: Mapping[Chunk, Sequence[Record]]
+
+
+def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
+    """Put all shards of a study together into the run folder that the plain study would have made.
+
+    No system and no test set is needed for it. Killed, it goes on when it is called again.
+    """
+    stored = [_read(Path(path)) for path in shards]
+    if not stored:
+        raise BabelscopeError("there is no shard to merge")
+    _check(stored)
+    first = stored[0].manifest
+    manifest = {name: value for name, value in first.items() if name not in ("shard", "methods")}
+    manifest["made_with"] = _made_with([each.manifest["made_with"] for each in stored])
+    answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
+    with RunFolder(Path(out).absolute(), manifest) as run:
+        for chunk in run.missing():
+            run.store(answered[chunk])
+        try:
+            rows = _rows(manifest, first["methods"], run.records)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            # What a method's records hold is its own to know; these were changed, since it cannot read them.
+            raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
+        records, unanswered = split_unanswered(run.records)
+        result = Result(manifest["config"], rows, records, run.path, unanswered)
+        run.finish(result)
+        return result
+
+
+def _read(path: Path) -> _Stored:
+    """A shard that was run to its end."""
+    manifest = read_manifest(path)
+    try:
+        if manifest.get("shard") is None:
+            raise BabelscopeError(f"{path} is no shard but a whole run")
+        shard = Shard(**manifest["shard"])
+        wanted = count_records(manifest)
+        with io.BufferedReader(open_regular(path / "records.jsonl")) as file:
+            records, _ = parse_records(file, chunks_of(manifest), manifest["cells"], file.name)
+        for cell in manifest["cells"]:
+            _settings(manifest["methods"][cell["method"]])
+        _made_with([manifest["made_with"]])
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise BabelscopeError(f"{path / 'manifest.json'} is damaged: {error!r}") from None
+    if len(records) < wanted:
+        raise BabelscopeError(
+            f"shard {shard} in {path} is not finished: it has {len(records)} of {wanted} records; run it "
+            f"again with --shard {shard}"
+        )
+    rest = iter(records)
+    answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(manifest)}
+    return _Stored(path, shard, manifest, answered)
+
+
+def _check(stored: Sequence[_Stored]) -> None:
+    """Refuse what is not each shard of one study, once."""
+    first = stored[0]
+    seen: dict[int, Path] = {}
+    for each in stored:
+        found = [
+            place
+            for name in ("config", "cells")
+            for place in differences(first.manifest[name], each.manifest[name], name)
+        ]
+        if found:
+            told = found[0].replace(" there,", f" in {first.path},").removesuffix(" here")
+            raise BabelscopeError(f"{each.path} is a shard of another study ({told} here)")
+        if each.shard.of != first.shard.of:
+            raise BabelscopeError(
+                f"{each.path} is shard {each.shard}, but {first.path} is {first.shard}: "
+                "shards of one study are of equally many"
+            )
+        if each.shard.number in seen:
+            raise BabelscopeError(
+                f"shard {each.shard} is there twice: {seen[each.shard.number]} and {each.path}"
+            )
+        seen[each.shard.number] = each.path
+    of = first.shard.of
+    if missing := of - len(seen):
+        one = f"{next(number for number in range(1, of + 1) if number not in seen)}/{of}"
+        more = f" (and {missing - 1} more)" if missing > 1 else ""
+        raise BabelscopeError(f"shard {one} is missing{more}; run the study with --shard {one}")
+    # How figures are made of records is a version's own, and stands in the signature.
+    if (version := first.manifest["config"]["version"]) != __version__:
+        raise BabelscopeError(
+            f"the shards were run with Babelscope {version}, and this is {__version__}: merge with that"
+        )
+
+
+def _rows(manifest: Mapping[str, Any], methods: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
+    rows: list[Row] = []
+    start = 0
+    for cell in manifest["cells"]:
+        own = records[start : start + cell["items"]]
+        start += cell["items"]
+        method, settings = _settings(methods[cell["method"]])
+        labels = {name: cell[name] for name in ("method", "system", "tests")}
+        rows += rows_of(method, settings, manifest["config"]["seed"], own, labels, cell["skipped"])
+    return rows
+
+
+def _settings(stored: Mapping[str, Any]) -> tuple[Method, Settings]:
+    """A method and its settings as they were; the files that they name were there then, and need not be here."""
+    method = find_method(stored["name"])
+    values = {
+        name: TypeAdapter(cast(Any, field.rebuild_annotation())).validate_python(stored["settings"][name])
+        for name, field in method.settings.model_fields.items()
+    }
+    return method, method.settings.model_construct(**values)
+
+
+def _made_with(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What the shards were made with; where they differ, all of it."""
+    return {
+        name: " and ".join(dict.fromkeys(each[name] for each in made if name in each)) for name in made[0]
+    }

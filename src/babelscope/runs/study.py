@@ -1,0 +1,269 @@
+"""A study: systems x test sets x methods, from a TOML file or Python; run into a folder, resumed there."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
+
+from babelscope.core.answers import System
+from babelscope.core.results import Record, Result, signature, split_unanswered
+from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, judge_all, set_up
+from babelscope.runs.folder import RunFolder
+from babelscope.runs.shards import Shard
+from babelscope.systems.answers import forget_unfinished
+from babelscope.systems.cached import remembering
+from babelscope.systems.opening import open_system
+from babelscope.testsets import load
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import check_folder
+from babelscope.util.progress import progress
+from babelscope.util.text import read_toml, regular_only
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StudyTable(_Table):
+    """`[study]`: what it is called, and its seed."""
+
+    name: str = "study"
+    seed: int = 0
+
+
+class Entry(_Table):
+    """One of `[[systems]]` or `[[tests]]`: what it is, and what it is called in the results."""
+
+    spec: _Text
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.spec
+
+
+class MethodEntry(_Table):
+    """One of `[[methods]]`: its name and its settings; a label tells two of one name apart."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: _Text
+    label: str = ""
+    tests: list[str] = []
+    """Names of the test sets that it is for; all that fit if none is given."""
+
+
+class RunTable(_Table):
+    """`[run]`: where and how it is run. Only `chunk` can change a number, and only in its last bits."""
+
+    out: Path | None = None
+    cache: StrictBool | Path | None = None
+    """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers and
+    programs are kept in any case until the run has ended."""
+    chunk: int = Field(default=DEFAULT_CHUNK, ge=1)
+    """How many items are asked, and stored, at once."""
+    data_dir: Path | None = None
+    engine: Literal["here", "ray"] = "here"
+    """Where systems are asked: in this process, or in Ray workers, each with all of them."""
+    workers: int | None = Field(default=None, ge=1)
+    """As many as the Ray cluster has room for, unless said."""
+    address: str = ""
+    """HOST:PORT of the Ray cluster, or auto for your own on this machine; else one is started."""
+    cpus: float = Field(default=1, gt=0, allow_inf_nan=False)
+    gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    """What each worker has; half a GPU is shared by two."""
+
+    @model_validator(mode="after")
+    def _workers_have_an_engine(self) -> Self:
+        spare = {"workers", "address", "cpus", "gpus"} & self.model_fields_set
+        if spare and self.engine != "ray":
+            raise ValueError(f'{min(spare)} is for Ray workers; say engine = "ray" too')
+        return self
+
+
+class Study(_Table):
+    """Every method on every system and every test set whose items it judges."""
+
+    study: StudyTable = StudyTable()
+    systems: Annotated[list[Entry], Field(min_length=1)]
+    tests: Annotated[list[Entry], Field(min_length=1)]
+    methods: Annotated[list[MethodEntry], Field(min_length=1)]
+    run: RunTable = RunTable()
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        labels = {
+            "systems": [entry.label for entry in self.systems],
+            "tests": [entry.label for entry in self.tests],
+            "methods": [entry.label or entry.name for entry in self.methods],
+        }
+        for table, names in labels.items():
+            for name, times in Counter(names).items():
+                if times > 1:
+                    key = "label" if table == "methods" else "name"
+                    raise ValueError(f"two {table} are called {name!r}; give one another {key}")
+        return self
+
+
+def read_study(path: str | Path) -> Study:
+    """The study a TOML file describes; errors name the file and the key."""
+    values = read_toml(path)
+    if isinstance(head := values.get("study", {}), dict):
+        values["study"] = {"name": Path(path).stem, **head}
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        raise BabelscopeError(explain(error, Study, str(path))) from None
+
+
+def run_study(
+    study: Study | str | Path,
+    *,
+    out: str | Path | None = None,
+    seed: int | None = None,
+    cache: bool | Path | None = None,
+    data_dir: str | Path | None = None,
+    shard: Shard | str | None = None,
+    ray: str | None = None,
+    workers: int | None = None,
+) -> Result:
+    """Run a study into its run folder, or go on where it was stopped; what is given here overrides it.
+
+    Relative paths in a study are relative to its file; to that end its folder is the working
+    folder while it runs. The run folder is `out`, or `runs/NAME` beside the study. With a shard (`3/16`) only
+    its share of the items is asked, into a folder of its own; the result has records and no rows.
+    With `ray`, an address or "" for none, systems are asked in Ray workers.
+    """
+    shard = Shard.parse(shard) if isinstance(shard, str) else shard
+    where = str(study) if isinstance(study, str | Path) else "the study"
+    base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
+    files = contextlib.nullcontext() if isinstance(study, Study) else regular_only()
+    study = study if isinstance(study, Study) else read_study(study)
+    seed = study.study.seed if seed is None else seed
+    cache = cache.absolute() if isinstance(cache, Path) else study.run.cache if cache is None else cache
+    data_dir = Path(data_dir).absolute() if data_dir is not None else study.run.data_dir
+    folder = Path(out).absolute() if out is not None else base / (study.run.out or _default_out(study, where))
+    if shard is not None and out is None:
+        folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
+    check_folder(folder)
+
+    def opened(spec: str) -> Any:
+        return remembering(opener(spec), cache)
+
+    with files, contextlib.chdir(base), contextlib.ExitStack() as stack:
+        opener = _opener(_engine(study.run, ray, workers), stack)
+        # Cheapest first, so that a mistake is told before models are loaded.
+        tests = {}
+        for number, entry in enumerate(study.tests):
+            with _told_at(f"{where}: tests[{number}]"):
+                tests[entry.label] = load(entry.spec, data_dir=data_dir)
+        setups = []
+        for number, method in enumerate(study.methods):
+            with _told_at(f"{where}: methods[{number}]"):
+                given = method.model_extra or {}
+                setups.append(
+                    set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
+                )
+        systems: dict[str, System] = {}
+        for number, entry in enumerate(study.systems):
+            with _told_at(f"{where}: systems[{number}]"):
+                systems[entry.label] = opened(entry.spec)
+        with _told_at(where):
+            cells = cells_of(setups, systems, tests, seed)
+        config = config_of(setups, systems.values(), tests, seed=seed, chunk=study.run.chunk)
+        manifest = _manifest(study, config, cells)
+        if shard is not None:
+            manifest |= shard.manifest(setups)
+        result = _run(cells, folder, manifest)
+    forget_unfinished()
+    return result
+
+
+def _engine(run: RunTable, ray: str | None, workers: int | None) -> RunTable:
+    """What a study says about its run, overridden."""
+    given: dict[str, Any] = {"workers": workers} if workers is not None else {}
+    if ray is not None:
+        given |= {"engine": "ray", **({"address": ray} if ray else {})}
+    run = run.model_copy(update=given)
+    if workers is not None and run.engine != "ray":
+        raise BabelscopeError("--workers are Ray's; say --ray too")
+    return run
+
+
+def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
+    """Opens systems here, or in Ray workers that start with the first system and end with the study."""
+    if run.engine != "ray":
+        return open_system
+    from babelscope.systems.spread import spread
+    from babelscope.systems.workers import Pool
+
+    @functools.cache
+    def pool() -> Pool:
+        address = run.address or None
+        return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
+
+    # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
+    return lambda spec: spread(spec, pool=pool(), part=None)
+
+
+def _run(cells: list[Cell], folder: Path, manifest: Mapping[str, Any]) -> Result:
+    with RunFolder(folder, manifest) as run:
+        with progress(manifest["study"], run.total) as advance:
+            advance(len(run.records))
+            for records in judge_all([(cells[each.cell], each.start, each.stop) for each in run.missing()]):
+                run.store(records)
+                advance(len(records))
+        if "shard" in manifest:
+            return Result(manifest["config"], (), run.records, folder)
+        rows = []
+        stored: Iterator[Record] = iter(run.records)
+        for cell in cells:
+            rows += cell.summarise([next(stored) for _ in cell.tests.items])
+        answered, unanswered = split_unanswered(run.records)
+        result = Result(manifest["config"], rows, answered, folder, unanswered)
+        run.finish(result)
+        return result
+
+
+def _manifest(study: Study, config: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:
+    """What is written about a run: what it depends on, its cells, and how they came to be."""
+    return {
+        "study": study.study.name,
+        "signature": signature(config),
+        "sha256": digest_json(config),
+        "config": config,
+        "cells": [
+            {**cell.labels, "items": len(cell.tests), "skipped": dict(cell.tests.skipped)} for cell in cells
+        ],
+        "systems": {entry.label: entry.spec for entry in study.systems},
+        "tests": {entry.label: entry.spec for entry in study.tests},
+        "made_with": {"python": platform.python_version(), "platform": platform.platform()},
+    }
+
+
+def _default_out(study: Study, where: str) -> Path:
+    name = study.study.name
+    if name in ("", ".", "..") or not set("/\0").isdisjoint(name):
+        raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; say --out")
+    return Path("runs") / name
+
+
+@contextlib.contextmanager
+def _told_at(place: str) -> Iterator[None]:
+    """Errors in the block are told with their place in the study."""
+    try:
+        yield
+    except SystemFailure as error:
+        raise SystemFailure(f"{place}: {error}") from error
+    except BabelscopeError as error:
+        raise BabelscopeError(f"{place}: {error}") from error

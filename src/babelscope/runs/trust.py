@@ -1,0 +1,176 @@
+"""What a study starts and whom it contacts, said before it is run: its file may be a stranger's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from babelscope.runs.study import Study, read_study
+from babelscope.systems.opening import Scheme, parse_options, schemes, split_options
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.private_folder import private_folder
+from babelscope.util.text import read_bytes
+
+_HERE = ("", "auto", "local")  # addresses of a Ray that is this machine's, or named by the user's environment
+_NEXT = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
+_SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
+_REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
+_TOKEN = re.compile(r"(?<!\w)token_env=([^&,]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a study does beyond reading files and computing."""
+
+    runs: tuple[str, ...]
+    """What runs code or gives away a secret, with its place in the study; control characters are escaped."""
+    contacts: tuple[str, ...]
+    """Servers, the hub, and a Ray cluster."""
+
+
+def allow(path: Path, *, ray: str | None = None, trusted: bool = False) -> None:
+    """Say whom the study in a file contacts; ask before what it starts, unless it was allowed before.
+
+    `ray` is the address that the command line gives, if any.
+    """
+    data = read_bytes(path)
+    reach = reach_of(read_study(path), path.absolute().parent, ray=ray)
+    # Its place counts too: the same study elsewhere has other programs beside it.
+    key = hashlib.sha256(os.fsencode(path.resolve()) + b"\0" + data).hexdigest()
+    if reach.runs and not trusted and not _remembered(key):
+        _ask(path, reach.runs)
+        _remember(key, path)
+    if reach.contacts:
+        print(f"babelscope: contacts {', '.join(reach.contacts)}", file=sys.stderr)
+
+
+def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
+    """What a study in `folder` starts and contacts, wherever in its tables that is named.
+
+    All texts are looked at, so that nothing is missed: what only looks like a program is taken for one.
+    """
+    known = schemes()
+    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, known))}):")
+    runs: list[str] = []
+    contacts: list[str] = []
+    for place, text in _texts_of(study):
+        for each in _unquoted(text):
+            named = [(known[found[1]], each[found.end() :]) for found in names.finditer(each)]
+            contacts += [who for scheme, rest in named for who in _contacts(scheme, rest, folder)]
+            if any(scheme.runs for scheme, _ in named):
+                runs.append(f"{place}: {text!r}")
+            elif _REMOTE_CODE.search(each):
+                runs.append(f"{place}: {text!r} (the model's own code)")
+            elif token := _TOKEN.search(each):
+                runs.append(f"{place}: {text!r} (sends the environment variable {token[1]!r})")
+    address = ray if ray else study.run.address if study.run.engine == "ray" else ""
+    if address not in _HERE:
+        contacts.append(f"the Ray cluster at {_plain(address)}")
+        if not ray:
+            runs.append(f"run.address: {address!r} (a Ray cluster, which can run code here)")
+    return Reach(tuple(dict.fromkeys(runs)), tuple(dict.fromkeys(contacts)))
+
+
+def _texts_of(study: Study) -> Iterator[tuple[str, str]]:
+    """All texts that may name a system, with their places; not what things are called in the results."""
+    for table, entries in (("systems", study.systems), ("tests", study.tests)):
+        for number, entry in enumerate(entries):
+            yield f"{table}[{number}].spec", entry.spec
+    for number, method in enumerate(study.methods):
+        yield from _texts(method.model_extra or {}, f"methods[{number}]")
+
+
+def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield place, str(key)
+            said = f"remote_code={each}" if key == "remote_code" and each else each
+            yield from _texts(said, f"{place}.{_plain(key)}")
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            yield from _texts(each, f"{place}[{number}]")
+
+
+def _unquoted(text: str) -> Iterator[str]:
+    """A text, and what it is after each round of percent-decoding, which options of systems go through."""
+    yield text
+    while (plain := unquote(text)) != text:
+        yield plain
+        text = plain
+
+
+def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
+    """Whom a system contacts whose name goes on with `rest`."""
+    rest = _NEXT.split(rest)[0]  # up to the next member of an ensemble
+    if scheme.contacts == "server" and (found := _SERVER.match(rest)):
+        yield _plain(found[1].rpartition("@")[2])
+    if scheme.contacts == "hub" and not os.environ.get("HF_HUB_OFFLINE"):
+        name, query = split_options(rest)
+        tokenizer = parse_options(query).get("tokenizer", "")
+        if any(each and not os.path.isdir(folder / os.path.expanduser(each)) for each in (name, tokenizer)):
+            yield "the Hugging Face hub"
+
+
+def _plain(text: object) -> str:
+    """A text on one line, with what could steer a terminal escaped."""
+    return repr(str(text))[1:-1]
+
+
+def _ask(path: Path, runs: tuple[str, ...]) -> None:
+    if not _at_a_terminal():
+        raise BabelscopeError(
+            f"{_plain(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, "
+            "say --trust"
+        )
+    listed = "".join(f"  {each}\n" for each in runs)
+    print(
+        f"{_plain(path)} runs, as you:\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise BabelscopeError(f"{_plain(path)} was not run")
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _folder() -> Path:
+    import platformdirs
+
+    return private_folder(platformdirs.user_state_path("babelscope") / "trusted")
+
+
+def _remembered(key: str) -> bool:
+    try:
+        return (_folder() / key).is_file()
+    except OSError:  # others can write there, or nobody can
+        return False
+
+
+def _remember(key: str, path: Path) -> None:
+    try:
+        with open(_folder() / key, "w", encoding="utf-8", opener=_private) as file:
+            file.write(f"{_plain(path.resolve())}\n")
+    except OSError as error:
+        warnings.warn(
+            f"that {_plain(path)} is allowed is not remembered: {error.filename}: {error.strerror}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

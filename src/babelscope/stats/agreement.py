@@ -1,0 +1,324 @@
+"""Agreement of annotators with each other and of methods with annotators (conditioning paper, appendix E)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from babelscope.core.results import Estimate, Row
+from babelscope.stats.intervals import Array, proportion, ratio_of_sums, resampled_totals
+from babelscope.stats.labels import (
+    BOTH,
+    CORRECT,
+    FEMALE,
+    LABELS,
+    MALE,
+    REDUCTIONS,
+    TOO_BAD,
+    Annotator,
+    Judgement,
+    Task,
+    common_samples,
+    reduced,
+)
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten, whole_number
+
+
+def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
+    """Cohen's kappa with its asymptotic interval; 1 if both said one and the same thing throughout."""
+    from statsmodels.stats.inter_rater import cohens_kappa as kappa_of
+
+    if not first:
+        return Estimate.of_nothing()
+    names = sorted({*first, *second})
+    table = np.zeros((len(names), len(names)))
+    for one, other in zip(first, second, strict=True):
+        table[names.index(one), names.index(other)] += 1
+    if len(names) == 1:  # chance agreement is certain too, and the quotient is 0 / 0
+        return Estimate(1.0, 1.0, 1.0, len(first))
+    with np.errstate(invalid="ignore", divide="ignore"):  # its z value, which is not asked for
+        found = kappa_of(table)
+    value = float(found.kappa)
+    low, high = (value if math.isnan(bound) else float(bound) for bound in (found.kappa_low, found.kappa_upp))
+    return Estimate(value, max(-1.0, min(value, low)), min(1.0, max(value, high)), len(first))
+
+
+Level = Literal["nominal", "interval"]
+"""What a difference between two values is: any or none, or as large as it is."""
+
+
+def krippendorffs_alpha(
+    units: Sequence[Sequence[Any]], rng: np.random.Generator, *, level: Level = "nominal"
+) -> Estimate:
+    """Krippendorff's alpha of what annotators said about each unit, with a bootstrap interval over units.
+
+    1 minus observed by expected disagreement (Krippendorff 2011, "Computing Krippendorff's
+    Alpha-Reliability"). A unit with fewer than two values says nothing about agreement and is left out;
+    `n` counts the others. It is 1 if everything is one and the same value, as kappa is.
+    """
+    told = [unit for unit in units if len(unit) > 1]
+    if not told:
+        return Estimate.of_nothing()
+    values = sorted({value for unit in told for value in unit})
+    if level == "nominal":
+        distances: Array = 1.0 - np.eye(len(values))
+    else:
+        distances = np.subtract.outer(values, values).astype(float) ** 2
+    counts = np.array([[unit.count(value) for value in values] for unit in map(list, told)], dtype=float)
+    observed = np.einsum("uc,cd,ud->u", counts, distances, counts) / (counts.sum(axis=1) - 1)
+
+    def alpha(totals: Array) -> Array:
+        disagreement, drawn = totals[..., 0], totals[..., 1:]
+        expected = np.einsum("...c,cd,...d->...", drawn, distances, drawn) / (drawn.sum(axis=-1) - 1)
+        alike = expected == 0
+        return np.where(alike, 1.0, 1.0 - disagreement / np.where(alike, 1.0, expected))[None]
+
+    columns = np.column_stack([observed, counts])
+    return resampled_totals([columns], alpha, rng, sizes=[len(told)])[0]
+
+
+def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
+    """Mean Spearman correlation over all pairs of evaluators that scored the same systems (section 3.5)."""
+    from scipy.stats import spearmanr
+
+    if len(scores) < 2:
+        raise BabelscopeError("agreement of evaluators needs at least two of them")
+    systems = sorted(next(iter(scores.values())))
+    for name, own in scores.items():
+        if sorted(own) != systems:
+            raise BabelscopeError(f"the evaluator {name} scored other systems than the first one")
+    columns = [[own[system] for system in systems] for own in scores.values()]
+    found = [float(spearmanr(one, other).statistic) for one, other in itertools.combinations(columns, 2)]
+    # The spread is that over pairs: the least and the greatest agreement.
+    return Estimate(math.fsum(found) / len(found), min(found), max(found), len(found))
+
+
+def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> dict[str, Judgement]:
+    """An annotator's file, a JSON object a line with `label` (a list of one) and `Sample ID`."""
+    found: dict[str, Judgement] = {}
+    for place, record in rows:
+        label = record.get("label")
+        label = label[0] if isinstance(label, list) and len(label) == 1 else label
+        if label not in LABELS[task]:
+            known = ", ".join(LABELS[task])
+            raise BabelscopeError(f"{place}: {shorten(str(label))} is no label of {task}; they are: {known}")
+        sample, row = str(record.get("Sample ID", "")), str(record.get("Index", ""))
+        if not sample:
+            raise BabelscopeError(f"{place}: field 'Sample ID' is missing")
+        if sample in found:
+            raise BabelscopeError(f"{place}: the sample {shorten(sample)} is labelled twice")
+        gold = str(record.get("Gold Gender", "")).title()
+        if task == "winomt" and (gold not in (MALE, FEMALE) or whole_number(row) is None):
+            raise BabelscopeError(f"{place} needs 'Gold Gender', male or female, and 'Index', a row from 0")
+        found[sample] = Judgement(
+            sample,
+            str(label),
+            str(record.get("Source Sentence", "")),
+            str(record.get("Word", "")),
+            gold,
+            whole_number(row),
+        )
+    return found
+
+
+def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Judgement]:
+    """WinoMT's own annotations, a table with `Index`, whether the entity was found, and M, F or N."""
+    names = {"M": MALE, "F": FEMALE, "N": BOTH}
+    found = {}
+    for number, row in enumerate(rows, 2):  # the first line is the heading
+        try:
+            index, there, gender = row["Index"], row["Find entity? [Y/N]"], row["Gender? [M/F/N]"]
+        except KeyError as error:
+            raise BabelscopeError(f"{where} has no column {error}") from None
+        if whole_number(index or "") is None:
+            raise BabelscopeError(f"{where}:{number}: {shorten(str(index))} is no index of a row")
+        if index in found:
+            raise BabelscopeError(f"{where}:{number}: row {index} stands there twice")
+        if there == "Y" and gender in names:
+            found[index] = Judgement(index, names[gender], row=int(index))
+    return found
+
+
+def compare(annotators: Mapping[str, Annotator], task: Task) -> list[Row]:
+    """Kappa and proportion of agreement of every two annotators, with raw and with two labels (table A3)."""
+    rows = []
+    for (one, first), (other, second) in itertools.combinations(annotators.items(), 2):
+        names: dict[str, str | int] = {"task": task, "annotators": f"{one}, {other}"}
+        common = common_samples([first, second])
+        alone = {"only_first": len(first) - len(common), "only_second": len(second) - len(common)}
+        versions: dict[str, Sequence[Annotator]] = {
+            "raw": [first, second],
+            **{how: reduced([first, second], task, how) for how in REDUCTIONS[task]},
+        }
+        for labels, (a, b) in versions.items():
+            kept = common_samples([a, b])
+            counts = {**alone, "skipped": len(common) - len(kept)}
+            rows += _pair(
+                [a[sample].label for sample in kept],
+                [b[sample].label for sample in kept],
+                {**names, "labels": labels},
+                counts,
+            )
+    return rows
+
+
+def compare_with_earlier(name: str, annotator: Annotator, earlier_name: str, earlier: Annotator) -> list[Row]:
+    """An annotator against WinoMT's own annotations, by row; too bad to tell is left out (table A4)."""
+    own = {str(each.row): each for each in annotator.values() if each.label != TOO_BAD}
+    kept = common_samples([own, earlier])
+    labels: dict[str, str | int] = {
+        "task": "winomt",
+        "annotators": f"{name}, {earlier_name}",
+        "labels": "raw",
+    }
+    pair = [[each[row].label for row in kept] for each in (own, earlier)]
+    return _pair(pair[0], pair[1], labels, {"skipped": len(annotator) - len(own)})
+
+
+def _pair(
+    first: list[str],
+    second: list[str],
+    labels: dict[str, str | int],
+    counts: dict[str, int],
+) -> list[Row]:
+    same = sum(one == other for one, other in zip(first, second, strict=True))
+    return [
+        Row("kappa", cohens_kappa(first, second), labels, counts),
+        Row("agreement", proportion(same, len(first)), labels, {**counts, "agreed": same}),
+    ]
+
+
+Quirk = Literal["shared-labels", "inflated-coverage"]
+QUIRKS: Mapping[Quirk, str] = {
+    "shared-labels": "the last annotator's labels stand for all (the authors' notebook shares its objects)",
+    "inflated-coverage": "uncovered / (1 - coverage) covered samples are added, one too many for each uncovered",
+}
+"""What the published agreement of pattern matching on MuCoW rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a method said about one translation."""
+
+    place: str
+    correct: bool | None
+    """None where it could not tell."""
+    weight: float = 1.0
+    source: str = ""
+    word: str = ""
+    corpus: str = ""
+    row: int | None = None
+
+
+def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> list[Verdict]:
+    """Records with `correct` (or null), perhaps `weight`; MuCoW's have source and word, WinoMT's an `id`."""
+    found = []
+    for place, record in rows:
+        correct, weight, number = (record.get(name) for name in ("correct", "weight", "id"))
+        weight = 1.0 if weight is None else weight
+        if correct is not None and not isinstance(correct, bool):
+            raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+            raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
+        if task == "winomt":
+            if whole_number(str(number)) is None:
+                raise BabelscopeError(f"{place}: field 'id' must be the number of a row, from 1")
+            # Neither gender is no decision.
+            correct = None if record.get("predicted") in ("neutral", "unknown") else correct
+        source, word, corpus = (str(record.get(name) or "") for name in ("source", "word", "corpus"))
+        row = int(str(number)) - 1 if task == "winomt" else None
+        found.append(Verdict(place, correct, float(weight), source, word, corpus, row))
+    return found
+
+
+def winomt_agreement(
+    annotators: Sequence[Annotator], verdicts: Sequence[Verdict], rng: np.random.Generator
+) -> Row:
+    """Agreement of verdicts with the annotators' binary labels, weighted where the verdicts are (table 2).
+
+    No decision counts as the gold gender, "to treat pattern matching as fairly as possible".
+    """
+    by_row = {verdict.row: verdict for verdict in verdicts}
+    judged = reduced(annotators, "winomt")
+    sums: list[tuple[float, float]] = []
+    counts = {"judgements": 0, "agreed": 0, "unknown": 0, "missing": 0}
+    for sample in judged[0]:
+        verdict = by_row.get(judged[0][sample].row)
+        if verdict is None:
+            counts["missing"] += 1
+            continue
+        _check_source(verdict, judged[0][sample])
+        said = verdict.correct is not False
+        agreed = sum((each[sample].label == each[sample].gold) == said for each in judged)
+        counts["judgements"] += len(judged)
+        counts["agreed"] += agreed
+        counts["unknown"] += len(judged) * (verdict.correct is None)
+        sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
+    return Row("agreement", _weighted(sums, rng), {"task": "winomt", "labels": "binary"}, counts)
+
+
+def mucow_agreement(
+    annotators: Sequence[Annotator],
+    patterns: Sequence[Verdict],
+    rng: np.random.Generator,
+    *,
+    verdicts: Sequence[Verdict] | None = None,
+    quirks: Sequence[Quirk] = (),
+) -> Row:
+    """Agreement with annotators who judged what pattern matching could not (table 2, appendix E).
+
+    `patterns` are its verdicts on the samples they were drawn from. What it did decide is taken to be
+    right, and added in proportion to its coverage. `verdicts` are those of the method asked about; without
+    them it is pattern matching itself, which calls wrong what it does not know (recall B).
+    """
+    known = [verdict for verdict in patterns if verdict.correct is not None]
+    unknown = {(verdict.source, verdict.word) for verdict in patterns if verdict.correct is None}
+    said = {(verdict.source, verdict.word): verdict for verdict in verdicts or ()}
+    judged = reduced(annotators, "mucow")
+    if "shared-labels" in quirks:
+        judged = [judged[-1]] * len(judged)
+    sums: list[tuple[float, float]] = []
+    counts = {"judgements": 0, "agreed": 0, "covered": 0, "missing": 0}
+    for sample, judgement in judged[0].items():
+        # The annotators' spreadsheet took an apostrophe at the beginning for a mark of text.
+        keys = [(judgement.source, judgement.word), (f"'{judgement.source}", judgement.word)]
+        key = next((each for each in keys if each in unknown), None)
+        verdict = Verdict("", False) if verdicts is None else said.get(key or keys[0])
+        if key is None or verdict is None:
+            counts["missing"] += 1
+            continue
+        agreed = sum((each[sample].label == CORRECT) == (verdict.correct is True) for each in judged)
+        counts["judgements"] += len(judged)
+        counts["agreed"] += agreed
+        sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
+    if not known or not sums:
+        raise BabelscopeError("no judged sample is among those that pattern matching could not decide")
+    # coverage / (1 - coverage) of the judgements, in whole numbers, which rounding cannot make one less.
+    covered = len(patterns) if "inflated-coverage" in quirks else len(known)
+    counts["covered"] = counts["judgements"] * covered // (len(patterns) - len(known))
+    scale = counts["covered"] / len(known)
+    for pattern in known:
+        verdict = pattern if verdicts is None else said.get((pattern.source, pattern.word))
+        if verdict is not None:
+            agreed = verdict.correct is pattern.correct
+            sums.append((scale * verdict.weight * agreed, scale * verdict.weight))
+    return Row("agreement", _weighted(sums, rng), {"task": "mucow", "labels": "binary"}, counts)
+
+
+def _weighted(sums: Sequence[tuple[float, float]], rng: np.random.Generator) -> Estimate:
+    weighty = [each for each in sums if each[1] > 0]
+    return ratio_of_sums([each[0] for each in weighty], [each[1] for each in weighty], rng)
+
+
+def _check_source(verdict: Verdict, judgement: Judgement) -> None:
+    if verdict.source and judgement.source and verdict.source.strip() != judgement.source.strip():
+        raise BabelscopeError(
+            f"{verdict.place}: row {verdict.row} is about {shorten(verdict.source)}, but the annotators' is "
+            f"about {shorten(judgement.source)}"
+        )

@@ -1,0 +1,229 @@
+"""Writing a file so that it is there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import io
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.terminal import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an output goes."""
+
+    target: Path
+    """What was named, its links followed, also one that points to nothing yet."""
+    status: os.stat_result | None
+    """Of what is there."""
+    descriptor: int | None = None
+    """Of a file that is open already: /dev/stdout, /dev/fd/3."""
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is written into as it is (a pipe, a device, an open file), not replaced."""
+        if self.descriptor is not None:
+            return True
+        return self.status is not None and not stat.S_ISREG(self.status.st_mode)
+
+
+def find_place(path: Path) -> Place:
+    """Where `path` leads; a folder is refused."""
+    if "\0" in str(path):
+        raise BabelscopeError(f"{path} cannot be the name of a file")
+    with _faults_told(path):
+        descriptor = _open_descriptor(path)
+        if descriptor is not None:
+            if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                raise BabelscopeError(f"{path} cannot be written: it is open for reading only")
+            return Place(path, os.fstat(descriptor), descriptor)
+        try:
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            status = None
+        if not path.name or (status is not None and stat.S_ISDIR(status.st_mode)):
+            raise BabelscopeError(f"{str(path)!r} is a folder; name a file to be written")
+        if status is not None and (stat.S_ISBLK(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
+            raise BabelscopeError(f"{path} is a disk or a socket; name a file to be written")
+        return Place(Path(os.path.realpath(path)), status)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends well; otherwise `path` stays as it was.
+
+    Links and permissions stay; of a file with several names, the others keep the old content. What is no
+    regular file is written into.
+    """
+    place = find_place(path)
+    with _faults_told(path):
+        if place.is_stream:
+            with _stream(place) as stream:
+                yield stream
+            return
+        with _unfinished(place) as (part, file):
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # some disks say only here that they are full
+            os.replace(part, place.target)
+
+
+def check_writable(path: Path) -> Place:
+    """Refuse now what `replacing` would refuse later; nothing is left behind."""
+    place = find_place(path)
+    with _faults_told(path):
+        if not place.is_stream:
+            with _unfinished(place):
+                pass
+        elif place.descriptor is None and not os.access(place.target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return place
+
+
+def check_folder(path: Path) -> None:
+    """Refuse now a folder that cannot be made or written to."""
+    if path.is_dir():
+        check_writable(path / f".{secrets.token_hex(4)}")
+    elif path.exists():
+        raise BabelscopeError(f"{path} is a file, not a folder")
+    else:
+        with _faults_told(path), _folders(path):
+            pass
+
+
+@contextlib.contextmanager
+def _unfinished(place: Place) -> Iterator[tuple[Path, BinaryIO]]:
+    """A file beside the target, since a rename is atomic within one file system only; afterwards it is gone."""
+    target, status = place.target, place.status
+    if status is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    with _folders(target.parent):
+        _remove_stale(target)
+        part, descriptor = _create_locked(target, stat.S_IMODE(status.st_mode) if status else 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                if status is not None:
+                    with contextlib.suppress(PermissionError):  # only root gives files away
+                        os.fchown(descriptor, status.st_uid, status.st_gid)
+                    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+                yield part, file
+        finally:
+            with contextlib.suppress(OSError):  # renamed
+                part.unlink()
+
+
+def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
+    """A part file whose lock says, until we end in whatever way, that it is in use."""
+    while True:
+        part = target.with_name(f"{_part_prefix(target)}.{secrets.token_hex(4)}.part")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            with contextlib.suppress(
+                OSError
+            ):  # a disk without locks, where nothing is taken for stale either
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Before it was locked, another process may have taken it for stale.
+            if part.exists() and os.path.samestat(part.stat(), os.fstat(descriptor)):
+                return part, descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove part files that nobody holds: a kill has left them."""
+    named = re.compile(rf"{re.escape(_part_prefix(target))}\.[0-9a-f]{{8}}\.part")
+    for entry in os.scandir(target.parent):
+        if named.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            with contextlib.suppress(OSError):  # in use, or another's
+                descriptor = os.open(entry.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(entry.path)
+                finally:
+                    os.close(descriptor)
+
+
+def _part_prefix(target: Path) -> str:
+    """Hidden, and short enough that also the longest name can be added to."""
+    return "." + os.fsdecode(os.fsencode(target.name)[:200])
+
+
+@contextlib.contextmanager
+def _folders(path: Path) -> Iterator[None]:
+    """The folder and those above it, made for the block; those that are still empty after it are removed."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+        yield
+    finally:
+        for folder in missing:
+            with contextlib.suppress(OSError):  # not empty, or never made
+                folder.rmdir()
+
+
+@contextlib.contextmanager
+def _stream(place: Place) -> Iterator[BinaryIO]:
+    if place.descriptor is None:
+        opened = os.open(place.target, os.O_WRONLY | os.O_CLOEXEC)
+    else:
+        with contextlib.suppress(AttributeError):  # what was printed before comes before
+            sys.stdout.flush()
+        opened = os.dup(place.descriptor)
+    with open(opened, "wb") as file:
+        yield _ForPeople(file) if file.isatty() else file
+
+
+class _ForPeople(io.BytesIO):
+    """A terminal that was named as a file: what is written is made visible, here too."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def write(self, data: Any) -> int:
+        text = bytes(data).decode("utf-8", "surrogateescape")
+        self._terminal.write(visible(text, keep="\n\t").encode("utf-8"))
+        return len(data)
+
+    def writelines(self, lines: Iterable[Any]) -> None:
+        for line in lines:
+            self.write(line)
+
+
+def _open_descriptor(path: Path) -> int | None:
+    """The number of an open file of this process that `path` stands for, perhaps through links."""
+    here = os.path.abspath(path)
+    own = {"/dev/fd", os.path.realpath("/proc/self/fd"), os.path.realpath("/proc/thread-self/fd")}
+    for _ in range(40):
+        folder, name = os.path.split(here)
+        if re.fullmatch("[0-9]{1,9}", name) and {folder, os.path.realpath(folder)} & own:
+            return int(name)
+        if not os.path.islink(here):
+            return None
+        here = os.path.normpath(os.path.join(os.path.realpath(folder), os.readlink(here)))
+    return None
+
+
+@contextlib.contextmanager
+def _faults_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,149 @@
+"""Published files: found in the data folder and checked, or downloaded into it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from babelscope.util.errors import BabelscopeError, SystemFailure
+
+SERVER = "https://raw.githubusercontent.com"
+
+Status = Literal["present", "downloaded", "unchecked", "missing"]
+"""present: found, and its checksum is right. unchecked: found, but its checksum is not known to us.
+missing: not found, and not downloaded, since its checksum is not known to us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A file of a named set, where it is now, and how it came there."""
+
+    file: File
+    path: Path
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A published file."""
+
+    local: str
+    """Its path in the data folder."""
+    remote: str
+    """Its path at the server: owner/repository/revision/path."""
+    bytes: int = 0
+    sha256: str = ""
+    """Empty where we have not seen the file; such a file is used where it lies, and never downloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is read at once: a file or a folder in one of the formats."""
+
+    name: str
+    format: str
+    path: str
+    """In the data folder."""
+    items: int
+    """How many items are published, with those we skip."""
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Who made a test set, and on what terms."""
+
+    repository: str
+    languages: tuple[str, str]
+    """Source and target; the target is empty where any will do."""
+    licence: str
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSet:
+    """A public test set that can be loaded by its name."""
+
+    name: str
+    description: str
+    project: Project
+    parts: tuple[Part, ...]
+
+    @property
+    def items(self) -> int:
+        return sum(part.items for part in self.parts)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(file for part in self.parts for file in part.files)
+
+
+def url(file: File, server: str) -> str:
+    """Where a file is downloaded from."""
+    return f"{server.rstrip('/')}/{quote(file.remote)}"
+
+
+def data_folder(given: str | Path | None = None) -> Path:
+    """Where test sets are kept: as given, else BABELSCOPE_DATA, else the user's data folder."""
+    if given or (given := os.environ.get("BABELSCOPE_DATA")):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("babelscope", appauthor=False))
+
+
+def file_url(file: File) -> str:
+    """Where a file is downloaded from; BABELSCOPE_MIRROR names another server with the same paths."""
+    server = os.environ.get("BABELSCOPE_MIRROR") or SERVER
+    if not server.startswith(("http://", "https://")):
+        raise BabelscopeError(f"BABELSCOPE_MIRROR must begin with http:// or https://, unlike {server!r}")
+    return url(file, server)
+
+
+def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
+    """See that the files of a named set or model are in the data folder and are the published ones.
+
+    Missing files are downloaded; with `refresh`, all are. A file that is there but differs is an error.
+    """
+    folder, name = data_folder(data_dir), wanted.name
+    found: dict[File, Status] = {}
+    for file in wanted.files:
+        if (folder / file.local).exists() and not (refresh and file.sha256):
+            found[file] = _check(file, folder / file.local, name)
+    needed = [file for file in wanted.files if file not in found and file.sha256]
+    if needed:
+        # Late, since most runs find their files, and httpx is slow to import.
+        from babelscope.util.download import download, progress
+
+        with progress(name, sum(file.bytes for file in needed)) as advance:
+            for file in needed:
+                path = folder / file.local
+                download(file_url(file), path, size=file.bytes, sha256=file.sha256, advance=advance)
+                found[file] = "downloaded"
+    made = [Fetched(file, folder / file.local, found.get(file, "missing")) for file in wanted.files]
+    if all(file.status == "missing" for file in made):
+        raise BabelscopeError(
+            f"{name} cannot be downloaded, since its checksum is not known to us; put its files in "
+            f"{made[0].path.parent} yourself, from {', '.join(file_url(each.file) for each in made)}"
+        )
+    return made
+
+
+def _check(file: File, path: Path, name: str) -> Status:
+    if not file.sha256:
+        return "unchecked"
+    try:
+        with open(path, "rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
+    if found != file.sha256:
+        raise BabelscopeError(
+            f"{path} is not the published file: its SHA-256 is {found}, expected {file.sha256}; "
+            f"move it away, or replace it with: babelscope data get --refresh {name}"
+        )
+    return "present"
