@@ -28,7 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "babelscope"
-ROOMS = ("measures/*.py", "methods/*.py", "decoding/exact.py")
+ROOMS = ("stats/*.py", "metrics/*.py", "methods/*.py", "decoding/exact.py")
 PATIENCE = 10.0  # seconds of a processor, beside three times what the tests take without a mutant
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

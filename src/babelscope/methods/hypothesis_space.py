@@ -31,7 +31,7 @@ class SpaceSettings(Settings):
     samples: int = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
     quality: str = "chrf"
-    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, or from outside, see measures/quality.py."""
+    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, or from outside, see metrics/quality.py."""
     normalise: Normalise = "bound"
     """What kQRG is divided by: eq. 19's bound, as in the paper, or the ideal order of the same hypotheses."""
     beam: int = Field(default=5, ge=1)
