@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -55,14 +55,6 @@ Cache = Annotated[
         show_default=False,
     ),
 ]
-
-
-class Ties(StrEnum):
-    """What a tie counts as."""
-
-    half = "half"
-    correct = "correct"
-    wrong = "wrong"
 
 
 class RayCommand(TyperCommand):

@@ -13,12 +13,12 @@ from babelscope.cli.common import (
     Cache,
     Records,
     Seed,
-    Ties,
     open_systems,
     print_json,
     study_of,
     then_records,
 )
+from babelscope.core.ties import TiesOption
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -82,7 +82,7 @@ def condition(
         Likelihood, typer.Option(help="Log-probability a token, or of the whole.")
     ] = Likelihood.mean,
     base: Annotated[Base, typer.Option(help="Raised to the log-probability; 2: the released code.")] = Base.e,
-    ties: Annotated[Ties, typer.Option(help="What a score of 0.5 counts as.")] = Ties.correct,
+    ties: Annotated[TiesOption, typer.Option(help="What a score of 0.5 counts as.")] = TiesOption.correct,
     equal: Annotated[Equal, typer.Option(help="How items equally confident weigh.")] = Equal.shared,
     ask_all: Annotated[
         bool, typer.Option("--ask-all", help="Ask the system also where an item has a translation.")

@@ -14,12 +14,12 @@ from babelscope.cli.common import (
     Cache,
     Records,
     Seed,
-    Ties,
     open_systems,
     print_json,
     study_of,
     then_records,
 )
+from babelscope.core.ties import TiesOption
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
@@ -92,7 +92,7 @@ def contrast(
     score: Annotated[
         Score, typer.Option(help="mean: log-probability a token. total: of the sentence.")
     ] = Score.mean,
-    ties: Annotated[Ties, typer.Option(help="What a tie is worth.")] = Ties.half,
+    ties: Annotated[TiesOption, typer.Option(help="What a tie is worth.")] = TiesOption.half,
     discrepancy: Annotated[
         Discrepancy,
         typer.Option(help="From the 1-best to the preferred variant; clipped: never below 0."),

@@ -12,11 +12,11 @@ from pydantic import Field
 
 from babelscope.core.answers import Note, Scored, System
 from babelscope.core.results import Record, Result, Row, finite_or_none
+from babelscope.core.ties import Ties
 from babelscope.methods.base import Method, Settings, run_method
 from babelscope.methods.conditioning_figures import (
     Base,
     Equal,
-    Ties,
     columns_of,
     margin_of,
     rows_of,

@@ -14,16 +14,14 @@ from scipy.stats import rankdata
 from statsmodels.stats.proportion import proportion_confint
 
 from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.ties import Ties, credit
 from babelscope.testsets.mucow import NO_CATEGORY
 
 Base = Literal["e", "2"]
-Ties = Literal["correct", "wrong", "half"]
 Equal = Literal["shared", "order"]
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 """Bins of |score - 0.5|. Likelihoods a token differ little (table 1: .516 is clear), so bins are narrow near 0."""
-
-_WORTH = {"correct": 1.0, "wrong": 0.0, "tie": 0.5}
 
 
 def margin_of(correct: float, incorrect: float) -> float:
@@ -118,7 +116,8 @@ def columns_of(records: Sequence[Record], equal: Equal = "shared") -> Judged:
     return Judged(
         margins,
         [record["score"] for record in kept],
-        [_WORTH[record["verdict"]] for record in kept],
+        # A verdict is a tie only where the policy was half; others were decided by it.
+        [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
     )

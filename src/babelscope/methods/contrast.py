@@ -10,6 +10,7 @@ from pydantic import Field, field_serializer, field_validator
 
 from babelscope.core.answers import Capability, Scored, System, capabilities
 from babelscope.core.results import Record, Result, Row
+from babelscope.core.ties import Ties
 from babelscope.language.german import missing
 from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods.base import Method, Settings, run_method, set_up
@@ -28,7 +29,7 @@ CONTROLS = ("hypercorrect_genitive", "placeholder_ding")
 class ContrastSettings(Settings):
     score: Literal["mean", "total"] = "mean"
     """Log-probability a token (eq. 2), or of the whole sentence (eq. 1); EOS counts in both."""
-    ties: Literal["half", "correct", "wrong"] = "half"
+    ties: Ties = "half"
     """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
     discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
     """Section 3.2, or the released code's variant, which takes an item's at 0 where it is below.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.contrast_figures import Ties, by_phenomenon, sources, worths
+from babelscope.core.ties import Ties
+from babelscope.methods.contrast_figures import by_phenomenon, sources, worths
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, mean_and_sd, paired_p
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream

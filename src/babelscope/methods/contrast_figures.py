@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
+from babelscope.core.ties import Ties, credit
 from babelscope.stats.intervals import (
     Array,
     cluster_sums,
@@ -20,10 +21,6 @@ from babelscope.stats.intervals import (
     resampled_totals,
 )
 from babelscope.util.seeds import stream
-
-Ties = Literal["half", "correct", "wrong"]
-WORTH: Mapping[Ties, float] = {"half": 0.5, "correct": 1.0, "wrong": 0.0}
-"""What a tie counts under each policy."""
 
 _NOTES = ("truncated", "changed", "unfinished")
 _SOURCES_A_BIN = 25
@@ -93,7 +90,7 @@ def figures(
 
 def worths(records: Iterable[Record], ties: Ties) -> list[float]:
     """What each item adds to the number of correct ones."""
-    worth = {"correct": 1.0, "tie": WORTH[ties], "wrong": 0.0}
+    worth = credit(ties)
     return [worth[record["verdict"]] for record in records]
 
 

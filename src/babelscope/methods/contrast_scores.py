@@ -11,9 +11,10 @@ from typing import Any, cast
 
 from babelscope.core.answers import Fingerprint
 from babelscope.core.results import Record, Result, Row
+from babelscope.core.ties import credit
 from babelscope.methods.base import Setup, config_of, set_up
 from babelscope.methods.contrast import METHOD, ContrastSettings, with_comparisons
-from babelscope.methods.contrast_figures import WORTH, Scores, judged
+from babelscope.methods.contrast_figures import Scores, judged
 from babelscope.testsets.score_files import Direction, Layout, Stored, Tests, read_scores, read_tests
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -111,7 +112,7 @@ def _question_direction(records: Sequence[Record], path: str | Path, direction: 
         return
     # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
     chance = math.fsum(1 / (1 + len(record["scores"]["contrastive"])) for record in records) / len(records)
-    worth = {"correct": 1.0, "tie": WORTH["half"], "wrong": 0.0}
+    worth = credit("half")
     good = math.fsum(worth[record["verdict"]] for record in records)
     accuracy = good / len(records)
     if accuracy >= _FAR_BELOW * chance:

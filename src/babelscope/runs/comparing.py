@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.results import Estimate, Record, Row, differences
+from babelscope.core.ties import credit
 from babelscope.runs.reading import Cell, Run, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
@@ -167,8 +168,7 @@ def _contrast(record: Record, settings: Mapping[str, Any]) -> dict[Part, float]:
 
 
 def _verdict(record: Record, settings: Mapping[str, Any]) -> float | None:
-    tie = {"half": 0.5, "correct": 1.0, "wrong": 0.0}[settings["ties"]]
-    return {"correct": 1.0, "wrong": 0.0, "tie": tie}.get(record["verdict"])
+    return credit(settings["ties"]).get(record["verdict"])
 
 
 def _likelihood(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
