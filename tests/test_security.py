@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 import babelscope
+from babelscope.language.published_models import MODELS
 from babelscope.report.building import write_report
 from babelscope.runs.study import run_study
 from babelscope.systems import client
 from babelscope.systems.opening import open_system
-from babelscope.testsets.published import MODELS, SETS
+from babelscope.testsets.published import SETS
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SECRET = "sesame-4711"
@@ -102,7 +103,7 @@ def test_a_model_s_own_code_is_not_run(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_published_files_stay_in_the_data_folder_and_come_over_tls() -> None:
-    from babelscope.testsets.registry import SERVER
+    from babelscope.util.published import SERVER
 
     assert SERVER.startswith("https://")
     for named in (*SETS.values(), *MODELS.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import stat
@@ -228,7 +229,8 @@ def test_what_is_shown_cannot_steer_the_terminal(babelscope: Babelscope, tmp_pat
 
 
 def test_a_plug_in_says_that_it_runs_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = (*opening._BUILT_IN, Scheme("wrap", "m:f", "s", "wrap:x", runs=True, contacts="server"))
-    monkeypatch.setattr(opening, "_BUILT_IN", ours)
+    wrap = Scheme("wrap", "m:f", "s", "wrap:x", runs=True, contacts="server")
+    ours = dataclasses.replace(opening.SCHEMES, built_in={**opening.SCHEMES.built_in, "wrap": wrap})
+    monkeypatch.setattr(opening, "SCHEMES", ours)
     runs, contacts = reach(tmp_path, systems=[{"spec": "wrap:host:80/x"}])
     assert (runs, contacts) == (("systems[0].spec: 'wrap:host:80/x'",), ("host:80",))

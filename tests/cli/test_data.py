@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.data import app
-from babelscope.testsets.published import MODELS, SETS
+from babelscope.language.published_models import MODELS
+from babelscope.testsets.published import SETS
 from babelscope.util.errors import BabelscopeError
 
 
@@ -56,7 +57,7 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     import hashlib
 
     from babelscope.testsets import registry
-    from babelscope.testsets.published import File, NamedSet, Part, Project
+    from babelscope.util.published import File, NamedSet, Part, Project
 
     path = tmp_path / "toy" / "t.tsv"
     path.parent.mkdir()

@@ -75,7 +75,7 @@ def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  #
         condition(ToySystem(), "nan:1", ITEMS)
     with pytest.raises(BabelscopeError, match="gave 79 answers to 80 questions"):
         condition(ToySystem(), "mute:1", ITEMS)
-    with pytest.raises(BabelscopeError, match="ties: input should be 'correct', 'wrong' or 'half'"):
+    with pytest.raises(BabelscopeError, match="ties: input should be 'half', 'correct' or 'wrong'"):
         condition(ToySystem(), EVALUATOR, ITEMS, ties="best")
 
     class Text:

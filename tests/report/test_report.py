@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -213,8 +214,8 @@ def test_a_method_of_a_plug_in_is_shown_by_its_figures_and_records(
     for name in ("manifest.json", "records.jsonl", "summary.json"):
         path = folder / name
         path.write_text(path.read_text("utf-8").replace('"contrast"', '"politeness"'), encoding="utf-8")
-    entry = EntryPoint("politeness", "babelscope.methods.contrast:METHOD", base._GROUP)
-    monkeypatch.setattr(base, "entry_points", lambda group, name="politeness": [entry])  # noqa: ARG005
+    entry = EntryPoint("politeness", "babelscope.methods.contrast:METHOD", base.METHODS.group)
+    monkeypatch.setattr(metadata, "entry_points", lambda group, name="politeness": [entry])  # noqa: ARG005
     page = page_of(folder)
     items = json.loads(page.texts["application/json"][0])["items"]
     assert items[0]["a"][0]["v"] in ("correct", "wrong")

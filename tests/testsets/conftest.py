@@ -61,7 +61,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    from babelscope.testsets import download
+    from babelscope.util import download
 
     made = Server()
     monkeypatch.setenv("BABELSCOPE_MIRROR", made.url)

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from babelscope.testsets import load, registry
-from babelscope.testsets.published import SETS, File, NamedSet, Part, Project
+from babelscope.testsets.published import SETS
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.published import File, NamedSet, Part, Project, data_folder, fetch
 
 CONTENT = {"src.en": b"a\nb\n", "tgt.correct.de": b"A\nB\n", "tgt.incorrect.de": b"1\n2\n"}
 PROJECT = Project("owner/toy", ("en", "de"), "CC0", "Nobody. 2025. Toy.")
@@ -107,8 +108,10 @@ def test_missing_files_are_downloaded_once(
     assert files(tmp_path) == {f"toy/toy.human/{name}": content for name, content in CONTENT.items()}
     assert load("toy.human").digest == made.digest
     assert len(server.asked) == 3
-    assert {fetched.status for fetched in registry.fetch("toy.human")} == {"present"}
-    assert {fetched.status for fetched in registry.fetch("toy.human", refresh=True)} == {"downloaded"}
+    assert {fetched.status for fetched in fetch(registry.find_set("toy.human"))} == {"present"}
+    assert {fetched.status for fetched in fetch(registry.find_set("toy.human"), refresh=True)} == {
+        "downloaded"
+    }
     assert len(server.asked) == 6
 
 
@@ -192,7 +195,7 @@ def test_a_wrong_checksum_keeps_the_good_file(
     place(tmp_path, "toy.human")
     before = files(tmp_path)
     with pytest.raises(BabelscopeError):
-        registry.fetch("toy.human", tmp_path, refresh=True)
+        fetch(registry.find_set("toy.human"), tmp_path, refresh=True)
     assert files(tmp_path) == before
 
 
@@ -205,7 +208,7 @@ def test_a_changed_local_file_is_told_and_kept(tmp_path: Path, server: Any) -> N
         load("toy.human", data_dir=tmp_path)
     assert changed.read_bytes() == b"a\nmine\n"
     assert server.asked == []
-    registry.fetch("toy.human", tmp_path, refresh=True)
+    fetch(registry.find_set("toy.human"), tmp_path, refresh=True)
     assert changed.read_bytes() == CONTENT["src.en"]
 
 
@@ -225,7 +228,7 @@ def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, ser
     assert list(partly.skipped.values()) == [2]
     place(tmp_path, "toy.mt")
     assert len(load("toy", data_dir=tmp_path)) == 4
-    assert {fetched.status for fetched in registry.fetch("toy.mt", tmp_path)} == {"unchecked"}
+    assert {fetched.status for fetched in fetch(registry.find_set("toy.mt"), tmp_path)} == {"unchecked"}
     for path in (tmp_path / "toy" / "toy.mt").iterdir():
         path.write_bytes(path.read_bytes() + b"more\n")
     with pytest.raises(BabelscopeError, match=r"toy/toy\.mt has 3 items in the data folder, but 2 are"):
@@ -233,10 +236,10 @@ def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, ser
 
 
 def test_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert registry.data_folder().name == "babelscope"
+    assert data_folder().name == "babelscope"
     monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
-    assert registry.data_folder() == tmp_path
-    assert registry.data_folder("other") == Path("other")
+    assert data_folder() == tmp_path
+    assert data_folder("other") == Path("other")
 
 
 def test_every_published_file_is_pinned() -> None:
@@ -263,7 +266,7 @@ def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
         assert (made.name, len(made), sum(made.skipped.values())) == (name, size, skipped)
     # Every other file that is there is the published one, too.
     there = (named for named in SETS.values() if (shared_data / named.parts[0].path).exists())
-    assert {fetched.status for named in there for fetched in registry.fetch(named.name, shared_data)} <= {
+    assert {fetched.status for named in there for fetched in fetch(named, shared_data)} <= {
         "present",
         "missing",
         "unchecked",

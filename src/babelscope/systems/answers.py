@@ -128,15 +128,20 @@ class AnswerStore:
                 if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
                     raise
                 # Changing to WAL does not wait for others, whatever the timeout.
-                if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY" or time.monotonic() > deadline:
+                if (
+                    not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                    or time.monotonic() > deadline
+                ):
                     self._fail(error)
                 time.sleep(0.02)
 
     def _set_up(self, database: sqlite3.Connection) -> None:
         # Before anything is changed: another program's file, or one with views and triggers, is left alone.
         database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("BEGIN")  # lest another process set it up between the two looks
+        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master").fetchall()}
         (application,) = database.execute("PRAGMA application_id").fetchone()
-        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+        database.execute("COMMIT")
         if (application != _APPLICATION and names) or not names <= _OURS:
             raise BabelscopeError(f"{self.path} is a database of something else; give the cache another file")
         database.execute("PRAGMA journal_mode = WAL")
