@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import commands
+import fuzzing
 import pytest
 import targets_runs
 from everything import READERS
 from fuzzing import Files, Target, fuzz, try_files
 
 INPUTS = 200
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside other tests an input may take longer than `make fuzz` allows it."""
+    monkeypatch.setattr(fuzzing, "LONGEST", 5 * fuzzing.LONGEST)
 
 
 @pytest.fixture(scope="module")
