@@ -51,7 +51,7 @@ Cache = Annotated[
     typer.Option(
         "--cache/--no-cache",
         help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder. Said neither way, those of "
-        "servers and programs are kept until the command has ended well; --no-cache keeps none.",
+        "servers are kept until the command has ended well; --no-cache keeps none.",
         show_default=False,
     ),
 ]

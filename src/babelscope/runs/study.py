@@ -68,8 +68,8 @@ class RunTable(_Table):
 
     out: Path | None = None
     cache: StrictBool | Path | None = None
-    """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers and
-    programs are kept in any case until the run has ended."""
+    """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
+    are kept in any case until the run has ended."""
     chunk: int = Field(default=DEFAULT_CHUNK, ge=1)
     """How many items are asked, and stored, at once."""
     data_dir: Path | None = None

@@ -190,7 +190,10 @@ class Journal(AnswerStore):
     def forget(self) -> int:
         """Delete what this process used; the number of answers that an earlier one had kept."""
         earlier = len(self._used - self._own)
-        self._change("DELETE FROM answers WHERE key = ?", [(key,) for key in self._used | self._own])
+        try:
+            self._change("DELETE FROM answers WHERE key = ?", [(key,) for key in self._used | self._own])
+        except BabelscopeError as error:  # the command has ended well all the same
+            self._warn("damaged", str(error))
         self._used, self._own = set(), set()
         return earlier
 

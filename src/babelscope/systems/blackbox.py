@@ -152,8 +152,6 @@ class TranslationsFile:
 class Command:
     """A command that reads source lines on its standard input and writes translation lines."""
 
-    costly = True
-
     def __init__(
         self,
         command: str,

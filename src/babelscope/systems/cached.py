@@ -43,8 +43,8 @@ def cached(system: System, path: str | Path | None = None) -> Any:
 def remembering(system: System, cache: bool | Path | None) -> Any:
     """`system` as a command asks it: its answers cached where that is said, in a file or in the default one.
 
-    Unless it is said not to (False), the answers of a system that costs something to ask (`costly`: servers,
-    programs) are at least kept until the command has ended well, see `forget_unfinished`.
+    Unless it is said not to (False), the answers of a system that costs something to ask (`costly`: servers) are at
+    least kept until the command has ended well, see `forget_unfinished`.
     """
     if cache:
         return cached(system, cache if isinstance(cache, Path) else None)
