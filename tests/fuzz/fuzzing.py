@@ -17,6 +17,7 @@ from random import Random
 from mutating import mutate
 
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import visible
 
 # Seconds that an input may take: of a processor, since the machine may be busy, and, since it may wait, by the clock.
 LONGEST, LONGEST_WAIT = 2.0, 600.0
@@ -163,7 +164,8 @@ def sentence_fault(told: str) -> str:
         return "an empty message"
     if len(told) > _LONGEST_MESSAGE:
         return f"a message of {len(told)} characters: {told[:60]!r}"
-    return "" if told.isprintable() else f"a message that is not one line of text: {told[:60]!r}"
+    # What fonts do not know is shown as a box; what steers or hides text must not be there.
+    return "" if visible(told) == told else f"a message that is not one line of text: {told[:60]!r}"
 
 
 def _caused_by(error: BaseException, kind: type[BaseException]) -> BaseException | None:
