@@ -157,9 +157,29 @@ def test_a_refused_source_is_found_in_its_batch(serve):
     before = len(server.seen)
     assert [each.text for (each,) in system.translate([*"abcdefgh"])] == [*"abcdefgh"]
     assert len(server.seen) == before
-    with pytest.raises(SystemFailure, match="answered 400") as alone:
+    with pytest.raises(Unanswered, match="answered 400"):
         system.translate(["bad"])
-    assert not isinstance(alone.value, Unanswered)  # a server that refuses all it is asked has failed
+
+
+def test_a_server_that_refuses_all_it_is_asked_has_failed(serve):
+    server = serve(lambda _: (400, {}, b"no such model"))
+    system = open_system(f"{server.url}?batch=1&{QUICK}")
+    with pytest.raises(Unanswered):
+        system.translate(["a"])
+    with pytest.raises(SystemFailure, match=r"no such model' \(so were all \d+ questions\)") as caught:
+        system.translate([f"s {n}" for n in range(40)])
+    assert not isinstance(caught.value, Unanswered)
+
+
+def test_a_last_chunk_of_one_refused_item_does_not_end_a_run(serve, tmp_path):
+    def app(request):
+        refused = request.path.endswith("chat/completions") and said(request) == "source 8"
+        return (400, {}, b"not that one") if refused else scoring(request)
+
+    pairs_file(tmp_path, 9)  # chunks of eight
+    result = run_study(contrast_study(tmp_path, serve(app), "last"))
+    assert [record["id"] for record in result.unanswered] == ["item 8"]
+    assert len(result.records) == 8
 
 
 def test_reasons_to_end_are_notes(serve):
@@ -295,6 +315,10 @@ def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tm
     assert "in:8 was not answered: " in ran.err
     assert "(finish_reason: content_filter)" in ran.err
     assert "1 of 9 lines were not answered" in ran.err
+    (tmp_path / "one").write_text("source 7\n")
+    ran = babelscope("translate", "--system", llm(server), "one")
+    assert (ran.code, ran.out) == (1, "\n")
+    assert "none of 1 lines was answered" in ran.err
     ran = babelscope("translate", "--system", llm(server), "in", "--json")
     rows = [json.loads(line) for line in ran.out.splitlines()]
     assert [len(row["translations"]) for row in rows] == [1] * 7 + [0, 1]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
 from babelscope.util.terminal import visible, write_data
 from babelscope.util.text import held_lines, parse_lines, read_lines
@@ -130,6 +130,8 @@ def ask_lines(
                     told = f"{_place(files, start, 'source', number)} was not answered: {answer}"
                     print(f"babelscope: {told}", file=sys.stderr)
         yield from zip(some, answers, strict=True)
+    if unanswered and unanswered == len(asked):
+        raise SystemFailure(f"none of {len(asked)} lines was answered")
     if unanswered:
         print(f"babelscope: {unanswered} of {len(asked)} lines were not answered", file=sys.stderr)
 

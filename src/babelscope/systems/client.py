@@ -33,6 +33,7 @@ from babelscope.util.text import shorten, text_fault
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
 _LARGEST_ANSWER = 1 << 25  # bytes, unzipped
 _REFUSALS = frozenset({400, 413, 422})  # of this question; others may well be answered
+_REFUSES_ALL = 20  # questions refused and none answered: it is the server or its settings, not the questions
 _IN_FLIGHT_SECONDS = 5.0  # how long other requests may take to end after one has failed
 _SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by chance
 
@@ -85,7 +86,8 @@ class Client:
         )
         self._deadlines = Deadlines()
         self._deadlines.guard(self._http)
-        self._echoed = False
+        self._echoed = self._answered = False
+        self._refused = 0
         self._store: AnswerStore | None = None
         weakref.finalize(self, self._http.close)
 
@@ -132,8 +134,10 @@ class Client:
         for found in self._at_once(work, parts):
             known |= found
         refused = [known[key] for key in names if isinstance(known[key], Refusal)]
-        if refused and len(refused) == len(known):
-            raise SystemFailure(refused[0].reason)
+        self._refused += len(refused)
+        self._answered = self._answered or len(refused) < len(known)
+        if refused and not self._answered and self._refused >= _REFUSES_ALL:
+            raise SystemFailure(f"{refused[0].reason} (so were all {self._refused} questions)")
         return [known[key] for key in keys]
 
     def _at_once(
