@@ -22,7 +22,7 @@ import babelscope.making.machine_references
 import babelscope.making.masked
 import babelscope.making.spreading
 import babelscope.methods.base
-import babelscope.methods.conditioning
+import babelscope.methods.condition
 import babelscope.methods.contrast
 from babelscope.core.answers import Scored
 from babelscope.language.german import default_analyzer

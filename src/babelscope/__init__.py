@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from babelscope.core.results import Row as Row
     from babelscope.methods.base import Method as Method
     from babelscope.methods.base import run_method as run_method
-    from babelscope.methods.conditioning import condition as condition
+    from babelscope.methods.condition import condition as condition
     from babelscope.methods.contrast import contrast as contrast
-    from babelscope.methods.hypothesis_space import space as space
     from babelscope.methods.likelihood import likelihood as likelihood
+    from babelscope.methods.space import space as space
     from babelscope.runs.study import Study as Study
     from babelscope.runs.study import read_study as read_study
     from babelscope.runs.study import run_study as run_study
@@ -37,9 +37,9 @@ _HOMES = {
     "Method": "methods.base",
     "run_method": "methods.base",
     "contrast": "methods.contrast",
-    "condition": "methods.conditioning",
+    "condition": "methods.condition",
     "likelihood": "methods.likelihood",
-    "space": "methods.hypothesis_space",
+    "space": "methods.space",
     "Estimate": "core.results",
     "Result": "core.results",
     "Row": "core.results",

@@ -64,7 +64,7 @@ def test_counting_in_parses_alone(folder: Path) -> None:
 
 def test_a_challenge_set_that_the_rest_of_the_program_reads(folder: Path, tmp_path: Path) -> None:
     import babelscope as bs
-    from babelscope.methods.challenge_sets import instances
+    from babelscope.methods.challenge.sets import instances
 
     out = tmp_path / "set.jsonl"
     texts = ("--source", folder / "c.en", "--reference", folder / "c.de", "--alignments", folder / "c.align")

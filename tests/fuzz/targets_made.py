@@ -18,7 +18,7 @@ from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs.detecting import detectors
 from babelscope.making.pairs.making import make_pairs
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
-from babelscope.methods.patterns_flow import read_queries
+from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.quality import Segment, sentence_qualities, tokens
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.runs.comparing_groups import column_of, read_table

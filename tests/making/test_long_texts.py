@@ -15,7 +15,7 @@ from babelscope.making.pairs.clause_omission import boundaries
 from babelscope.making.pairs.detecting import detectors
 from babelscope.making.pairs.making import make_pairs
 from babelscope.making.pairs.registry import ERROR_TYPES, error_type
-from babelscope.methods.patterns_morphology import _bare
+from babelscope.methods.patterns.morphology import _bare
 from babelscope.testsets.mucow import frequency_categories, read_keys
 from babelscope.util.errors import BabelscopeError
 

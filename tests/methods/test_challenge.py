@@ -17,7 +17,7 @@ from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.results import Result, Row
 from babelscope.methods.challenge import challenge
-from babelscope.methods.challenge_figures import _coefficients, matched
+from babelscope.methods.challenge.figures import _coefficients, matched
 from babelscope.metrics.quality import tokens
 from babelscope.metrics.ribes import corpus_ribes
 from babelscope.testsets import ParallelSentence

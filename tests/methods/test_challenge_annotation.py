@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.items import make_tasks
-from babelscope.methods.challenge_annotation import CHOICES, answer_rows, answers, queue
+from babelscope.methods.challenge.annotation import CHOICES, answer_rows, answers, queue
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
 

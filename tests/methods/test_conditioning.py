@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from babelscope import condition, run_method
 from babelscope.core.answers import Scored, Target
 from babelscope.core.results import Result, Row
-from babelscope.methods.conditioning_figures import (
+from babelscope.methods.condition.figures import (
     CONFIDENCE_EDGES,
     accuracy,
     least_certain,

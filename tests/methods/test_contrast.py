@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from babelscope import contrast
 from babelscope.core.answers import Capability, Scored, Target
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.contrast_figures import Scores, discrepancy, verdict
-from babelscope.methods.contrast_tokens import Step, token_view
+from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
+from babelscope.methods.contrast.tokens import Step, token_view
 from babelscope.testsets import MinimalPair
 from babelscope.util.errors import BabelscopeError
 from toys import ToySystem

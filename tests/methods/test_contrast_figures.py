@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.contrast_compare import comparisons, over_seeds
-from babelscope.methods.contrast_figures import Scores, _expected, discrepancy, figures, judged
+from babelscope.methods.contrast.compare import comparisons, over_seeds
+from babelscope.methods.contrast.figures import Scores, _expected, discrepancy, figures, judged
 from babelscope.util.errors import BabelscopeError
 
 

@@ -21,8 +21,8 @@ from babelscope.lab.oracle import Judge, Verdict
 from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods import contrast as contrast_module
 from babelscope.methods.base import cells_of, set_up
-from babelscope.methods.contrast_free import NOT_MEASURABLE, free_errors
-from babelscope.methods.contrast_table import table
+from babelscope.methods.contrast.free import NOT_MEASURABLE, free_errors
+from babelscope.methods.contrast.table import table
 from babelscope.stats.intervals import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError

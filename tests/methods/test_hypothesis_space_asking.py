@@ -9,7 +9,7 @@ import pytest
 
 from babelscope.core.answers import Budget, Note, Scored, TopK
 from babelscope.methods.base import set_up
-from babelscope.methods.hypothesis_space import SpaceSettings, _budget, _missed_by, _samples
+from babelscope.methods.space import SpaceSettings, _budget, _missed_by, _samples
 from babelscope.util.errors import BabelscopeError
 
 

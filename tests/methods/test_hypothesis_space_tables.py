@@ -7,8 +7,8 @@ import statistics
 import pytest
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.hypothesis_space_compare import mbr_correlations
-from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
+from babelscope.methods.space.compare import mbr_correlations
+from babelscope.methods.space.tables import case, tables, worst_ranked
 
 WHERE: dict[str, str | int] = {"method": "hypothesis_space", "tests": "news"}
 REGIONS = {"top": 0.4, "samples": 0.6, "beam": 0.8}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.methods.patterns_counts import (
+from babelscope.methods.patterns.counts import (
     FIGURE_4,
     WOMEN_IN_PERCENT,
     Forms,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.lab.suites import gender_pairs, sense_pairs
-from babelscope.methods.patterns_counts import Occurrence, flows_of
-from babelscope.methods.patterns_flow import (
+from babelscope.methods.patterns.counts import Occurrence, flows_of
+from babelscope.methods.patterns.flow import (
     STAGES,
     count_flows,
     mean_flows,

@@ -179,7 +179,7 @@ def _run(
 
 
 def _write_queue(path: Path, result: Result, drawn: dict[str, Any]) -> None:
-    from babelscope.methods.challenge_annotation import queue
+    from babelscope.methods.challenge.annotation import queue
 
     write_file(path, Form.JSON, map(as_line, queue(result.records, **drawn)))
 
@@ -188,8 +188,8 @@ def _answered(result: Result, files: list[Path]) -> list[Row]:
     """What annotators say, each told apart by the name of the file."""
     if not files:
         return []
-    from babelscope.methods.challenge_annotation import answer_rows
-    from babelscope.methods.challenge_annotation import answers as read
+    from babelscope.methods.challenge.annotation import answer_rows
+    from babelscope.methods.challenge.annotation import answers as read
     from babelscope.util.json_lines import read_json_lines
 
     names = [path.stem for path in files]

@@ -156,7 +156,7 @@ def _at_once(
     cache: bool | None,
 ) -> Result:
     """Judge without a run folder."""
-    from babelscope.methods.conditioning import condition as judge
+    from babelscope.methods.condition import condition as judge
     from babelscope.testsets.given_answers import GivenTranslations, read_scores, with_translations
     from babelscope.testsets.loading import load
     from babelscope.testsets.pattern_files import read_translations
@@ -199,7 +199,7 @@ def _print(result: Result, least: int, *, as_json: bool) -> None:
             print_json({**row.as_json(), **whole})
         return
     print(result)
-    from babelscope.methods.conditioning_figures import least_certain
+    from babelscope.methods.condition.figures import least_certain
 
     for system in dict.fromkeys(record["system"] for record in result.records) if least else ():
         own = [record for record in result.records if record["system"] == system]

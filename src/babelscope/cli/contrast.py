@@ -149,7 +149,7 @@ def contrast(
         settings["controls"] = tuple(control)
     shared: dict[str, Any] = {"seed": seed, "seed_groups": seed_group or ()}
     if scores:
-        from babelscope.methods.contrast_scores import contrast_scores
+        from babelscope.methods.contrast.scores import contrast_scores
 
         result = contrast_scores(
             tests,
@@ -212,7 +212,7 @@ def _print(result: Result, *, as_json: bool, table: list[str] | None) -> None:
     if table is None:
         print(result)
     else:
-        from babelscope.methods.contrast_table import table as as_table
+        from babelscope.methods.contrast.table import table as as_table
 
         print(f"{as_table(result.rows, table)}\n{result.signature}")
     if result.folder is not None:

@@ -55,7 +55,7 @@ def flow(
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render
-    from babelscope.methods.patterns_flow import count_flows, mean_flows, read_queries, shift_rows
+    from babelscope.methods.patterns.flow import count_flows, mean_flows, read_queries, shift_rows
 
     teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):
@@ -92,7 +92,7 @@ def flow(
 
 
 def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:
-    from babelscope.methods.patterns_flow import merged
+    from babelscope.methods.patterns.flow import merged
     from babelscope.report.sankey import sankey
 
     moved = merged(flows, stages)

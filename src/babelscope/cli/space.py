@@ -147,7 +147,7 @@ def space(
     elif out is not None:
         result = _run(system or [], tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
     else:
-        from babelscope.methods.hypothesis_space import space as judge
+        from babelscope.methods.space import space as judge
         from babelscope.testsets import ParallelSentence, load
 
         sentences = load(tests, data_dir=data_dir)
@@ -178,7 +178,7 @@ def _run(
     data_dir: Path | None,
 ) -> Result:
     """As a study, which can be stopped and gone on with."""
-    from babelscope.methods.hypothesis_space import METHOD, with_correlations
+    from babelscope.methods.space import METHOD, with_correlations
     from babelscope.runs.study import run_study
 
     study = {
@@ -191,7 +191,7 @@ def _run(
 
 
 def _print(result: Result, cases: int, *, as_json: bool) -> None:
-    from babelscope.methods.hypothesis_space_tables import case, tables, worst_ranked
+    from babelscope.methods.space.tables import case, tables, worst_ranked
 
     if as_json:
         for number, row in enumerate(result.rows):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from babelscope.core.results import Estimate, Result, Row
-from babelscope.methods.patterns_counts import flows_of, occurrences
-from babelscope.methods.patterns_flow import STAGES, read_queries
+from babelscope.methods.patterns.counts import flows_of, occurrences
+from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.report.flows import FILE as FLOWS
 from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable
 from babelscope.systems.asking import ask_translate

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from babelscope.lab.lexicon import AMBIGUOUS, NOUNS, OCCUPATIONS
-from babelscope.methods.patterns_counts import Forms
+from babelscope.methods.patterns.counts import Forms
 
 
 def occupations() -> dict[str, Forms]:

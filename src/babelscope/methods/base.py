@@ -27,9 +27,9 @@ DEFAULT_CHUNK = 128
 
 _BUILT_IN = {
     "challenge": "babelscope.methods.challenge:METHOD",
-    "conditioning": "babelscope.methods.conditioning:METHOD",
+    "conditioning": "babelscope.methods.condition:METHOD",
     "contrast": "babelscope.methods.contrast:METHOD",
-    "hypothesis_space": "babelscope.methods.hypothesis_space:METHOD",
+    "hypothesis_space": "babelscope.methods.space:METHOD",
     "likelihood": "babelscope.methods.likelihood:METHOD",
 }
 # Fields of a record that are not the method's to fill.

@@ -7,7 +7,7 @@ from typing import Any
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.challenge_sets import instances
+from babelscope.methods.challenge.sets import instances
 from babelscope.report.charts import Bar, Curve, forest, lines
 from babelscope.report.parts import (
     About,

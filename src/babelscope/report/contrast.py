@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.contrast_tokens import token_view
+from babelscope.methods.contrast.tokens import token_view
 from babelscope.report.contrast_pictures import accuracies, figure, kinds_of, pictures
 from babelscope.report.parts import (
     NOT_RIGHT,

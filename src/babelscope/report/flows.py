@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from babelscope.methods.patterns_flow import STAGES, merged
+from babelscope.methods.patterns.flow import STAGES, merged
 from babelscope.report.parts import Picture
 from babelscope.report.sankey import sankey
 from babelscope.runs.reading import Run

@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import set_up
-from babelscope.methods.hypothesis_space import (
+from babelscope.methods.space import (
     METHOD,
     SpaceSettings,
     hypotheses_of,

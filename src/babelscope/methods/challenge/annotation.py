@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.language.ud_rules import RESERVED
-from babelscope.methods.challenge_sets import ALL, Instance, instances
+from babelscope.methods.challenge.sets import ALL, Instance, instances
 from babelscope.stats.agreement import compare
 from babelscope.stats.intervals import proportion
 from babelscope.stats.labels import (

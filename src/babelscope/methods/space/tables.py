@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from babelscope.core.results import Record, Row
-from babelscope.methods.hypothesis_space_compare import rows_of
+from babelscope.methods.space.compare import rows_of
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.challenge_sets import Instance, Part, farthest, found_in, kinds, parts_of
+from babelscope.methods.challenge.sets import Instance, Part, farthest, found_in, kinds, parts_of
 from babelscope.metrics.corpus_bootstrap import (
     METRICS,
     CorpusMetric,

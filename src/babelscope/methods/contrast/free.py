@@ -9,7 +9,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import Ties
 from babelscope.language.german import Analysed, default_analyzer
 from babelscope.making.pairs.detecting import detectors, exposed, looks_at_source
-from babelscope.methods.contrast_figures import by_phenomenon, sources, worths
+from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
 from babelscope.stats.intervals import clustered_proportion, rogan_gladen
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.seeds import stream

@@ -8,10 +8,11 @@ from typing import Any
 from babelscope._version import __version__
 from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
-from babelscope.methods import patterns_mucow, patterns_winomt
-from babelscope.methods.patterns_morphology import Rules, lemmatise
-from babelscope.methods.patterns_mucow import Translated
-from babelscope.methods.patterns_winomt import Aligned, Rounding
+from babelscope.methods.patterns import mucow as patterns_mucow
+from babelscope.methods.patterns import winomt as patterns_winomt
+from babelscope.methods.patterns.morphology import Rules, lemmatise
+from babelscope.methods.patterns.mucow import Translated
+from babelscope.methods.patterns.winomt import Aligned, Rounding
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import Given, match
 from babelscope.testsets.sets import TestSet

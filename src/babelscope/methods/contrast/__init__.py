@@ -14,10 +14,10 @@ from babelscope.core.ties import Ties
 from babelscope.language.german import missing
 from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods.base import Method, Settings, run_method, set_up
-from babelscope.methods.contrast_compare import comparisons, over_seeds
-from babelscope.methods.contrast_figures import Scores, figures, judged
-from babelscope.methods.contrast_free import detections, free_errors
-from babelscope.methods.contrast_tokens import parting
+from babelscope.methods.contrast.compare import comparisons, over_seeds
+from babelscope.methods.contrast.figures import Scores, figures, judged
+from babelscope.methods.contrast.free import detections, free_errors
+from babelscope.methods.contrast.tokens import parting
 from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from babelscope.core.registry import resolve
 from babelscope.core.results import Row
-from babelscope.methods.patterns_counts import Flow, Forms, Occurrence, flows_of, occurrences
+from babelscope.methods.patterns.counts import Flow, Forms, Occurrence, flows_of, occurrences
 from babelscope.stats.intervals import clustered_mean, mean_and_sd, proportion
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import parse_json

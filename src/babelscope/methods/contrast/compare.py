@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties
-from babelscope.methods.contrast_figures import by_phenomenon, sources, worths
+from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, mean_and_sd, paired_p
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from babelscope.core.results import Row
-from babelscope.methods.contrast_compare import measure_of
+from babelscope.methods.contrast.compare import measure_of
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
 

@@ -14,7 +14,7 @@ from babelscope.core.answers import Note, Scored, System
 from babelscope.core.results import Record, Result, Row, finite_or_none
 from babelscope.core.ties import Ties
 from babelscope.methods.base import Method, Settings, run_method
-from babelscope.methods.conditioning_figures import (
+from babelscope.methods.condition.figures import (
     Base,
     Equal,
     columns_of,

@@ -9,7 +9,7 @@ import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.align import Links
-from babelscope.methods.patterns_morphology import GENDERS, Rules, open_morphology
+from babelscope.methods.patterns.morphology import GENDERS, Rules, open_morphology
 from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError

@@ -15,8 +15,8 @@ from pydantic import Field, field_serializer, field_validator
 from babelscope.core.answers import Budget, Scored, System, TopK
 from babelscope.core.results import Record, Result, Row, finite_or_none
 from babelscope.methods.base import Method, Settings, run_method
-from babelscope.methods.hypothesis_space_compare import mbr_correlations
-from babelscope.methods.hypothesis_space_figures import Region, figures, gains
+from babelscope.methods.space.compare import mbr_correlations
+from babelscope.methods.space.figures import Region, figures, gains
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.quality import METRICS, Segment, outside, sentence_qualities
 from babelscope.metrics.ranking import Normalise

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from babelscope.core.answers import System, Translates
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import DEFAULT_CHUNK, Method, Settings, run_method, set_up
-from babelscope.methods.challenge_figures import (
+from babelscope.methods.challenge.figures import (
     Judged,
     control_rows,
     difference_rows,
@@ -21,7 +21,7 @@ from babelscope.methods.challenge_figures import (
     length_rows,
     quality_rows,
 )
-from babelscope.methods.challenge_sets import instances
+from babelscope.methods.challenge.sets import instances
 from babelscope.metrics.corpus_bootstrap import (
     METRICS,
     CorpusMetric,

@@ -14,7 +14,7 @@ from babelscope.core.results import Record, Result, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Setup, config_of, set_up
 from babelscope.methods.contrast import METHOD, ContrastSettings, with_comparisons
-from babelscope.methods.contrast_figures import Scores, judged
+from babelscope.methods.contrast.figures import Scores, judged
 from babelscope.testsets.score_files import Direction, Layout, Stored, Tests, read_scores, read_tests
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
