@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr, ttest_rel
 
+from babelscope.core.columns import side_by_side
 from babelscope.core.results import Row
 from babelscope.methods.contrast.compare import comparisons
-from babelscope.runs.comparing import group_runs, paired, side_by_side
+from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import (
     column_of,
     evaluators,

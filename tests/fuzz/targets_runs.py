@@ -13,8 +13,9 @@ from fuzzing import Files, Target
 from targets import CUED, PAIR, SENTENCE, done, lines
 
 from babelscope.core.answers import Target as Answer
+from babelscope.core.columns import side_by_side
 from babelscope.report.flows import flow_pictures
-from babelscope.runs.comparing import group_runs, side_by_side
+from babelscope.runs.comparing import group_runs
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge

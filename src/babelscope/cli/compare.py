@@ -13,9 +13,9 @@ from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
+    from babelscope.core.columns import Group
     from babelscope.core.results import Row
     from babelscope.core.tables import Table
-    from babelscope.runs.comparing import Group
 
 
 def compare(
@@ -170,8 +170,8 @@ def _compared(
 
 def _beside(group: Group) -> Table:
     """Figures of one method and test set, a column a system."""
+    from babelscope.core.columns import side_by_side
     from babelscope.core.tables import Table, in_a_cell
-    from babelscope.runs.comparing import side_by_side
     from babelscope.runs.comparing_groups import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in side_by_side(group) if figure[0] not in HISTOGRAMS]

@@ -18,6 +18,7 @@ from typing import Any, cast
 from markupsafe import Markup
 
 from babelscope._version import __version__
+from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
@@ -27,7 +28,7 @@ from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_picture, paired_findings
 from babelscope.report.parts import Finding, Picture, Series, View, counted, noted
 from babelscope.report.pictures import Scale, line, mark
-from babelscope.runs.comparing import Group, group_runs, names_of_runs, paired
+from babelscope.runs.comparing import group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, visible
 from babelscope.util.damage import telling_damage

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.challenge.sets import instances
@@ -28,7 +29,6 @@ from babelscope.report.parts import (
 from babelscope.report.pictures import plain
 from babelscope.report.tabling import Figure, pivot
 from babelscope.report.words import plain_words
-from babelscope.runs.comparing import Group
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
 _EXPLAINED = {

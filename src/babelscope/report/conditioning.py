@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from babelscope.core.columns import Column, Group
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.report.charts import Bar, forest, histogram
@@ -30,7 +31,6 @@ from babelscope.report.parts import (
     told,
 )
 from babelscope.report.tabling import Figure, pivot
-from babelscope.runs.comparing import Column, Group
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.contrast.tokens import token_view
@@ -27,7 +28,6 @@ from babelscope.report.parts import (
 )
 from babelscope.report.tabling import Figure, pivot
 from babelscope.report.words import plain_words
-from babelscope.runs.comparing import Group
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Row
 from babelscope.report.charts import Bar, Dot, forest, scatter
 from babelscope.report.parts import Picture, Series, keys, one, point, systems, told
 from babelscope.report.pictures import Key
-from babelscope.runs.comparing import Group
 
 
 def accuracies(rows: Sequence[Row]) -> list[Row]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.report.charts import Bar, Curve, cloud, forest, lines
@@ -28,7 +29,6 @@ from babelscope.report.parts import (
 )
 from babelscope.report.pictures import Point, plain
 from babelscope.report.tabling import Figure, pivot
-from babelscope.runs.comparing import Group
 from babelscope.util.seeds import stream
 
 _POINTS = 4000

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Record
 from babelscope.report.parts import Answer, Line, Series, View, counted
-from babelscope.runs.comparing import Group
 from babelscope.util.seeds import stream
 
 CAP = 5000

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Record
 from babelscope.report.charts import Bar, forest
 from babelscope.report.parts import (
@@ -26,7 +27,6 @@ from babelscope.report.parts import (
 )
 from babelscope.report.pictures import plain
 from babelscope.report.tabling import every_figure
-from babelscope.runs.comparing import Group
 
 
 def findings(group: Group) -> list[Finding]:

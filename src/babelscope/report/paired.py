@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Row
 from babelscope.report.charts import Bar, forest
 from babelscope.report.parts import Finding, Picture, Series, point, told
 from babelscope.report.pictures import extent, percent, plain
 from babelscope.report.words import plain_words
-from babelscope.runs.comparing import Group
 
 _OWN = ("method", "tests", "system", "against", "p", "p_holm")
 SIGNIFICANT = 0.05

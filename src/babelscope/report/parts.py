@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.report.pictures import Key, Point, percent, plain
-from babelscope.runs.comparing import Group
 
 Tone = Literal["errors", "some", "none", "note"]
 NOT_RIGHT = "not right"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from babelscope.core.columns import Group, side_by_side
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, in_a_cell
 from babelscope.report.parts import Unit
-from babelscope.runs.comparing import Group, side_by_side
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,46 +6,15 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from babelscope.core.columns import Column, Group, Judged, Remembered
 from babelscope.core.results import Estimate, Record, Row, differences
 from babelscope.core.ties import credit
 from babelscope.runs.reading import Cell, Run, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
-
-Figure = tuple[str, tuple[tuple[str, str | int], ...]]
-"""A row's name, and the labels that tell it from others of its cell."""
-
-# Labels that say what came out, not what was measured.
-_OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note"})
-
-
-@dataclass(frozen=True)
-class Column:
-    """A cell beside others of the same method and test set, under a name of its own."""
-
-    name: str
-    cell: Cell
-
-    @property
-    def figures(self) -> dict[Figure, Row]:
-        return {_figure(row): row for row in self.cell.rows}
-
-
-@dataclass(frozen=True)
-class Group:
-    """The columns of one method on one test set."""
-
-    method: str
-    tests: str
-    columns: tuple[Column, ...]
-
-    @property
-    def labels(self) -> dict[str, str | int]:
-        return {"method": self.method, "tests": self.tests}
 
 
 def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
@@ -104,7 +73,7 @@ def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
-def names_of_runs(runs: Iterable[Run]) -> dict[str, str]:
+def names_of_runs(runs: Iterable[Remembered]) -> dict[str, str]:
     """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
     paths = {str(run.path): run.name for run in runs}
     shared = Counter(paths.values())
@@ -130,21 +99,6 @@ def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
             name = f"{name}*"  # another system is called just so
         used.add(name)
         yield Column(name, cell)
-
-
-def _figure(row: Row) -> Figure:
-    """What a row measures, whatever came out and whoever judged."""
-    told = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
-    return row.name, tuple(sorted(told.items()))
-
-
-def side_by_side(group: Group) -> list[tuple[Figure, list[Row | None]]]:
-    """Every figure with its row in each column."""
-    columns = [column.figures for column in group.columns]
-    return [
-        (figure, [each.get(figure) for each in columns])
-        for figure in dict.fromkeys(figure for each in columns for figure in each)
-    ]
 
 
 # -- item by item ----------------------------------------------------------------------------------
@@ -235,7 +189,7 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     ]
 
 
-def _parts(one: Cell, other: Cell) -> dict[Part, list[tuple[str, float]]]:
+def _parts(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float]]]:
     """(source, difference of worths) of all items that both have a worth for, part by part."""
     worths = PAIRED[one.kind]
     theirs = {record["id"]: worths(record, other.settings) for record in other.records}

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from babelscope.core.columns import Column, Figure, Group
 from babelscope.core.results import Estimate, Row
-from babelscope.runs.comparing import Column, Figure, Group
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.stats.regression import regress
