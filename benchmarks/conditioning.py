@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from babelscope.core.answers import Scored, Target
-from babelscope.methods.condition import condition
+from babelscope.runs.judging import condition
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.testsets.items import AmbiguousSource
 from benchmarks.common import arguments, ratio, rounds, show

@@ -15,7 +15,6 @@ from scipy.stats import binomtest, spearmanr, ttest_rel
 
 from babelscope.core.columns import side_by_side
 from babelscope.core.results import Row
-from babelscope.methods.contrast.compare import comparisons
 from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import (
     column_of,
@@ -63,8 +62,8 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
         tests_name: str = "",
         **settings: Any,
     ) -> Path:
-        usual = {"conditioning": "ambiguous", "contrast": "pairs", "likelihood": "parallel"}[method]
-        if method == "conditioning":
+        usual = {"condition": "ambiguous", "contrast": "pairs", "likelihood": "parallel"}[method]
+        if method == "condition":
             settings = {"evaluator": "toy:judge", **settings}
         tests = tests or usual
         study = Study.model_validate(
@@ -85,8 +84,8 @@ def _groups(*paths: Path, **options: Any) -> Any:
 
 
 def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
-    one = make_run("one", {"x": "toy:1"}, "conditioning")
-    two = make_run("two", {"y": "toy:2"}, "conditioning")
+    one = make_run("one", {"x": "toy:1"}, "condition")
+    two = make_run("two", {"y": "toy:2"}, "condition")
     (group,) = _groups(one, two)
     assert [column.name for column in group.columns] == ["x", "y"]
     stored = [json.loads((path / "summary.json").read_text())["rows"] for path in (one, two)]
@@ -101,7 +100,7 @@ def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
 
 
 def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
-    (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "conditioning"))
+    (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "condition"))
     rows = {row.labels.get("category", "all"): row for row in paired(group)}
     ours, theirs = (column.cell.records for column in group.columns)
     for category, row in rows.items():
@@ -134,7 +133,7 @@ def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
 def test_contrast_is_compared_as_its_own_command_does(make_run: MakeRun) -> None:
     path = make_run("run", {"x": "toy:1", "y": "toy:2", "z": "toy:3"}, "contrast")
     (group,) = _groups(path)
-    own = [row for row in comparisons(read_run(path).records) if row.name == "difference"]
+    own = [row for row in read_run(path).comparisons if row.name == "difference"]
     found = paired(group)
     assert len(own) == len(found) == 6
     for theirs, ours in zip(own, found, strict=True):
@@ -154,38 +153,38 @@ def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
 
 
 def test_other_test_sets_are_refused_with_what_differs(make_run: MakeRun) -> None:
-    one = make_run("one", {"x": "toy:1"}, "conditioning", tests_name="t")
-    two = make_run("two", {"y": "toy:2"}, "conditioning", tests="fewer", tests_name="t")
+    one = make_run("one", {"x": "toy:1"}, "condition", tests_name="t")
+    two = make_run("two", {"y": "toy:2"}, "condition", tests="fewer", tests_name="t")
     with pytest.raises(
         BabelscopeError, match="other test sets: t has 40 items there, 10 here; with --summary"
     ):
         _groups(one, two)
-    three = make_run("three", {"y": "toy:2"}, "conditioning", tests="fewer", tests_name="u")
+    three = make_run("three", {"y": "toy:2"}, "condition", tests="fewer", tests_name="u")
     with pytest.raises(BabelscopeError, match=r"other test sets: only .*one has t"):
         _groups(one, three)
-    four = make_run("four", {"y": "toy:2"}, "conditioning", tests_name="t", likelihood="total")
+    four = make_run("four", {"y": "toy:2"}, "condition", tests_name="t", likelihood="total")
     with pytest.raises(
-        BabelscopeError, match=r'settings of conditioning \(likelihood: "mean" there, "total" here'
+        BabelscopeError, match=r'settings of condition \(likelihood: "mean" there, "total" here'
     ):
         _groups(one, four)
     (group,) = _groups(one, two, four, summary_only=True)
     assert [column.name for column in group.columns] == ["x", "y (two)", "y (four)"]
     # The same items under another name are the same test set.
-    five = make_run("five", {"y": "toy:2"}, "conditioning", tests_name="other")
+    five = make_run("five", {"y": "toy:2"}, "condition", tests_name="other")
     assert len(_groups(one, five)) == 1
 
 
 def test_what_differs_is_told_for_items_too(make_run: MakeRun, tmp_path: Path) -> None:
-    one = make_run("one", {"x": "toy:1"}, "conditioning", tests="fewer")
+    one = make_run("one", {"x": "toy:1"}, "condition", tests="fewer")
     lines = (tmp_path / "fewer.jsonl").read_text().replace("a 3", "b 3")
     (tmp_path / "fewer.jsonl").write_text(lines)
-    two = make_run("two", {"x": "toy:1"}, "conditioning", tests="fewer")
+    two = make_run("two", {"x": "toy:1"}, "condition", tests="fewer")
     with pytest.raises(BabelscopeError, match="fewer has other items from i3 there, i3 here"):
         _groups(one, two)
 
 
 def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> None:
-    one = make_run("one", {"x": "toy:1"}, "conditioning")
+    one = make_run("one", {"x": "toy:1"}, "condition")
     with pytest.raises(BabelscopeError, match=r"x stands in .*one and in .*one; leave one of them out"):
         _groups(one, one)
     with pytest.raises(BabelscopeError, match=r"is no run folder: it has no manifest\.json"):
@@ -209,17 +208,17 @@ def test_methods_are_told_apart_by_their_items(tmp_path: Path, make_run: MakeRun
         "systems": [{"name": "x", "spec": "toy:1"}],
         "tests": [{"spec": "parallel.jsonl", "name": "p"}, {"spec": "ambiguous.jsonl", "name": "a"}],
         "methods": [
-            {"name": "conditioning", "label": "mean", "evaluator": "toy:2"},
+            {"name": "condition", "label": "mean", "evaluator": "toy:2"},
             {"name": "likelihood", "label": "first"},
-            {"name": "conditioning", "label": "total", "evaluator": "toy:2", "likelihood": "total"},
+            {"name": "condition", "label": "total", "evaluator": "toy:2", "likelihood": "total"},
         ],
     }
     run_study(Study.model_validate(study), out=tmp_path / "run")
     cells = cells_of_run(read_run(tmp_path / "run"))
     assert [(cell.method, cell.kind, cell.settings.get("likelihood"), cell.tests) for cell in cells] == [
         ("first", "likelihood", None, "p"),
-        ("mean", "conditioning", "mean", "a"),
-        ("total", "conditioning", "total", "a"),
+        ("mean", "condition", "mean", "a"),
+        ("total", "condition", "total", "a"),
     ]
     assert [len(cell.records) for cell in cells] == [8, 40, 40]
     assert [cell.evaluator for cell in cells] == ["", "toy:2", "toy:2"]
@@ -239,7 +238,7 @@ def test_seeds_are_found_by_their_names() -> None:
 
 def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
     systems = {"t": "toy:1", "t-2": "toy:2", "t-3": "toy:3", "s": "toy:4", "s-2": "toy:5", "s-3": "toy:6"}
-    (group,) = _groups(make_run("run", systems, "conditioning"))
+    (group,) = _groups(make_run("run", systems, "condition"))
     rows = over_seeds(group)
     values = {
         column.name: next(row.estimate.value for row in column.cell.rows if row.name == "minimum")
@@ -268,7 +267,7 @@ def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
 
 def test_seeds_of_two_evaluators_are_kept_apart(make_run: MakeRun) -> None:
     systems = {"t": "toy:1", "t-2": "toy:2"}
-    paths = [make_run(f"by{n}", systems, "conditioning", evaluator=f"toy:e{n}") for n in range(2)]
+    paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(2)]
     (group,) = _groups(*paths)
     means = [row for row in over_seeds(group) if row.name == "mean" and row.labels["of"] == "all"]
     assert [(row.labels["evaluator"], row.estimate.n) for row in means] == [("toy:e0", 2), ("toy:e1", 2)]
@@ -276,7 +275,7 @@ def test_seeds_of_two_evaluators_are_kept_apart(make_run: MakeRun) -> None:
 
 def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     systems = {name: f"toy:{name}" for name in "abcd"}
-    paths = [make_run(f"by{n}", systems, "conditioning", evaluator=f"toy:e{n}") for n in range(3)]
+    paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(3)]
     (group,) = _groups(*paths)
     assert group.columns[0].name == "a by toy:e0"
     assert len(paired(group)) == 3 * 6 * 3, "systems of one evaluator only are compared"
@@ -304,7 +303,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
 
 def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
     systems = {name: f"toy:{name}" for name in "abcdef"}
-    (group,) = _groups(make_run("run", systems, "conditioning"))
+    (group,) = _groups(make_run("run", systems, "condition"))
     table = tmp_path / "t.tsv"
     bleu = [30.0, 31, 33, 36, 38, 41]
     lines = [

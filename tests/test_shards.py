@@ -20,9 +20,9 @@ from babelscope.runs.shards import Shard, merge
 from babelscope.runs.study import run_study
 from babelscope.util.errors import BabelscopeError
 from killing import Killer
+from same_runs import assert_same, contents
 from toy_fixtures import Babelscope
 
-FILES = ("manifest.json", "records.jsonl", "summary.json")
 STUDY = """
 [study]
 seed = 4
@@ -46,9 +46,9 @@ chunk = 2
 # A test set for each built-in method, and settings that keep it quick.
 LAB = {
     "challenge": ("lab:challenge?n=7", "resamples = 100\ndraws = 4\nlength_corpora = 8\nlength_sizes = [2]"),
-    "conditioning": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
+    "condition": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
     "contrast": ("lab:pairs?n=1", "resamples = 100"),
-    "hypothesis_space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
+    "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
     "likelihood": ("lab:parallel?n=7", "resamples = 100"),
 }
 
@@ -65,11 +65,6 @@ def run_shards(study: Path, of: int) -> list[Path]:
     """The folders of all shards, the last one first."""
     results = [run_study(study, shard=f"{number}/{of}") for number in range(of, 0, -1)]
     return [result.folder for result in results if result.folder is not None]
-
-
-def assert_same(one: Path, other: Path) -> None:
-    for name in FILES:
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
 @pytest.fixture
@@ -142,12 +137,12 @@ def test_a_merged_run_is_a_run_like_any_other(study: Path, tmp_path: Path) -> No
     merge(run_shards(study, 3), tmp_path / "merged")
     run = read_run(tmp_path / "merged")
     assert [cell.method for cell in cells_of_run(run)] == ["likelihood", "coarse"] * 2
-    before = {name: (tmp_path / "merged" / name).read_bytes() for name in FILES}
+    before = contents(tmp_path / "merged")
     # It goes on as the study's own, also where the merge itself was cut off.
     (tmp_path / "merged" / "summary.json").unlink()
     (tmp_path / "merged" / "records.jsonl").write_bytes(before["records.jsonl"][:-30])
     assert run_study(study, out=tmp_path / "merged").to_json().encode() == before["summary.json"]
-    assert {name: (tmp_path / "merged" / name).read_bytes() for name in FILES} == before
+    assert contents(tmp_path / "merged") == before
 
 
 def test_a_merge_that_was_killed_goes_on(study: Path, tmp_path: Path) -> None:

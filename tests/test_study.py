@@ -66,19 +66,20 @@ def test_every_method_runs_on_every_system(study: Path) -> None:
         "records.jsonl",
         "summary.json",
     ]
-    assert [(row.labels["method"], row.labels["system"], row.name) for row in result.rows] == [
+    assert [(row.labels["method"], row.labels["system"], row.name) for row in result.rows[:8]] == [
         (method, system, figure)
         for system in ("one", "toy:2")
         for method in ("likelihood", "coarse")
         for figure in ("logprob", "perplexity")
     ]
+    assert [(row.name, row.labels["against"]) for row in result.rows[8:]] == [("difference", "toy:2")] * 2
     lines = (folder / "records.jsonl").read_text().split("\n")[:-1]
     assert [json.loads(line) for line in lines] == list(result.records)
     assert (folder / "summary.json").read_text() == result.to_json()
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["signature"] == result.signature
     assert manifest["config"] == result.config
-    assert manifest["systems"]["one"] == "toy:1?log=questions.log"
+    assert manifest["systems"]["one"]["spec"] == "toy:1?log=questions.log"
 
 
 def test_a_finished_study_asks_nothing_and_says_the_same(study: Path) -> None:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from babelscope.core.results import Result as Result
     from babelscope.core.results import Row as Row
     from babelscope.methods.base import Method as Method
-    from babelscope.methods.base import run_method as run_method
-    from babelscope.methods.condition import condition as condition
-    from babelscope.methods.contrast import contrast as contrast
-    from babelscope.methods.likelihood import likelihood as likelihood
-    from babelscope.methods.space import space as space
+    from babelscope.runs.execute import run_method as run_method
+    from babelscope.runs.judging import challenge as challenge
+    from babelscope.runs.judging import condition as condition
+    from babelscope.runs.judging import contrast as contrast
+    from babelscope.runs.judging import likelihood as likelihood
+    from babelscope.runs.judging import space as space
     from babelscope.runs.study import Study as Study
     from babelscope.runs.study import read_study as read_study
     from babelscope.runs.study import run_study as run_study
@@ -35,11 +36,12 @@ _HOMES = {
     "BabelscopeError": "util.errors",
     "SystemFailure": "util.errors",
     "Method": "methods.base",
-    "run_method": "methods.base",
-    "contrast": "methods.contrast",
-    "condition": "methods.condition",
-    "likelihood": "methods.likelihood",
-    "space": "methods.space",
+    "run_method": "runs.execute",
+    "contrast": "runs.judging",
+    "challenge": "runs.judging",
+    "condition": "runs.judging",
+    "likelihood": "runs.judging",
+    "space": "runs.judging",
     "Estimate": "core.results",
     "Result": "core.results",
     "Row": "core.results",

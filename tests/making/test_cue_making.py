@@ -39,7 +39,7 @@ from babelscope.making.cue_making import (
     write_candidates,
 )
 from babelscope.making.masked import MaskedModel
-from babelscope.methods.condition import condition
+from babelscope.runs.judging import condition
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
 from babelscope.util.errors import BabelscopeError

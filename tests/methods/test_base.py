@@ -12,16 +12,9 @@ import pytest
 
 from babelscope.core.answers import Scored, Target
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.base import (
-    Method,
-    Settings,
-    Setup,
-    cells_of,
-    find_method,
-    method_names,
-    run_method,
-    set_up,
-)
+from babelscope.methods.base import Method, Settings, Setup, find_method, method_names, set_up
+from babelscope.methods.cells import cells_of
+from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
@@ -35,7 +28,7 @@ class Weighted(Settings):
     weight: float = 1.0
 
 
-def judge(systems: Mapping[str, Any], items: Sequence[Any], settings: Weighted, _seed: int) -> list[Record]:
+def ask(systems: Mapping[str, Any], items: Sequence[Any], settings: Weighted, _seed: int) -> list[Record]:
     judged = systems["evaluator"].score([(item.source, item.references[0]) for item in items])
     return [{"weighted": (settings.weight * each.total,)} for each in judged]
 
@@ -49,7 +42,7 @@ def summarise(records: Sequence[Record], _settings: Weighted, seed: int) -> list
 
 
 WEIGHTED = Method(
-    "weighted", "a method with two roles", ParallelSentence, Weighted, judge, summarise,
+    "weighted", "a method with two roles", ParallelSentence, Weighted, ask, summarise,
     {"system": ("translate",), "evaluator": ("score",)},
 )  # fmt: skip
 

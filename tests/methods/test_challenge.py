@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.results import Result, Row
-from babelscope.methods.challenge import challenge
 from babelscope.methods.challenge.figures import _coefficients, matched
 from babelscope.metrics.quality import tokens
 from babelscope.metrics.ribes import corpus_ribes
+from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 

@@ -9,7 +9,7 @@ import pytest
 
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.methods.base import set_up
-from babelscope.methods.challenge import challenge
+from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.contrast.compare import comparisons, over_seeds
+from babelscope.core.columns import Column, Group
+from babelscope.core.results import Record, Row
+from babelscope.methods.contrast import METHOD
 from babelscope.methods.contrast.figures import Scores, _expected, discrepancy, figures, judged
-from babelscope.util.errors import BabelscopeError
+from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.runs.comparing import paired
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
@@ -130,7 +134,18 @@ def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
         for (system, kind), some in verdicts.items()
         for number, good in enumerate(some)
     ]
-    return comparisons(records, resamples=200)
+    return compared_records(records)
+
+
+def compared_records(records: list[Record]) -> list[Row]:
+    settings = ContrastSettings(resamples=200)
+    columns = []
+    for name in dict.fromkeys(record["system"] for record in records):
+        own = [record for record in records if record["system"] == name]
+        cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
+        columns.append(Column(name, cell))
+    group = Group("contrast", "t", tuple(columns))
+    return [*paired(group, resamples=200), *METHOD.across(group, settings, 0)]
 
 
 def test_systems_are_compared_on_the_same_pairs_and_corrected_by_holm() -> None:
@@ -216,39 +231,5 @@ def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> No
         )
         for number, good in enumerate(some)
     ]  # fmt: skip
-    (found,) = comparisons(records, resamples=100)
+    (found,) = compared_records(records)
     assert (found.estimate.value, found.estimate.n) == (pytest.approx(((1 - 1 / 2) + (3 / 4 - 0)) / 2), 2)
-
-
-def test_seeds_are_averaged_over_systems_that_have_a_figure() -> None:
-    where: dict[str, str | int] = {"phenomenon": "p", "reference": "human"}
-    rows = [Row("p", Estimate(v, 0.0, 1.0, 9), {**where, "system": f"s-{v}"}) for v in (0.5, 0.7)]
-    rows += [
-        Row("p", Estimate.of_nothing(), {**where, "system": "s-0"}),
-        Row("p", Estimate(0.1, 0.0, 1.0, 9), {**where, "system": "other"}),
-        Row("all", Estimate(0.1, 0.0, 1.0, 9), {**where}),
-        *(
-            Row(name, Estimate(0.1, 0.0, 1.0, 9), {**where, "system": "s-0.5"})
-            for name in ("excess_errors", "discrepancy")
-        ),
-    ]
-    mean, sd = over_seeds(rows, ["s-*"])
-    assert (mean.name, mean.estimate.value, mean.estimate.n) == ("mean", pytest.approx(0.6), 2)
-    assert (sd.name, sd.estimate.value) == ("sd", pytest.approx(0.1 * math.sqrt(2)))
-    assert mean.labels == {**where, "system": "s-*", "measure": "accuracy"}
-    # One seed's errors may be measurable and another's not: they are averaged all the same.
-    notes: tuple[dict[str, str | int], ...] = ({}, {"note": "not measurable"})
-    noted = [
-        Row(name, Estimate(0.2 + 0.2 * k, 0.0, 1.0, 9), {**where, "system": f"s-{k}", **note})
-        for name in ("generated_errors", "discrepancy")
-        for k, note in enumerate(notes)
-    ]
-    assert [
-        (each.name, each.labels["measure"], each.estimate.value) for each in over_seeds(noted, ["s-?"])
-    ] == [
-        (name, measure, pytest.approx(value))
-        for measure in ("generated_errors", "discrepancy")
-        for name, value in (("mean", 0.3), ("sd", 0.2 / math.sqrt(2)))
-    ]
-    with pytest.raises(BabelscopeError, match="needs at least two systems"):
-        over_seeds(rows, ["other"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.results import Result, Row
-from babelscope.methods.contrast.scores import _question_direction, contrast_scores
+from babelscope.runs.stored_scores import _question_direction, contrast_scores
 from babelscope.util.errors import BabelscopeError
 
 SUITE = [  # scores below: correct, then contrastive; lower is better

@@ -13,12 +13,13 @@ import pytest
 
 from babelscope.core.answers import Scored
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space import METHOD, SpaceSettings
-from babelscope.methods.space import space as evaluate
+from babelscope.methods.space import METHOD
 from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
+from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
 from babelscope.metrics.quality import Segment, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
+from babelscope.runs.judging import space as evaluate
 from babelscope.systems.opening import open_system
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError

@@ -9,7 +9,8 @@ import pytest
 
 from babelscope.core.answers import Budget, Note, Scored, TopK
 from babelscope.methods.base import set_up
-from babelscope.methods.space import SpaceSettings, _budget, _missed_by, _samples
+from babelscope.methods.space.ask import _budget, _missed_by, _samples
+from babelscope.methods.space.settings import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
 
@@ -72,7 +73,7 @@ def test_samples_are_told_apart_by_their_tokens() -> None:
 )
 def test_settings_go_down_to_the_least_that_has_a_meaning(name: str, least: int) -> None:
     assert getattr(set_up("hypothesis_space", {name: least}).settings, name) == least
-    with pytest.raises(BabelscopeError, match=f"hypothesis_space: {name}"):
+    with pytest.raises(BabelscopeError, match=f"space: {name}"):
         set_up("hypothesis_space", {name: least - 1})
 
 
@@ -86,7 +87,7 @@ def test_settings_go_down_to_the_least_that_has_a_meaning(name: str, least: int)
 )
 def test_a_search_may_spend_what_is_said(given: dict[str, Any], budget: Budget | None) -> None:
     assert _budget(SpaceSettings(**given)) == budget
-    with pytest.raises(BabelscopeError, match="hypothesis_space: budget_seconds"):
+    with pytest.raises(BabelscopeError, match="space: budget_seconds"):
         set_up("hypothesis_space", {"budget_seconds": 0})
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from types import SimpleNamespace
 
 import pytest
 
+from babelscope.core.columns import Column, Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.tables import case, tables, worst_ranked
@@ -102,6 +104,15 @@ def test_a_case_lists_the_reference_the_region_and_what_was_decoded() -> None:
     assert [each["id"] for each in worst_ranked([record, *others], 5)] == ["9", "7"]
 
 
+def correlations(rows: list[Row]) -> list[Row]:
+    systems = dict.fromkeys(str(each.labels["system"]) for each in rows)
+    columns = [
+        Column(name, SimpleNamespace(rows=[each for each in rows if each.labels["system"] == name]))  # type: ignore[arg-type]
+        for name in systems
+    ]
+    return mbr_correlations(Group("space", "t", tuple(columns)), None, 0)
+
+
 def test_correlations_are_over_the_systems_that_have_both_figures() -> None:
     mbr = {"a": 0.1, "b": 0.4, "c": 0.35, "d": 0.8}
     beam = {"a": 0.3, "b": 0.2, "c": 0.5, "d": 0.6}
@@ -117,9 +128,7 @@ def test_correlations_are_over_the_systems_that_have_both_figures() -> None:
             "kqrg", Estimate.of_nothing(), {**WHERE, "system": "a", "region": "top", "view": "tokens", "k": 4}
         ),
     ]
-    found = {
-        (each.labels["measure"], each.labels["statistic"]): each.estimate for each in mbr_correlations(rows)
-    }
+    found = {(each.labels["measure"], each.labels["statistic"]): each.estimate for each in correlations(rows)}
     both = [(mbr[system], value) for system, value in top.items()]
     for measure, pairs in (("beam", [(mbr[system], beam[system]) for system in mbr]), ("top_kqrg", both)):
         columns = [list(column) for column in zip(*pairs, strict=True)]
@@ -139,4 +148,4 @@ def test_two_points_are_always_on_a_line(systems: int, told: bool) -> None:
         for number, value in enumerate([0.1, 0.3, 0.2][:systems])
         for decoding in ("mbr", "beam")
     ]
-    assert bool(mbr_correlations(rows)) is told
+    assert bool(correlations(rows)) is told

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
-from babelscope.methods.contrast import METHOD, ContrastSettings
+from babelscope.methods.contrast import METHOD
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.util.digests import digest_json
 
 HOSTILE = (

@@ -297,7 +297,7 @@ def test_no_method_ends_with_one_question(name, tmp_path):
         "contrast": {"free": "no"},
         "challenge": {"draws": 2, "length_corpora": 4, "resamples": 100},
     }.get(name, {})
-    from babelscope.methods.base import run_method
+    from babelscope.runs.execute import run_method
 
     result = run_method(name, [Silent("one"), ToySystem("two")], items, **settings)
     assert [record["id"] for record in result.unanswered if record["system"] == "one"] == ["3"]

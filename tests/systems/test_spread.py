@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import mortal_toys
 from babelscope.core.answers import Budget, Fingerprint, capabilities
-from babelscope.methods.base import run_method
+from babelscope.runs.execute import run_method
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.systems.clusters import connect, disconnect

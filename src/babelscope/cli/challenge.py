@@ -18,7 +18,6 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     as_line,
-    open_systems,
     print_json,
     study_of,
     then_records,
@@ -114,15 +113,7 @@ def challenge(
         settings["metrics"] = tuple(each.value for each in metric)
     if distance:
         settings["distances"] = tuple(distance)
-    if out is not None:
-        result = _run(system, tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
-    else:
-        from babelscope.methods.challenge import challenge as judge
-        from babelscope.testsets import load
-
-        loaded = load(tests, data_dir=data_dir)
-        opened = open_systems(system, cache=cache)
-        result = judge(list(opened.values()), loaded, seed=seed, **settings)
+    result = _run(system, tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
     with contextlib.ExitStack() as after:
         if annotate is not None:
             drawn = {"per_phenomenon": per_phenomenon, "distances": annotate_distance or (), "seed": seed}
@@ -150,32 +141,25 @@ def _run(
     systems: list[str],
     tests: str,
     settings: dict[str, Any],
-    out: Path,
+    out: Path | None,
     *,
     seed: int,
     cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
     """The same as a study, so that it can be stopped and gone on with."""
-    from babelscope.methods.base import DEFAULT_CHUNK
-    from babelscope.methods.challenge import ChallengeSettings, with_comparisons
-    from babelscope.runs.study import run_study
-    from babelscope.testsets import load
+    from babelscope.runs.study import judge_study
 
-    # A file of translations can be asked as a whole only.
-    files = any(spec.startswith("file:") for spec in systems)
-    chunk = len(load(tests, data_dir=data_dir)) if files else DEFAULT_CHUNK
     study = study_of(
         {
             "study": {"name": "challenge", "seed": seed},
             "systems": [{"spec": spec} for spec in systems],
             "tests": [{"spec": tests}],
             "methods": [{"name": "challenge", **settings}],
-            "run": {"chunk": chunk},
+            "run": {"data_dir": data_dir},
         }
     )
-    result = run_study(study, out=out, cache=cache, data_dir=data_dir)
-    return with_comparisons(result, ChallengeSettings.model_validate(settings), seed=seed)
+    return judge_study(study, out=out, cache=cache)
 
 
 def _write_queue(path: Path, result: Result, drawn: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ class RayCommand(TyperCommand):
 
 def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
     """Systems by their names."""
-    from babelscope.methods.base import by_name
+    from babelscope.methods.cells import by_name
     from babelscope.systems.cached import remembering
     from babelscope.systems.opening import open_system
 
@@ -82,7 +82,7 @@ def study_of(values: Mapping[str, Any]) -> Study:
     """A command as a study, which can be stopped and gone on with."""
     from pydantic import ValidationError
 
-    from babelscope.methods.base import explain
+    from babelscope.core.settings import explain
     from babelscope.runs.study import Study
 
     try:

@@ -151,7 +151,7 @@ def _compared(
     opened = [read_run(path) for path in runs]
     found = _Compared(
         comparing.group_runs(opened, summary_only=summary),
-        [f"{run.name}: {run.manifest['signature']}" for run in opened],
+        [f"{run.name}: {run.manifest.signature}" for run in opened],
     )
     for group in found.groups:
         if not summary:

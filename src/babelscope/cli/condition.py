@@ -156,7 +156,7 @@ def _at_once(
     cache: bool | None,
 ) -> Result:
     """Judge without a run folder."""
-    from babelscope.methods.condition import condition as judge
+    from babelscope.runs.judging import condition as judge
     from babelscope.testsets.given_answers import GivenTranslations, read_scores, with_translations
     from babelscope.testsets.loading import load
     from babelscope.testsets.pattern_files import read_translations
@@ -187,7 +187,7 @@ def _into_folder(
         "study": {"name": "condition", "seed": seed},
         "systems": [{"spec": each} for each in systems],
         "tests": [{"spec": tests}],
-        "methods": [{"name": "conditioning", **settings}],
+        "methods": [{"name": "condition", **settings}],
     }
     return run_study(study_of(study), out=out, cache=cache)
 

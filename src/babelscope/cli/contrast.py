@@ -14,7 +14,6 @@ from babelscope.cli.common import (
     Cache,
     Records,
     Seed,
-    open_systems,
     print_json,
     study_of,
     then_records,
@@ -149,7 +148,7 @@ def contrast(
         settings["controls"] = tuple(control)
     shared: dict[str, Any] = {"seed": seed, "seed_groups": seed_group or ()}
     if scores:
-        from babelscope.methods.contrast.scores import contrast_scores
+        from babelscope.runs.stored_scores import contrast_scores
 
         result = contrast_scores(
             tests,
@@ -162,16 +161,7 @@ def contrast(
         )
     else:
         settings |= {"score": score.value, "beam": beam}
-        if out is not None:
-            result = _run(system or [], tests, settings, shared, out, cache=cache, data_dir=data_dir)
-        else:
-            from babelscope.methods.contrast import contrast as judge
-            from babelscope.testsets import MinimalPair, load
-
-            pairs = load(tests, data_dir=data_dir)
-            pairs.items_of(MinimalPair, what_for="contrast")
-            opened = open_systems(system or [], cache=cache)
-            result = judge(list(opened.values()), pairs, **shared, **settings)
+        result = _run(system or [], tests, settings, shared, out, cache=cache, data_dir=data_dir)
     with then_records(records, [*result.records, *result.unanswered]):
         _print(result, as_json=as_json, table=seed_group or [] if table else None)
 
@@ -181,25 +171,24 @@ def _run(
     tests: str,
     settings: dict[str, Any],
     shared: dict[str, Any],
-    out: Path,
+    out: Path | None,
     *,
     cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
-    """The same as a study, so that it can be stopped and gone on with."""
-    from babelscope.methods.contrast import ContrastSettings, with_comparisons
-    from babelscope.runs.study import run_study
+    """As a study, which can be stopped and gone on with."""
+    from babelscope.runs.study import judge_study
 
     study = study_of(
         {
-            "study": {"name": "contrast", "seed": shared["seed"]},
+            "study": {"name": "contrast", "seed": shared["seed"], "seed_groups": list(shared["seed_groups"])},
             "systems": [{"spec": spec} for spec in systems],
             "tests": [{"spec": tests}],
             "methods": [{"name": "contrast", **settings}],
+            "run": {"data_dir": data_dir},
         }
     )
-    result = run_study(study, out=out, cache=cache, data_dir=data_dir)
-    return with_comparisons(result, ContrastSettings.model_validate(settings), **shared)
+    return judge_study(study, out=out, cache=cache)
 
 
 def _print(result: Result, *, as_json: bool, table: list[str] | None) -> None:

@@ -128,7 +128,7 @@ def machine_references(
                     write(as_line(outcome.question()))
         distances = None
         if scorers:
-            from babelscope.methods.base import run_method
+            from babelscope.runs.execute import run_method
 
             judged = run_method(
                 "contrast", scorers[0], [*human, *made], discrepancy="paper", beam=beam, free="no"

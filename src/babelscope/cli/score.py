@@ -96,7 +96,8 @@ def _summarise(
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
     from babelscope.core.results import Result, Row
-    from babelscope.methods.base import config_of, set_up
+    from babelscope.methods.base import set_up
+    from babelscope.methods.cells import config_of
     from babelscope.methods.likelihood import METHOD, summarise
     from babelscope.systems.asking import scored_as_json
     from babelscope.util.digests import digest_json

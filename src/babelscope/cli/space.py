@@ -16,7 +16,6 @@ from babelscope.cli.common import (
     Form,
     Records,
     Seed,
-    open_systems,
     print_json,
     study_of,
     then_records,
@@ -143,20 +142,12 @@ def space(
         from babelscope.runs.rejudging import rejudge
 
         given = {name for name in settings if _was_given(context, name)}
-        result = rejudge(finished, **{name: settings[name] for name in given})
-    elif out is not None:
-        result = _run(system or [], tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
+        result = rejudge(finished, {name: settings[name] for name in given}, method="space", out=out)
     else:
-        from babelscope.methods.space import space as judge
-        from babelscope.testsets import ParallelSentence, load
-
-        sentences = load(tests, data_dir=data_dir)
-        sentences.items_of(ParallelSentence, what_for="space")
-        opened = open_systems(system or [], cache=cache)
-        result = judge(list(opened.values()), sentences, seed=seed, **settings)
+        result = _run(system or [], tests, settings, out, seed=seed, cache=cache, data_dir=data_dir)
     with contextlib.ExitStack() as after, then_records(records, [*result.records, *result.unanswered]):
         if segments is not None:
-            from babelscope.runs.rejudging import segment_lines
+            from babelscope.methods.space.judge import segment_lines
 
             after.callback(write_file, segments, Form.JSON, segment_lines(result.records))
         _print(result, cases, as_json=as_json)
@@ -169,25 +160,25 @@ def _was_given(context: typer.Context, name: str) -> bool:
 
 def _run(
     systems: list[str],
-    tests: str,
+    tests: str | None,
     settings: dict[str, Any],
-    out: Path,
+    out: Path | None,
     *,
     seed: int,
     cache: bool | None,
     data_dir: Path | None,
 ) -> Result:
     """As a study, which can be stopped and gone on with."""
-    from babelscope.methods.space import METHOD, with_correlations
-    from babelscope.runs.study import run_study
+    from babelscope.runs.study import judge_study
 
     study = {
         "study": {"name": "space", "seed": seed},
         "systems": [{"spec": spec} for spec in systems],
         "tests": [{"spec": tests}],
-        "methods": [{"name": METHOD.name, **settings}],
+        "methods": [{"name": "space", **settings}],
+        "run": {"data_dir": data_dir},
     }
-    return with_correlations(run_study(study_of(study), out=out, cache=cache, data_dir=data_dir))
+    return judge_study(study_of(study), out=out, cache=cache)
 
 
 def _print(result: Result, cases: int, *, as_json: bool) -> None:

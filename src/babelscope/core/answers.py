@@ -216,13 +216,14 @@ class Searches(Protocol):
         ...
 
 
-Capability = Literal["translate", "score", "sample", "top_k", "next_tokens"]
+Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores"]
 CAPABILITIES: Mapping[Capability, str] = {
     "translate": "translates",
     "score": "gives log-probabilities of given targets",
     "sample": "draws samples",
     "top_k": "searches exactly",
     "next_tokens": "gives next-token distributions",
+    "item_scores": "has stored scores of items",
 }
 _METHODS: Mapping[Capability, tuple[str, ...]] = {
     **{name: (name,) for name in CAPABILITIES},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 
 Figure = tuple[str, tuple[tuple[str, str | int], ...]]
@@ -26,7 +27,7 @@ class Remembered(Protocol):
     def name(self) -> str: ...
 
     @property
-    def manifest(self) -> Mapping[str, Any]: ...
+    def manifest(self) -> Any: ...
 
 
 class Judged(Protocol):
@@ -38,6 +39,10 @@ class Judged(Protocol):
     @property
     def method(self) -> str:
         """What the study calls the method."""
+
+    @property
+    def label(self) -> str:
+        """What its records call the method."""
 
     @property
     def kind(self) -> str:
@@ -62,6 +67,9 @@ class Judged(Protocol):
     @property
     def digest(self) -> str:
         """Of its test set."""
+
+    @property
+    def comparable(self) -> Sequence[Comparable]: ...
 
     @property
     def asked(self) -> tuple[Any, ...]:
@@ -118,3 +126,10 @@ def side_by_side(group: Group) -> list[tuple[Figure, list[Row | None]]]:
         (figure, [each.get(figure) for each in columns])
         for figure in dict.fromkeys(figure for each in columns for figure in each)
     ]
+
+
+def measure_of(row: Row) -> str:
+    """What a row of contrastive evaluation measures: rows named by their group are accuracies."""
+    if row.name in ("discrepancy", "generated_errors"):
+        return row.name
+    return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""

@@ -91,6 +91,10 @@ class Result:
     """Where it is stored, if it is."""
     unanswered: Sequence[Record] = field(default=(), repr=False)
     """Of the items that a system did not answer: which, and why in `unanswered`."""
+    comparisons: int = 0
+    """So many of the rows, the last ones, are of several systems together."""
+    sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    """What a report shows of each method and test set, as data."""
 
     @property
     def signature(self) -> str:
@@ -117,10 +121,14 @@ class Result:
 
     def to_json(self) -> str:
         """Signature and rows as one JSON document, the same bytes for the same result."""
+        rows = [row.as_json() for row in self.rows]
+        own = len(rows) - self.comparisons
         summary = {
             "signature": self.signature,
             "sha256": digest_json(self.config),
-            "rows": [row.as_json() for row in self.rows],
+            "rows": rows[:own],
+            "comparisons": rows[own:],
+            "sections": list(self.sections),
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 

@@ -13,8 +13,8 @@ from babelscope.lab.evaluation import best_translations
 from babelscope.lab.grammar import SentencePair
 from babelscope.lab.mistakes import Extent, mistaken
 from babelscope.lab.oracle import told
-from babelscope.methods.condition import condition
 from babelscope.methods.condition.figures import accuracy
+from babelscope.runs.judging import condition
 from babelscope.systems.asking import ask_sample
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.sets import TestSet

@@ -105,7 +105,7 @@ class Report:
 
     @property
     def studies(self) -> str:
-        return ", ".join(dict.fromkeys(str(run.manifest.get("study", run.name)) for run in self.runs))
+        return ", ".join(dict.fromkeys(run.manifest.study or run.name for run in self.runs))
 
     @property
     def title(self) -> str:
@@ -118,7 +118,7 @@ class Report:
     def lede(self) -> str:
         """What was evaluated, in a sentence."""
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
-        asked = sum(cell["items"] for run in self.runs for cell in run.manifest["cells"])
+        asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
         return (
             f"{counted(len(self.series), 'systems')}, {counted(len(tests), 'test sets')} ({', '.join(tests)}), "
             f"{counted(len(self.sections), 'methods')}: {counted(asked, 'items')} judged."
@@ -144,7 +144,7 @@ class Report:
 
     @staticmethod
     def skipped(run: Run) -> int:
-        return sum(sum(cell["skipped"].values()) for cell in run.manifest["cells"])
+        return sum(sum(cell.skipped.values()) for cell in run.manifest.cells)
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
@@ -281,7 +281,7 @@ def _caveats(groups: Sequence[Group], view: View) -> list[str]:
 
 def _part(group: Group, view: View, series: Series, differences: Sequence[Row], several: bool) -> Part:
     runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
-    signatures = [str(run.manifest["signature"]) for run in runs.values()]
+    signatures = [str(run.manifest.signature) for run in runs.values()]
     told = f" ({', '.join(names_of_runs(runs.values()).values())})"
     title = f"{group.tests.removesuffix(told)}{told}" if several else group.tests
     pictures = view.pictures(group, series)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from babelscope.core.columns import Column, Group, Judged, Remembered
-from babelscope.core.results import Estimate, Record, Row, differences
-from babelscope.core.ties import credit
+from babelscope.core.comparable import Part
+from babelscope.core.results import Estimate, Row, differences
 from babelscope.runs.reading import Cell, Run, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
@@ -39,7 +37,8 @@ def _check(cells: Sequence[Cell]) -> None:
         runs.setdefault(str(cell.run.path), []).append(cell)
     (first, ours), *others = runs.items()
     for path, theirs in others:
-        told = differences(dict(ours[0].settings), dict(theirs[0].settings))
+        mine, yours = ({"version": each[0].version, **each[0].settings} for each in (ours, theirs))
+        told = differences(mine, yours)
         if told:
             raise BabelscopeError(
                 f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])}); {_HINT}"
@@ -103,55 +102,6 @@ def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
 
 # -- item by item ----------------------------------------------------------------------------------
 
-Part = tuple[tuple[str, str], ...]
-"""The labels of what is compared: a category, a phenomenon, a measure; none of them for all items."""
-
-Worths = Callable[[Record, Mapping[str, Any]], dict[Part, float]]
-"""(record, settings) -> what the item is worth in each part it belongs to."""
-
-
-def _conditioning(record: Record, settings: Mapping[str, Any]) -> dict[Part, float]:
-    worth = _verdict(record, settings)
-    return {} if worth is None else {(): worth, (("category", record["category"]),): worth}
-
-
-def _contrast(record: Record, settings: Mapping[str, Any]) -> dict[Part, float]:
-    worth = _verdict(record, settings)
-    part = (("phenomenon", record["phenomenon"]), ("reference", record["reference"]))
-    return {} if worth is None else {part: worth}
-
-
-def _verdict(record: Record, settings: Mapping[str, Any]) -> float | None:
-    return credit(settings["ties"]).get(record["verdict"])
-
-
-def _likelihood(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
-    """Nats a token over an item's references."""
-    logs = [each for reference in record["references"] for each in reference["logprobs"]]
-    return {} if None in logs else {(("measure", "logprob"),): math.fsum(logs) / len(logs)}
-
-
-def _challenge(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
-    """Scores of the sentence."""
-    return {(("measure", metric),): float(score) for metric, score in record["scores"].items()}
-
-
-def _hypothesis_space(record: Record, _settings: Mapping[str, Any]) -> dict[Part, float]:
-    """Gains of ranking in each region, where a sentence has them."""
-    names = (f"{region}_{measure}" for region in ("top", "beam", "samples") for measure in ("krg", "kqrg"))
-    found = {name: record.get(name) for name in names}
-    return {(("measure", name),): value for name, value in found.items() if value is not None}
-
-
-PAIRED: Mapping[str, Worths] = {
-    "challenge": _challenge,
-    "conditioning": _conditioning,
-    "contrast": _contrast,
-    "hypothesis_space": _hypothesis_space,
-    "likelihood": _likelihood,
-}
-"""Methods whose systems can be compared item by item."""
-
 
 def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     """Every two systems on the items both have: mean difference, wins, losses, ties, p and Holm's p.
@@ -161,20 +111,21 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     """
     found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
     for one, other in itertools.combinations(group.columns, 2):
-        if one.cell.kind not in PAIRED or one.cell.roles != other.cell.roles:
+        if one.cell.roles != other.cell.roles:
             continue
         systems: dict[str, str | int] = {"system": one.name, "against": other.name}
         for part, members in _parts(one.cell, other.cell).items():
-            sources, values = zip(*members, strict=True)
-            # The streams of `babelscope contrast`, so that both commands say the same of the same.
+            sources, values, signs = zip(*members, strict=True)
+            better = [value * sign for value, sign in zip(values, signs, strict=True)]
+            # The streams have the name of the method that was compared first.
             rng = stream(seed, "contrast/difference")
             difference = clustered_mean(values, sources, rng, resamples=resamples)
             by_source = cluster_sums([values], sources)[:, 0].tolist()
             p = paired_p(by_source, stream(seed, "contrast/p"))
             counts = {
-                "wins": sum(value > 0 for value in values),
-                "losses": sum(value < 0 for value in values),
-                "ties": sum(value == 0 for value in values),
+                "wins": sum(value > 0 for value in better),
+                "losses": sum(value < 0 for value in better),
+                "ties": sum(value == 0 for value in better),
             }
             found.append(({**systems, **dict(part)}, difference, p, counts))
     adjusted = holm([p for _, _, p, _ in found])
@@ -189,14 +140,16 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     ]
 
 
-def _parts(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float]]]:
-    """(source, difference of worths) of all items that both have a worth for, part by part."""
-    worths = PAIRED[one.kind]
-    theirs = {record["id"]: worths(record, other.settings) for record in other.records}
-    parts: dict[Part, list[tuple[str, float]]] = {}
+def _parts(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float, int]]]:
+    """(cluster, difference, 1 if higher is better, else -1) of all items that both have a number for, by part."""
+    theirs = {record["id"]: record for record in other.records}
+    parts: dict[Part, list[tuple[str, float, int]]] = {}
     for record in one.records:
-        against = theirs.get(record["id"], {})
-        for part, worth in worths(record, one.settings).items():
-            if part in against:
-                parts.setdefault(part, []).append((record["source"], worth - against[part]))
+        against = theirs.get(record["id"])
+        for each in one.comparable if against is not None else ():
+            value, its = each.value(record), each.value(against or {})
+            if value is not None and its is not None and each.part(record) == each.part(against or {}):
+                sign = 1 if each.higher_is_better else -1
+                part = parts.setdefault(each.part(record), [])
+                part.append((str(record.get(each.cluster, record["id"])), value - its, sign))
     return {part: parts[part] for part in sorted(parts)}

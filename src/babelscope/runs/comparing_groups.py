@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from babelscope.core.columns import Column, Figure, Group
+from babelscope.core.columns import Column, Figure, Group, measure_of
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd
@@ -116,7 +116,9 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
 
 
 def _labels(group: Group, figure: Figure, more: Labels) -> Labels:
-    return {**group.labels, **more, "of": figure[0], **dict(figure[1])}
+    measure = measure_of(Row(figure[0], Estimate.of_nothing(), dict(figure[1])))
+    told: Labels = {"measure": measure} if measure else {}
+    return {**group.labels, **more, "of": figure[0], **told, **dict(figure[1])}
 
 
 def evaluators(group: Group, figure: str = "minimum") -> list[Row]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from babelscope.core.results import Record, Result, differences, record_line
+from babelscope.core.results import Record, differences, record_line
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
+from babelscope.util.json_lines import parse_json
 from babelscope.util.regular import open_regular
 from babelscope.util.text import (
     DEEPEST,
@@ -24,6 +25,7 @@ from babelscope.util.text import (
     LONGEST_RECORD,
     bounded_lines,
     depth_exceeds,
+    text_fault,
     within,
 )
 
@@ -152,9 +154,13 @@ class RunFolder:
             ) from error
         self.records += records
 
-    def finish(self, result: Result) -> None:
+    def finish(self, summary: str) -> None:
         """Write the summary of a run that is complete."""
-        _write(self.path / "summary.json", result.to_json())
+        _write(self.path / "summary.json", summary)
+
+    def rewrite_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Say what became of the run: its status and cost."""
+        _write(self.path / "manifest.json", _as_text(manifest))
 
     def _lock(self) -> None:
         """Held by the open file, so the system lets go of it however this process ends."""
@@ -171,11 +177,18 @@ class RunFolder:
         """Refuse the folder of a run that is not this one; write the manifest of a new one."""
         path = self.path / "manifest.json"
         if not os.path.lexists(path):
-            _write(path, json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+            _write(path, _as_text(manifest))
+            self.stored_manifest = manifest
             return
         stored = _parse(read_own(path))
         if stored is None:
             raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
+        if stored.get("format") != manifest.get("format"):
+            raise BabelscopeError(
+                f"{self.path} holds a run of another version of Babelscope, which can be reported and compared but "
+                "not gone on with; choose another folder with --out"
+            )
+        self.stored_manifest = stored
         found = [
             place
             for name in _COMPARED
@@ -261,6 +274,16 @@ def read_own(path: Path) -> bytes:
         return within(file.read(LARGEST_DOCUMENT + 1), path)
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """A file of a run folder that is one JSON object."""
+    found = parse_json(read_own(path), path)
+    if not isinstance(found, dict):
+        raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
+    if fault := text_fault(json.dumps(found, ensure_ascii=False)):
+        raise BabelscopeError(f"{path} is damaged: it {fault}")
+    return found
+
+
 def _refuse_foreign(path: Path) -> None:
     """A folder with other things in it is never made a run folder."""
     if path.is_dir() and not os.path.lexists(path / "manifest.json"):
@@ -285,6 +308,10 @@ def _parse(line: bytes) -> Record | None:
     if line.count(b"[") + line.count(b"{") > DEEPEST and depth_exceeds(record, DEEPEST):
         return None
     return record if isinstance(record, dict) else None
+
+
+def _as_text(manifest: Mapping[str, Any]) -> str:
+    return json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,38 +10,51 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.comparable import Comparable
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.runs.folder import read_own
+from babelscope.methods.base import OLD_NAMES
+from babelscope.runs.folder import read_object
+from babelscope.runs.manifest import Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import json_lines, parse_json
+from babelscope.util.json_lines import json_lines
 from babelscope.util.regular import open_regular
-from babelscope.util.text import text_fault
 
 _NAMES = ("method", "system", "tests")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder with its manifest and figures."""
+    """A run with its manifest and figures: in a folder, or in memory where `given` has its records."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     rows: Sequence[Row] = field(repr=False)
+    """Figures of its cells."""
+    comparisons: Sequence[Row] = field(default=(), repr=False)
+    """Figures of several cells together."""
+    sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    """What the report shows of each method and test set, as data."""
+    given: Sequence[Record] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         return self.path.name or str(self.path)
 
     @cached_property
-    def records(self) -> list[Record]:
+    def records(self) -> Sequence[Record]:
         """A record for each item that was answered, of all cells; read when first needed."""
-        found: list[Record] = []
-        with io.BufferedReader(open_regular(self.path / "records.jsonl")) as file:
-            for place, record in json_lines(file, file.name):
-                if not record.keys() >= set(_NAMES):
-                    raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
-                found.append(dict(record))
-        return split_unanswered(found)[0]
+        return split_unanswered(self.given if self.given is not None else read_records(self.path))[0]
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records of a run folder, answered or not."""
+    found: list[Record] = []
+    with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
+        for place, record in json_lines(file, file.name):
+            if not record.keys() >= set(_NAMES):
+                raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
+            found.append(dict(record))
+    return found
 
 
 @dataclass(frozen=True)
@@ -54,13 +66,18 @@ class Cell:
     """What the study calls the method."""
     kind: str
     """What it is."""
+    version: int
     settings: Mapping[str, Any]
+    """As in the signature: programs and analysers by what they are."""
     roles: Mapping[str, Any]
     """Fingerprints of its other systems."""
     system: str
     fingerprint: Mapping[str, Any]
     tests: str
     digest: str
+    comparable: tuple[Comparable, ...] = ()
+    label: str = ""
+    """What its records call the method, if not what the study calls it."""
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -68,7 +85,7 @@ class Cell:
         return [
             Row(row.name, row.estimate, _without(row.labels, _NAMES), row.counts)
             for row in self.run.rows
-            if tuple(row.labels[name] for name in _NAMES) == (self.method, self.system, self.tests)
+            if tuple(row.labels[name] for name in _NAMES) == self._names
         ]
 
     @property
@@ -85,99 +102,64 @@ class Cell:
     def records(self) -> list[Record]:
         """A record an item, in their order."""
         return [
-            record
-            for record in self.run.records
-            if tuple(record[name] for name in _NAMES) == (self.method, self.system, self.tests)
+            record for record in self.run.records if tuple(record[name] for name in _NAMES) == self._names
         ]
+
+    @property
+    def _names(self) -> tuple[str, str, str]:
+        return self.label or self.method, self.system, self.tests
 
 
 def read_run(path: str | Path) -> Run:
     """A run folder that is complete, or one sentence why it is none."""
     path = Path(path)
     manifest = read_manifest(path)
-    if manifest.get("shard") is not None:
+    if manifest.shard is not None:
         raise BabelscopeError(
             f"{path} is one shard of a study; put all of them together with babelscope merge"
         )
     if not (path / "summary.json").is_file():
         raise BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
-    summary = _object(path / "summary.json")
+    summary = read_object(path / "summary.json")
     try:
-        return Run(path, manifest, [_row(row) for row in summary["rows"]])
+        rows = [_row(row, _NAMES) for row in summary["rows"]]
+        comparisons = [_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
+        sections = [dict(section) for section in summary.get("sections", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a run folder, finished or not, says that it is of."""
-    if not (folder / "manifest.json").is_file():
-        raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")
-    return _object(folder / "manifest.json")
+    return Run(path, manifest, rows, comparisons, sections)
 
 
 def cells_of_run(run: Run) -> list[Cell]:
     """What was run, cell by cell."""
-    from babelscope.methods.base import find_method
-
-    try:
-        config, cells = run.manifest["config"], run.manifest["cells"]
-        systems = dict(zip(run.manifest["systems"], config["systems"], strict=True))
-        tests = dict(zip(run.manifest["tests"], config["tests"], strict=True))
-        labels: dict[str, list[str]] = {}
-        for cell in cells:
-            own = labels.setdefault(cell["tests"], [])
-            if cell["method"] not in own:
-                own.append(cell["method"])
-        # The methods of a test set are those that judge its kind of items and are for it, in the study's order.
-        methods = {
-            (name, label): method
-            for name, own in labels.items()
-            for label, method in zip(
-                own,
-                (
-                    method
-                    for method in config["methods"]
-                    if find_method(method["name"]).kind.__name__ == tests[name]["kind"]
-                    and list(tests).index(name) in method.get("tests", range(len(tests)))
-                ),
-                strict=True,
-            )
-        }
-        return [
-            Cell(
-                run,
-                cell["method"],
-                method["name"],
-                method["settings"],
-                method["roles"],
-                cell["system"],
-                systems[cell["system"]],
-                cell["tests"],
-                tests[cell["tests"]]["digest"],
-            )
-            for cell in cells
-            for method in [methods[cell["tests"], cell["method"]]]
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BabelscopeError(f"{run.path / 'manifest.json'} is damaged: {error!r}") from None
+    manifest = run.manifest
+    return [
+        Cell(
+            run,
+            OLD_NAMES.get(cell.method, cell.method),
+            method.name,
+            method.version,
+            {**method.settings, **method.identity},
+            method.roles,
+            cell.system,
+            manifest.systems[cell.system].fingerprint,
+            cell.tests,
+            manifest.tests[cell.tests].digest,
+            tuple(Comparable.from_json(each) for each in method.comparable),
+            cell.method,
+        )
+        for cell in manifest.cells
+        for method in [manifest.methods[cell.method]]
+    ]
 
 
-def _object(path: Path) -> dict[str, Any]:
-    found = parse_json(read_own(path), path)
-    if not isinstance(found, dict):
-        raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
-    if fault := text_fault(json.dumps(found, ensure_ascii=False)):
-        raise BabelscopeError(f"{path} is damaged: it {fault}")
-    return found
-
-
-def _row(stored: Mapping[str, Any]) -> Row:
+def _row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
     """A row as `Row.as_json` wrote it: labels stand before the value, counts after n."""
     names = list(stored)
     before, after = names.index("value"), names.index("n") + 1
     labels = {name: stored[name] for name in names[:before] if name != "name"}
     told = (stored["name"], *labels.values())
-    if not labels.keys() >= set(_NAMES) or not all(isinstance(each, str | int) for each in told):
+    if not labels.keys() >= set(needed) or not all(isinstance(each, str | int) for each in told):
         raise ValueError("a row without its name and labels")
     estimate = Estimate.of_nothing()
     if stored["n"]:

@@ -1,94 +1,115 @@
-"""A hypothesis-space run judged again by another quality, from its run folder, without asking any system."""
+"""A finished run judged again under other settings, from its records, without asking any system."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.results import Record, Result, Row
-from babelscope.methods.base import set_up
-from babelscope.methods.space import (
-    METHOD,
-    SpaceSettings,
-    hypotheses_of,
-    segments_of,
-    with_correlations,
-    with_gains,
-    with_quality,
-)
-from babelscope.metrics.quality import METRICS
-from babelscope.runs.reading import Run, cells_of_run, read_run
+from babelscope.core.registry import did_you_mean
+from babelscope.core.results import Record, Result, signature, split_unanswered
+from babelscope.methods.base import Method, Settings, Setup, checked, find_method, restored
+from babelscope.runs.execute import Methods, conclude, finish
+from babelscope.runs.folder import RunFolder
+from babelscope.runs.manifest import Cost, Manifest, method_part
+from babelscope.runs.reading import read_records, read_run
+from babelscope.util.damage import telling_damage
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import shorten
-
-CHANGEABLE = ("quality", "normalise", "unresolved", "curves", "resamples")
 
 
-def rejudge(folder: Path, **changed: Any) -> Result:
-    """The figures of a finished run under another quality, or other settings for which no system must be asked."""
-    for name in changed:
-        if name not in CHANGEABLE:
-            raise BabelscopeError(f"{name} cannot be changed after a run; these can: {', '.join(CHANGEABLE)}")
-    run = _finished(folder)
-    config: dict[str, Any] = run.manifest["config"]
-    (method,) = config["methods"]
-    stored = _stored_quality(run, method)
-    # Who judged from outside is asked again only if the caller says who: a run folder may be a stranger's.
-    kept = "quality" not in changed and stored not in METRICS
-    if kept:
-        _check_qualities(run, stored)
-    given = {**method["settings"], **({"quality": METRICS[0]} if kept else {}), **changed}
-    settings = SpaceSettings.model_validate(set_up(METHOD, given).settings)
-    judged = with_gains if kept else with_quality
-    method["settings"] = {**settings.model_dump(mode="json"), **({"quality": stored} if kept else {})}
-    rows: list[Row] = []
-    for cell in run.manifest["cells"]:
-        labels = {name: cell[name] for name in ("method", "system", "tests")}
-        own = [record for record in run.records if labels.items() <= record.items()]
-        skipped = sum(cell["skipped"].values())
-        for row in METHOD.summarise(judged(own, settings), settings, config["seed"]):
-            counts = {**row.counts, "skipped": skipped}
-            rows.append(Row(row.name, row.estimate, {**labels, **row.labels}, counts))
-    return with_correlations(Result(config, rows, run.records))
+def rejudge(
+    folder: str | Path,
+    changed: Mapping[str, Any],
+    *,
+    method: str = "",
+    by: Sequence[str] | None = None,
+    out: str | Path | None = None,
+) -> Result:
+    """The figures of a run under changed settings, in memory or stored in a run folder of its own.
+
+    With `method`, the run must be of that method alone. Settings that the answers depend on cannot be changed. A
+    program that the run names is not started because the run names it: what it said then is used again.
+    """
+    folder = Path(folder)
+    run = read_run(folder)
+    names = [part.name for part in run.manifest.methods.values()]
+    if method and names != [method]:
+        raise BabelscopeError(f"{folder} is a run of {', '.join(names)}, not of {method} alone")
+    methods: dict[str, tuple[Method, Settings]] = {}
+    for label, part in run.manifest.methods.items():
+        found = find_method(part.name)
+        methods[label] = found, _changed(found, part.settings, changed)
+    if unused := [
+        name for name in changed if not any(name in own.model_fields for _, own in methods.values())
+    ]:
+        raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
+    manifest = _manifest(run.manifest, methods)
+    if by is not None:
+        manifest = manifest.model_copy(update={"by": list(by)})
+    with telling_damage(str(folder)):
+        records = _judged(manifest, read_records(folder), methods)
+    if out is None:
+        return conclude(manifest, records, methods)
+    with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
+        for chunk in stored.missing():
+            start = sum(cell.items for cell in manifest.cells[: chunk.cell])
+            stored.store(records[start + chunk.start : start + chunk.stop])
+        return finish(stored, manifest, methods, Cost())
 
 
-def _stored_quality(run: Run, method: Any) -> str:
-    try:
-        return str(method["settings"]["quality"])
-    except (KeyError, TypeError) as error:
-        raise BabelscopeError(f"{run.path / 'manifest.json'} is damaged: {error!r}") from None
+def _changed(method: Method, stored: Mapping[str, Any], changed: Mapping[str, Any]) -> Settings:
+    own = {name: value for name, value in changed.items() if name in method.settings.model_fields}
+    for name in own:
+        if name in method.asks:
+            free = [each for each in method.settings.model_fields if each not in method.asks]
+            hint = did_you_mean(name, free, "")
+            raise BabelscopeError(
+                f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
+                f"{f'; {hint}' if hint else ''}"
+            )
+    # Only what is changed is checked: the files that other settings name need not be here.
+    given = checked(method, own).model_dump(include=set(own))
+    return restored(method, stored).model_copy(update=given)
 
 
-def _check_qualities(run: Run, stored: str) -> None:
-    """Refuse a run judged from outside whose records do not have all qualities; say that they are not made anew."""
-    by, again = shorten(stored, 300), "say --quality to have them judged again"
-    for record in run.records:
-        for hypothesis in hypotheses_of(record):
-            value = hypothesis.get("quality")
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise BabelscopeError(
-                    f"{run.path}: a hypothesis of item {shorten(str(record.get('id')))} has no quality, and {by}, "
-                    f"by which the run was judged, is not asked because a run folder names it; {again}"
-                )
-    warnings.warn(
-        f"the qualities in {run.path}, by {by}, are used as they stand there; {again}",
-        RuntimeWarning,
-        stacklevel=3,
+def _manifest(manifest: Manifest, methods: Methods) -> Manifest:
+    """The manifest of the run as it would be under these settings."""
+    parts, entries = {}, []
+    for (label, part), entry in zip(manifest.methods.items(), manifest.config["methods"], strict=True):
+        method, settings = methods[label]
+        same = settings.model_dump(mode="json") == part.settings
+        # What a setting resolved to is asked only if it was changed.
+        new = part if same else method_part(Setup(method, label, settings, {}))
+        kept = {
+            name: value
+            for name, value in part.identity.items()
+            if new.settings.get(name) == part.settings.get(name)
+        }
+        parts[label] = new.model_copy(update={"identity": {**new.identity, **kept}, "roles": part.roles})
+        resolved = {**parts[label].settings, **parts[label].identity}
+        entries.append({**entry, "version": method.version, "settings": resolved})
+    config = {**manifest.config, "methods": entries}
+    return manifest.model_copy(
+        update={
+            "methods": parts,
+            "config": config,
+            "signature": signature(config),
+            "sha256": digest_json(config),
+            "status": "unfinished",
+            "cost": Cost(),
+        }
     )
 
 
-def segment_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
-    yield from dict.fromkeys(segment.as_line() for record in records for segment in segments_of(record))
-
-
-def _finished(folder: Path) -> Run:
-    run = read_run(folder)
-    cells_of_run(run)  # tells a damaged manifest
-    names = [method["name"] for method in run.manifest["config"]["methods"]]
-    if names != [METHOD.name]:
-        raise BabelscopeError(f"{folder} is a run of {', '.join(names)}, not of {METHOD.name} alone")
-    return run
+def _judged(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
+    """All records in their order, those that were answered judged again."""
+    found: list[Record] = []
+    start = 0
+    for cell in manifest.cells:
+        own = records[start : start + cell.items]
+        start += cell.items
+        method, settings = methods[cell.method]
+        judged = iter(method.judge(split_unanswered(own)[0], settings))
+        found += [record if "unanswered" in record else next(judged) for record in own]
+    return found

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
-
-from pydantic import TypeAdapter
-from pydantic_core import to_jsonable_python
 
 from babelscope._version import __version__
-from babelscope.core.results import Record, Result, Row, differences, split_unanswered
-from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
+from babelscope.core.results import Record, Result, differences
+from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
-from babelscope.runs.reading import read_manifest
+from babelscope.runs.manifest import Cost, Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
 
@@ -44,22 +40,6 @@ class Shard:
             raise BabelscopeError(f"a shard is written as 3/16 (the third of sixteen), not {text!r}")
         return cls(int(found[1]), int(found[2]))
 
-    def manifest(self, setups: Iterable[Setup]) -> dict[str, Any]:
-        """What the manifest of a shard has beside a plain run's: which it is, and what a merge must know.
-
-        Settings stand here as they were given, not as in the signature, where files count by their content.
-        """
-        return {
-            "shard": {"number": self.number, "of": self.of},
-            "methods": {
-                setup.label: {
-                    "name": setup.method.name,
-                    "settings": to_jsonable_python(dict(setup.settings)),
-                }
-                for setup in setups
-            },
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
@@ -67,7 +47,7 @@ class _Stored:
 
     path: Path
     shard: Shard
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     answered: Mapping[Chunk, Sequence[Record]]
 
 
@@ -81,36 +61,40 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
         raise BabelscopeError("there is no shard to merge")
     _check(stored)
     first = stored[0].manifest
-    manifest = {name: value for name, value in first.items() if name not in ("shard", "methods")}
-    manifest["made_with"] = _made_with([each.manifest["made_with"] for each in stored])
+    made = _made_with([each.manifest.software for each in stored])
+    manifest = first.model_copy(update={"shard": None, "software": made})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
-    with RunFolder(Path(out).absolute(), manifest) as run:
+    methods = {label: first.settings_of(label) for label in first.methods}
+    with RunFolder(Path(out).absolute(), manifest.as_json()) as run:
         for chunk in run.missing():
             run.store(answered[chunk])
         try:
-            rows = _rows(manifest, first["methods"], run.records)
+            return finish(run, manifest, methods, _total([each.manifest.cost for each in stored]))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             # What a method's records hold is its own to know; these were changed, since it cannot read them.
             raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
-        records, unanswered = split_unanswered(run.records)
-        result = Result(manifest["config"], rows, records, run.path, unanswered)
-        run.finish(result)
-        return result
+
+
+def _total(costs: Sequence[Cost]) -> Cost:
+    return Cost(
+        seconds=round(sum(each.seconds for each in costs), 3),
+        tokens=sum(each.tokens for each in costs),
+        retries=sum(each.retries for each in costs),
+    )
 
 
 def _read(path: Path) -> _Stored:
     """A shard that was run to its end."""
     manifest = read_manifest(path)
+    if manifest.shard is None:
+        raise BabelscopeError(f"{path} is no shard but a whole run")
+    shard, stored = Shard(manifest.shard.number, manifest.shard.of), manifest.as_json()
     try:
-        if manifest.get("shard") is None:
-            raise BabelscopeError(f"{path} is no shard but a whole run")
-        shard = Shard(**manifest["shard"])
-        wanted = count_records(manifest)
+        wanted = count_records(stored)
         with io.BufferedReader(open_regular(path / "records.jsonl")) as file:
-            records, _ = parse_records(file, chunks_of(manifest), manifest["cells"], file.name)
-        for cell in manifest["cells"]:
-            _settings(manifest["methods"][cell["method"]])
-        _made_with([manifest["made_with"]])
+            records, _ = parse_records(file, chunks_of(stored), stored["cells"], file.name)
+        for label in manifest.methods:
+            manifest.settings_of(label)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BabelscopeError(f"{path / 'manifest.json'} is damaged: {error!r}") from None
     if len(records) < wanted:
@@ -119,19 +103,20 @@ def _read(path: Path) -> _Stored:
             f"again with --shard {shard}"
         )
     rest = iter(records)
-    answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(manifest)}
+    answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(stored)}
     return _Stored(path, shard, manifest, answered)
 
 
 def _check(stored: Sequence[_Stored]) -> None:
     """Refuse what is not each shard of one study, once."""
     first = stored[0]
+    ours = first.manifest.as_json()
     seen: dict[int, Path] = {}
     for each in stored:
         found = [
             place
             for name in ("config", "cells")
-            for place in differences(first.manifest[name], each.manifest[name], name)
+            for place in differences(ours[name], each.manifest.as_json()[name], name)
         ]
         if found:
             told = found[0].replace(" there,", f" in {first.path},").removesuffix(" here")
@@ -152,32 +137,10 @@ def _check(stored: Sequence[_Stored]) -> None:
         more = f" (and {missing - 1} more)" if missing > 1 else ""
         raise BabelscopeError(f"shard {one} is missing{more}; run the study with --shard {one}")
     # How figures are made of records is a version's own, and stands in the signature.
-    if (version := first.manifest["config"]["version"]) != __version__:
+    if (version := first.manifest.config.get("version")) != __version__:
         raise BabelscopeError(
             f"the shards were run with Babelscope {version}, and this is {__version__}: merge with that"
         )
-
-
-def _rows(manifest: Mapping[str, Any], methods: Mapping[str, Any], records: Sequence[Record]) -> list[Row]:
-    rows: list[Row] = []
-    start = 0
-    for cell in manifest["cells"]:
-        own = records[start : start + cell["items"]]
-        start += cell["items"]
-        method, settings = _settings(methods[cell["method"]])
-        labels = {name: cell[name] for name in ("method", "system", "tests")}
-        rows += rows_of(method, settings, manifest["config"]["seed"], own, labels, cell["skipped"])
-    return rows
-
-
-def _settings(stored: Mapping[str, Any]) -> tuple[Method, Settings]:
-    """A method and its settings as they were; the files that they name were there then, and need not be here."""
-    method = find_method(stored["name"])
-    values = {
-        name: TypeAdapter(cast(Any, field.rebuild_annotation())).validate_python(stored["settings"][name])
-        for name, field in method.settings.model_fields.items()
-    }
-    return method, method.settings.model_construct(**values)
 
 
 def _made_with(made: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
 from babelscope.core.answers import System
-from babelscope.core.results import Record, Result, signature, split_unanswered
-from babelscope.methods.base import DEFAULT_CHUNK, Cell, cells_of, config_of, explain, judge_all, set_up
-from babelscope.runs.folder import RunFolder
+from babelscope.core.results import Result
+from babelscope.core.settings import explain
+from babelscope.methods.base import set_up
+from babelscope.methods.cells import cells_of, config_of
+from babelscope.runs.execute import chunk_for, execute
+from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.cached import remembering
 from babelscope.systems.opening import open_system
-from babelscope.testsets import load
-from babelscope.util.digests import digest_json
+from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
-from babelscope.util.progress import progress
 from babelscope.util.text import read_toml, regular_only
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -35,10 +35,14 @@ class _Table(BaseModel):
 
 
 class StudyTable(_Table):
-    """`[study]`: what it is called, and its seed."""
+    """`[study]`: what it is called, its seed, and how its figures are split and put together."""
 
     name: str = "study"
     seed: int = 0
+    by: list[_Text] = []
+    """Fields of the items, or `length`: all figures for each of their values, too."""
+    seed_groups: list[_Text] = []
+    """Patterns of names (`lab:teacher-*`) of systems that differ by their seed only: mean and sd over each."""
 
 
 class Entry(_Table):
@@ -70,8 +74,8 @@ class RunTable(_Table):
     cache: StrictBool | Path | None = None
     """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
     are kept in any case until the run has ended."""
-    chunk: int = Field(default=DEFAULT_CHUNK, ge=1)
-    """How many items are asked, and stored, at once."""
+    chunk: int | None = Field(default=None, ge=1)
+    """How many items are asked, and stored, at once: 128, or all if a system must be asked as a whole."""
     data_dir: Path | None = None
     engine: Literal["here", "ray"] = "here"
     """Where systems are asked: in this process, or in Ray workers, each with all of them."""
@@ -149,55 +153,90 @@ def run_study(
     base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
     files = contextlib.nullcontext() if isinstance(study, Study) else regular_only()
     study = study if isinstance(study, Study) else read_study(study)
-    seed = study.study.seed if seed is None else seed
-    cache = cache.absolute() if isinstance(cache, Path) else study.run.cache if cache is None else cache
-    data_dir = Path(data_dir).absolute() if data_dir is not None else study.run.data_dir
     folder = Path(out).absolute() if out is not None else base / (study.run.out or _default_out(study, where))
     if shard is not None and out is None:
         folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
     check_folder(folder)
+    study = _overridden(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
+    with files, contextlib.chdir(base):
+        return _run(study, where, folder, shard)
+
+
+def judge_study(study: Study, *, out: str | Path | None = None, cache: bool | Path | None = None) -> Result:
+    """Run a study into a folder, or in memory if there is none: what every judging command does."""
+    if out is not None:
+        return run_study(study, out=out, cache=cache)
+    return _run(_overridden(study, cache=cache), "", None, None)
+
+
+def _overridden(
+    study: Study,
+    *,
+    seed: int | None = None,
+    cache: bool | Path | None = None,
+    data_dir: str | Path | None = None,
+    ray: str | None = None,
+    workers: int | None = None,
+) -> Study:
+    """The study as the caller wants it run."""
+    head = study.study if seed is None else study.study.model_copy(update={"seed": seed})
+    given: dict[str, Any] = {"workers": workers} if workers is not None else {}
+    if ray is not None:
+        given |= {"engine": "ray", **({"address": ray} if ray else {})}
+    if cache is not None:
+        given["cache"] = cache.absolute() if isinstance(cache, Path) else cache
+    if data_dir is not None:
+        given["data_dir"] = Path(data_dir).absolute()
+    run = study.run.model_copy(update=given)
+    if workers is not None and run.engine != "ray":
+        raise BabelscopeError("--workers are Ray's; say --ray too")
+    return study.model_copy(update={"study": head, "run": run})
+
+
+def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
+    """Open what a study names, cheapest first, so that a mistake is told before models are loaded; then run it."""
+    seed, run = study.study.seed, study.run
 
     def opened(spec: str) -> Any:
-        return remembering(opener(spec), cache)
+        return remembering(opener(spec), run.cache)
 
-    with files, contextlib.chdir(base), contextlib.ExitStack() as stack:
-        opener = _opener(_engine(study.run, ray, workers), stack)
-        # Cheapest first, so that a mistake is told before models are loaded.
-        tests = {}
+    with contextlib.ExitStack() as stack:
+        opener = functools.cache(_opener(run, stack))
+        tests: dict[str, TestSet] = {}
         for number, entry in enumerate(study.tests):
-            with _told_at(f"{where}: tests[{number}]"):
-                tests[entry.label] = load(entry.spec, data_dir=data_dir)
+            with _told_at(where, f"tests[{number}]"):
+                tests[entry.label] = load(entry.spec, data_dir=run.data_dir)
         setups = []
         for number, method in enumerate(study.methods):
-            with _told_at(f"{where}: methods[{number}]"):
+            with _told_at(where, f"methods[{number}]"):
                 given = method.model_extra or {}
                 setups.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
         systems: dict[str, System] = {}
         for number, entry in enumerate(study.systems):
-            with _told_at(f"{where}: systems[{number}]"):
+            with _told_at(where, f"systems[{number}]"):
                 systems[entry.label] = opened(entry.spec)
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
-        config = config_of(setups, systems.values(), tests, seed=seed, chunk=study.run.chunk)
-        manifest = _manifest(study, config, cells)
-        if shard is not None:
-            manifest |= shard.manifest(setups)
-        result = _run(cells, folder, manifest)
+        chunk = run.chunk or chunk_for(systems.values(), tests.values())
+        config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
+        manifest = manifest_of(
+            study.study.name,
+            config,
+            setups,
+            cells,
+            {
+                "systems": {entry.label: entry.spec for entry in study.systems},
+                "tests": {entry.label: entry.spec for entry in study.tests},
+            },
+            by=study.study.by,
+            seed_groups=study.study.seed_groups,
+            shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),
+        )
+        result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
-
-
-def _engine(run: RunTable, ray: str | None, workers: int | None) -> RunTable:
-    """What a study says about its run, overridden."""
-    given: dict[str, Any] = {"workers": workers} if workers is not None else {}
-    if ray is not None:
-        given |= {"engine": "ray", **({"address": ray} if ray else {})}
-    run = run.model_copy(update=given)
-    if workers is not None and run.engine != "ray":
-        raise BabelscopeError("--workers are Ray's; say --ray too")
-    return run
 
 
 def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
@@ -216,41 +255,6 @@ def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
     return lambda spec: spread(spec, pool=pool(), part=None)
 
 
-def _run(cells: list[Cell], folder: Path, manifest: Mapping[str, Any]) -> Result:
-    with RunFolder(folder, manifest) as run:
-        with progress(manifest["study"], run.total) as advance:
-            advance(len(run.records))
-            for records in judge_all([(cells[each.cell], each.start, each.stop) for each in run.missing()]):
-                run.store(records)
-                advance(len(records))
-        if "shard" in manifest:
-            return Result(manifest["config"], (), run.records, folder)
-        rows = []
-        stored: Iterator[Record] = iter(run.records)
-        for cell in cells:
-            rows += cell.summarise([next(stored) for _ in cell.tests.items])
-        answered, unanswered = split_unanswered(run.records)
-        result = Result(manifest["config"], rows, answered, folder, unanswered)
-        run.finish(result)
-        return result
-
-
-def _manifest(study: Study, config: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:
-    """What is written about a run: what it depends on, its cells, and how they came to be."""
-    return {
-        "study": study.study.name,
-        "signature": signature(config),
-        "sha256": digest_json(config),
-        "config": config,
-        "cells": [
-            {**cell.labels, "items": len(cell.tests), "skipped": dict(cell.tests.skipped)} for cell in cells
-        ],
-        "systems": {entry.label: entry.spec for entry in study.systems},
-        "tests": {entry.label: entry.spec for entry in study.tests},
-        "made_with": {"python": platform.python_version(), "platform": platform.platform()},
-    }
-
-
 def _default_out(study: Study, where: str) -> Path:
     name = study.study.name
     if name in ("", ".", "..") or not set("/\0").isdisjoint(name):
@@ -259,11 +263,12 @@ def _default_out(study: Study, where: str) -> Path:
 
 
 @contextlib.contextmanager
-def _told_at(place: str) -> Iterator[None]:
-    """Errors in the block are told with their place in the study."""
+def _told_at(where: str, place: str = "") -> Iterator[None]:
+    """Errors in the block are told with their place in the study; a command has none."""
+    told = f"{where}{': ' if where and place else ''}{place}" if where else ""
     try:
         yield
     except SystemFailure as error:
-        raise SystemFailure(f"{place}: {error}") from error
+        raise (SystemFailure(f"{told}: {error}") if told else error) from error
     except BabelscopeError as error:
-        raise BabelscopeError(f"{place}: {error}") from error
+        raise (BabelscopeError(f"{told}: {error}") if told else error) from error

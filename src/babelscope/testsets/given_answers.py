@@ -36,7 +36,7 @@ class GivenTranslations:
 class GivenScores:
     """Stands for an evaluator asked elsewhere: for each item id the best score of either side, natural logs."""
 
-    capabilities: frozenset[Capability] = frozenset()
+    capabilities: frozenset[Capability] = frozenset({"item_scores"})
 
     def __init__(self, scores: Mapping[str, tuple[float, float]], name: str = "given") -> None:
         self.name = name

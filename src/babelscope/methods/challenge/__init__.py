@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pydantic import Field, field_validator
-
-from babelscope.core.answers import System, Translates
-from babelscope.core.results import Record, Result, Row
-from babelscope.methods.base import DEFAULT_CHUNK, Method, Settings, run_method, set_up
+from babelscope.core.answers import Translates
+from babelscope.core.columns import Group
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record, Row
+from babelscope.methods.base import Method
 from babelscope.methods.challenge.figures import (
     Judged,
     control_rows,
@@ -22,83 +21,57 @@ from babelscope.methods.challenge.figures import (
     quality_rows,
 )
 from babelscope.methods.challenge.sets import instances
-from babelscope.metrics.corpus_bootstrap import (
-    METRICS,
-    CorpusMetric,
-    sentence_score,
-    sentence_statistics,
-)
+from babelscope.methods.challenge.settings import ChallengeSettings
+from babelscope.metrics.corpus_bootstrap import sentence_score, sentence_statistics
 from babelscope.metrics.quality import tokens
 from babelscope.systems.asking import ask_translate
-from babelscope.testsets.items import Item, ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import ParallelSentence
 
 _AT_ONCE = 100  # sentences, between two steps of a progress bar
 _NOTES = ("truncated", "unfinished")
+_UNITS = {"bleu": "points", "chrf": "points", "ribes": "ribes"}
 
 
-class ChallengeSettings(Settings):
-    metrics: Annotated[tuple[CorpusMetric, ...], Field(min_length=1)] = METRICS
-    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1); all cased, on 13a tokens."""
-    distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
-    """The minimum numbers of words between the two words of a dependency that make a set each."""
-    exact: bool = False
-    """Sets of exactly so many words between, too."""
-    beam: int = Field(default=5, ge=1)
-    resamples: int = Field(default=1000, ge=100, le=1_000_000)
-    """Bootstrap resamples of the sentences."""
-    draws: int = Field(default=100, ge=2, le=1_000_000)
-    """Length-matched random corpora a set."""
-    apart: int = Field(default=1, ge=0)
-    """By how many tokens a sentence of a length-matched corpus may be longer or shorter."""
-    length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
-    """Random corpora of the length check, for each size."""
-    length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
-    """Sentences in each of them."""
-
-    @field_validator("metrics", "distances", "length_sizes")
-    @classmethod
-    def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(set(values)) < len(values):
-            raise ValueError("each may be given once")
-        return values
-
-
-def judge(
+def ask(
     systems: Mapping[str, Translates],
     items: Sequence[ParallelSentence],
     settings: ChallengeSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record a sentence: its translation, lengths in tokens, scores, and the statistics corpus scores are made of.
-
-    Its dependencies stand in the record's `extra`.
-    """
+    """A record a sentence with its translation; its dependencies stand in the record's `extra`."""
     for item in items:
         instances(item.extra, f"item {item.id}")  # refused before anything is translated
     answers = ask_translate(systems["system"], [item.source for item in items], beam=settings.beam)
-    records: list[Record] = []
-    for start in range(0, len(items), _AT_ONCE):
-        some = items[start : start + _AT_ONCE]
-        found = [answer[0] for answer in answers[start : start + _AT_ONCE]]
-        statistics = {
-            metric: sentence_statistics(
-                metric, [scored.text for scored in found], [item.references for item in some]
-            )
-            for metric in settings.metrics
+    return [
+        {
+            "source": item.source,
+            "references": list(item.references),
+            "translation": answer[0].text,
+            "notes": list(answer[0].notes),
         }
-        for number, (item, scored) in enumerate(zip(some, found, strict=True)):
+        for item, answer in zip(items, answers, strict=True)
+    ]
+
+
+def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
+    """The records with lengths in tokens, scores, and the statistics that corpus scores are made of."""
+    judged: list[Record] = []
+    for start in range(0, len(records), _AT_ONCE):
+        some = records[start : start + _AT_ONCE]
+        translations = [record["translation"] for record in some]
+        references = [tuple(record["references"]) for record in some]
+        statistics = {
+            metric: sentence_statistics(metric, translations, references) for metric in settings.metrics
+        }
+        for number, record in enumerate(some):
             own = {metric: rows[number] for metric, rows in statistics.items()}
-            records.append(
+            judged.append(
                 {
-                    "source": item.source,
-                    "references": list(item.references),
-                    "translation": scored.text,
-                    "notes": list(scored.notes),
+                    **record,
                     "lengths": {
-                        "source": len(tokens(item.source)),
-                        "reference": len(tokens(item.references[0])),
-                        "translation": len(tokens(scored.text)),
+                        "source": len(tokens(record["source"])),
+                        "reference": len(tokens(record["references"][0])),
+                        "translation": len(tokens(record["translation"])),
                     },
                     "scores": {metric: sentence_score(metric, row) for metric, row in own.items()},
                     # RIBES of a corpus is the mean of its sentences' and needs nothing else.
@@ -109,7 +82,7 @@ def judge(
                     },
                 }
             )
-    return records
+    return judged
 
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
@@ -129,56 +102,34 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
     ]
 
 
+def comparable(settings: ChallengeSettings) -> list[Comparable]:
+    """Scores of sentences."""
+    return [Comparable(f"scores.{metric}", _UNITS[metric], metric) for metric in settings.metrics]
+
+
+def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+    """Differences of corpus scores between every two systems, over the sentences that all of them answered."""
+    by_system = {column.name: column.cell.records for column in group.columns}
+    if len(by_system) < 2:
+        return []
+    common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
+    found: dict[str, tuple[Judged, Any]] = {}
+    for system, records in by_system.items():
+        both = [record for record in records if record["item"] in common]
+        own = judged(both, settings.distances, exact=settings.exact)
+        found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
+    return difference_rows(found, {})
+
+
 METHOD = Method(
     name="challenge",
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,
+    ask=ask,
     judge=judge,
     summarise=summarise,
-    needs={"system": ("translate",)},
+    asks=frozenset({"beam"}),
+    comparable=comparable,
+    across=differences,
 )
-
-
-def challenge(
-    systems: System | Sequence[System],
-    tests: TestSet | Iterable[Item],
-    *,
-    seed: int = 0,
-    chunk: int | None = None,
-    **settings: Any,
-) -> Result:
-    """Quality of systems on a challenge set and its parts, and the differences between systems."""
-    several = list(systems) if isinstance(systems, Sequence) else [systems]
-    tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
-    checked = cast(ChallengeSettings, set_up(METHOD, settings).settings)
-    if chunk is None:
-        # A file of translations without its sources can be asked as a whole only.
-        whole = any(not getattr(system, "cacheable", True) for system in several)
-        chunk = len(tests) if whole else DEFAULT_CHUNK
-    result = run_method(METHOD, several, tests, seed=seed, chunk=chunk, **settings)
-    return with_comparisons(result, checked, seed=seed)
-
-
-def with_comparisons(result: Result, settings: ChallengeSettings, *, seed: int = 0) -> Result:
-    """The same result, with rows that compare every two systems where there are several."""
-    runs: dict[tuple[str, str], dict[str, list[Record]]] = {}
-    for record in result.records:
-        by_system = runs.setdefault((record["method"], record["tests"]), {})
-        by_system.setdefault(record["system"], []).append(record)
-    rows = list(result.rows)
-    for (method, tests), by_system in runs.items():
-        if len(by_system) < 2:
-            continue
-        # Corpus scores are compared over the same sentences, those that all systems answered.
-        common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
-        by_system = {
-            system: [record for record in own if record["item"] in common]
-            for system, own in by_system.items()
-        }
-        found: dict[str, tuple[Judged, Any]] = {}
-        for system, records in by_system.items():
-            own = judged(records, settings.distances, exact=settings.exact)
-            found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
-        rows += difference_rows(found, {"method": method, "tests": tests})
-    return dataclasses.replace(result, rows=rows)

@@ -185,7 +185,7 @@ def least_certain(records: Sequence[Record], n: int) -> list[Record]:
 
 
 def _margin(record: Record) -> float:
-    return margin_of(_log(record["correct_logprob"]), _log(record["incorrect_logprob"]))
+    return margin_of(log_of(record["correct_logprob"]), log_of(record["incorrect_logprob"]))
 
 
 def _grouped(categories: Sequence[str]) -> dict[str, list[int]]:
@@ -195,6 +195,6 @@ def _grouped(categories: Sequence[str]) -> dict[str, list[int]]:
     return groups
 
 
-def _log(stored: float | None) -> float:
+def log_of(stored: float | None) -> float:
     """A log-probability as read from a record: JSON has null for minus infinity."""
     return -math.inf if stored is None else stored

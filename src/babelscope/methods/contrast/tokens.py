@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.core.answers import Scored
-from babelscope.core.results import Record
+from babelscope.core.results import Record, finite_or_none
 from babelscope.systems.asking import scored_as_json
 
 
@@ -24,11 +24,12 @@ def parting(correct: Scored, contrastive: Scored) -> Record:
     """A contrastive variant as it is stored: what it shares with the correct one's beginning is left out.
 
     `at` is the first token, counted from 0, in which the two differ; equal beginnings have equal
-    log-probabilities, so only `tokens` and `logprobs` from there on are new.
+    log-probabilities, so only `tokens` and `logprobs` from there on are new; `total` is the sum of all.
     """
     at = _shared(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
-    return {**whole, "at": at, "tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
+    new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
+    return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}
 
 
 def token_view(record: Record, variant: int = 0) -> list[Step]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field
 
-from babelscope.core.answers import Scores, System
-from babelscope.core.results import Record, Result, Row
-from babelscope.methods.base import Method, Settings, run_method
+from babelscope.core.answers import Scores
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record, Row
+from babelscope.methods.base import Method, Settings
 from babelscope.stats.intervals import perplexity, ratio_of_sums
 from babelscope.systems.asking import ask_score, scored_as_json
-from babelscope.testsets.items import Item, ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import ParallelSentence
 from babelscope.util.seeds import stream
 
 
@@ -26,7 +26,7 @@ class LikelihoodSettings(Settings):
     """Bootstrap resamples for the interval."""
 
 
-def judge(
+def ask(
     systems: Mapping[str, Scores], items: Sequence[ParallelSentence], settings: LikelihoodSettings, _seed: int
 ) -> list[Record]:
     """A record an item: its source, and each reference with its tokens and their log-probabilities."""
@@ -42,6 +42,15 @@ def judge(
         }
         for item, references in zip(items, chosen, strict=True)
     ]
+
+
+def judge(records: Sequence[Record], _settings: LikelihoodSettings) -> list[Record]:
+    """Each record with `logprob`, nats a token over its references; null if one has an impossible token."""
+    judged = []
+    for record in records:
+        logs = [each for reference in record["references"] for each in reference["logprobs"]]
+        judged.append({**record, "logprob": None if None in logs else math.fsum(logs) / len(logs)})
+    return judged
 
 
 def summarise(records: Sequence[Record], settings: LikelihoodSettings, seed: int) -> list[Row]:
@@ -76,14 +85,10 @@ METHOD = Method(
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,
+    ask=ask,
     judge=judge,
     summarise=summarise,
+    asks=frozenset({"references"}),
     needs={"system": ("score",)},
+    comparable=lambda _settings: [Comparable("logprob", "nats a token", "logprob")],
 )
-
-
-def likelihood(
-    systems: System | Sequence[System], tests: TestSet | Iterable[Item], **settings: Any
-) -> Result:
-    """Log-probability a token, and perplexity, of a test set's references under each system."""
-    return run_method(METHOD, systems, tests, **settings)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from babelscope.core.answers import Fingerprint
-from babelscope.core.results import Record, Result, Row
+from babelscope.core.results import Record, Result, signature
 from babelscope.core.ties import credit
-from babelscope.methods.base import Setup, config_of, set_up
-from babelscope.methods.contrast import METHOD, ContrastSettings, with_comparisons
+from babelscope.methods.base import Setup, set_up
+from babelscope.methods.cells import config_of
+from babelscope.methods.contrast import METHOD
 from babelscope.methods.contrast.figures import Scores, judged
+from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.runs.execute import conclude
+from babelscope.runs.manifest import CellPart, Manifest, SystemPart, TestsPart, method_part
 from babelscope.testsets.score_files import Direction, Layout, Stored, Tests, read_scores, read_tests
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -22,14 +25,6 @@ from babelscope.util.errors import BabelscopeError
 # Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
 _FAR_BELOW = 0.8
 _UNLIKELY = 0.001
-
-
-@dataclass(slots=True)
-class ScoreFile:
-    """A file of scores in a system's place."""
-
-    name: str
-    fingerprint: Fingerprint
 
 
 def contrast_scores(
@@ -49,23 +44,40 @@ def contrast_scores(
         raise BabelscopeError("score files have no translations to look for errors in; free must be no")
     setup = set_up(METHOD, {**settings, "free": "no"})
     wanted = read_tests(tests, data_dir)
-    rows: list[Row] = []
     records: list[Record] = []
-    files: dict[str, ScoreFile] = {}
-    for path in paths:
-        if str(path) in files:
+    cells: list[CellPart] = []
+    files: dict[str, Fingerprint] = {}
+    for path in map(str, paths):
+        if path in files:
             raise BabelscopeError(f"the score file {path} is given twice")
         matched, found = read_scores(path, wanted, direction=direction, layout=layout)
-        judged_here = _records(matched, found, setup, str(path))
+        judged_here = _records(matched, found, setup, path)
         _question_direction(judged_here, path, direction)
-        rows += _rows(judged_here, matched, setup, str(path), seed)
         records += judged_here
-        digest = digest_json([record["scores"] for record in judged_here])
-        files[str(path)] = ScoreFile(str(path), Fingerprint("scores", model=digest))
-    config = config_of([setup], files.values(), {}, seed=seed, chunk=1)
-    config["tests"] = [{"kind": "scored", "digest": digest_json([dict(item) for item in wanted.items])}]
-    own = cast(ContrastSettings, setup.settings)
-    return with_comparisons(Result(config, rows, records), own, seed=seed, seed_groups=seed_groups)
+        skipped = {"no scores": matched.skipped} if matched.skipped else {}
+        labels = {"method": setup.label, "system": path, "tests": wanted.name}
+        cells.append(CellPart(**labels, items=len(judged_here), skipped=skipped))
+        files[path] = Fingerprint("scores", model=digest_json([record["scores"] for record in judged_here]))
+    digest = digest_json([dict(item) for item in wanted.items])
+    config = config_of([setup], [], {}, seed=seed, chunk=1)
+    config["systems"] = [each.as_json() for each in files.values()]
+    config["tests"] = [{"kind": "scored", "digest": digest}]
+    manifest = Manifest(
+        format=1,
+        study=setup.label,
+        signature=signature(config),
+        sha256=digest_json(config),
+        config=config,
+        seed_groups=list(seed_groups),
+        methods={setup.label: method_part(setup)},
+        systems={
+            path: SystemPart(spec=path, fingerprint=fingerprint.as_json())
+            for path, fingerprint in files.items()
+        },
+        tests={wanted.name: TestsPart(spec=tests, kind="scored", digest=digest)},
+        cells=cells,
+    )
+    return conclude(manifest, records, {setup.label: (METHOD, setup.settings)})
 
 
 def _records(tests: Tests, found: Sequence[Stored], setup: Setup, system: str) -> list[Record]:
@@ -94,14 +106,6 @@ def _known(scores: Stored, settings: ContrastSettings, path: str) -> Scores:
     if settings.discrepancy != "auto" and scores.best is None:
         raise BabelscopeError(f"{path} has no column for the 1-best, which the discrepancy needs")
     return Scores(*scores)
-
-
-def _rows(records: list[Record], tests: Tests, setup: Setup, system: str, seed: int) -> list[Row]:
-    labels = {"method": setup.label, "system": system, "tests": tests.name}
-    return [
-        Row(row.name, row.estimate, {**labels, **row.labels}, {**row.counts, "skipped": tests.skipped})
-        for row in METHOD.summarise(records, setup.settings, seed)
-    ]
 
 
 def _question_direction(records: Sequence[Record], path: str | Path, direction: Direction) -> None:

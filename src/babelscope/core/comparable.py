@@ -1,0 +1,64 @@
+"""Which fields of a record can be compared between systems: data, so that it can be stored with a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from babelscope.core.results import Record
+from babelscope.util.errors import BabelscopeError
+
+Part = tuple[tuple[str, str], ...]
+"""The labels of what is compared: a category, a phenomenon, a measure; none of them for all items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """A number that each record has, or a verdict that is worth one."""
+
+    field: str
+    """Of the record; `scores.bleu` is the field `bleu` of the field `scores`."""
+    unit: str = "share of items"
+    measure: str = ""
+    """The label that tells it from other comparable fields."""
+    by: tuple[str, ...] = ()
+    """Fields of the record whose values make parts that are compared apart."""
+    worth: Mapping[str, float] | None = None
+    """What each verdict counts, if the field is one; others count nothing and are left out."""
+    higher_is_better: bool = True
+    cluster: str = "source"
+    """The field by which items are drawn together: those of one source sentence are not independent."""
+
+    def value(self, record: Record) -> float | None:
+        """The record's number; None if it has none."""
+        found: Any = record
+        for name in self.field.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        if self.worth is not None:
+            return self.worth.get(found) if isinstance(found, str) else None
+        known = isinstance(found, int | float) and math.isfinite(found)
+        return float(found) if known else None
+
+    def part(self, record: Record) -> Part:
+        """The labels under which the record is compared."""
+        measure = (("measure", self.measure),) if self.measure else ()
+        return (*measure, *((name, str(record.get(name, ""))) for name in self.by))
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
+        """What `as_json` wrote; from a stranger, anything else is refused."""
+        try:
+            found = cls(**{**stored, "by": tuple(stored.get("by", ()))})
+        except TypeError as error:
+            raise BabelscopeError(f"a run has a comparable field that is none: {error}") from None
+        texts = (found.field, found.unit, found.measure, found.cluster, *found.by)
+        worth = found.worth if found.worth is not None else {}
+        numbers = isinstance(worth, Mapping) and all(isinstance(each, int | float) for each in worth.values())
+        if not numbers or not all(isinstance(each, str) for each in texts):
+            raise BabelscopeError("a run has a comparable field that is none")
+        return found

@@ -1,0 +1,41 @@
+"""Settings as people write them: checked by pydantic, their faults told in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from babelscope.core.registry import did_you_mean
+
+
+class Settings(BaseModel):
+    """What can be chosen about a method: what the user gave, the same after a round trip through JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
+    """What is wrong with settings, in a sentence: the place, the fault, and the name perhaps meant."""
+    fault = error.errors()[0]
+    *outer, last = fault["loc"] or ("",)
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] != "extra_forbidden":
+        # What our own validators say comes with a prefix of pydantic's.
+        said = fault["msg"].removeprefix("Value error, ")
+        return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
+    known = list(_model_at(model, outer).model_fields)
+    hint = did_you_mean(str(last), known, f"known: {', '.join(known) or 'none'}")
+    return f"{where}: unknown key {place!r}; {hint}"
+
+
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """The model of a nested table, such as `systems`, 0."""
+    for part in path:
+        if isinstance(part, str):
+            annotation: Any = model.model_fields[part].annotation
+            model = next(
+                (each for each in getattr(annotation, "__args__", ()) if isinstance(each, type)), annotation
+            )
+    return model

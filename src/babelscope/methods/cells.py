@@ -1,0 +1,230 @@
+"""A method on a system and a test set: asked and judged chunk by chunk, then summarised."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope._version import __version__
+from babelscope.core.answers import Capability, System, Unanswered, capabilities
+from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
+from babelscope.methods.base import Method, Setup
+from babelscope.systems.asking import places
+from babelscope.systems.opening import require
+from babelscope.testsets.items import Item
+from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
+
+DEFAULT_CHUNK = 128
+"""How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
+
+# Fields of a record that are not the method's to fill.
+_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method on one system and one test set."""
+
+    setup: Setup
+    system_name: str
+    system: System
+    tests_name: str
+    tests: TestSet
+    seed: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {"method": self.setup.label, "system": self.system_name, "tests": self.tests_name}
+
+    def judge(self, start: int, stop: int) -> list[Record]:
+        """The records of some of its items, exactly as they would be read from a file."""
+        items = self.tests.items[start:stop]
+        systems = {"system": self.system, **self.setup.roles}
+        among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
+        method, settings = self.setup.method, self.setup.settings
+
+        def judge(some: Sequence[Any]) -> list[Record]:
+            with places(lambda what, number: f"{among}: {what} {number}"):
+                judged = method.judge(method.ask(systems, some, settings, self.seed), settings)
+            if len(judged) != len(some):
+                raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
+            for record in judged:
+                if clash := _KEYS & record.keys():
+                    raise BabelscopeError(
+                        f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
+                    )
+            return judged
+
+        records = []
+        for number, (item, record) in enumerate(
+            zip(items, _judge_answered(judge, items), strict=True), start
+        ):
+            keys = {**self.labels, "item": number, "id": item.id}
+            extra = {"extra": dict(item.extra)} if item.extra else {}
+            records.append(json.loads(record_line({**keys, **record, **extra})))
+        return records
+
+
+def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
+    """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
+
+    The others are judged again without it: a server's answers are kept, and are not asked for a second time.
+    """
+    reasons: dict[int, str] = {}
+    while True:
+        left = [number for number in range(len(items)) if number not in reasons]
+        try:
+            judged = iter(judge([items[number] for number in left]) if left else ())
+        except Unanswered as error:
+            texts = {number: set(_texts(items[number].as_json())) for number in left}
+            found: dict[int, str] = {}
+            for (source, target), reason in error.reasons.items():
+                about = [number for number in left if source in texts[number]]
+                # A target may be the system's own translation, which no item has.
+                exactly = [number for number in about if target is None or target in texts[number]]
+                found |= dict.fromkeys(exactly or about, reason)
+            if not found:  # which items it is about cannot be told
+                raise
+            reasons |= found
+            continue
+        return [
+            {"unanswered": reasons[number]} if number in reasons else next(judged)
+            for number in range(len(items))
+        ]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
+def rows_of(
+    method: Method,
+    settings: Any,
+    seed: int,
+    records: Iterable[Record],
+    labels: Mapping[str, str],
+    unread: Mapping[str, int],
+) -> list[Row]:
+    """The figures of a cell over the items that were answered; the others are counted in each as `skipped`."""
+    answered, unanswered = split_unanswered(records)
+    if unanswered and not answered:
+        rows = [Row("all", Estimate.of_nothing())]
+    else:
+        rows = method.summarise(answered, settings, seed)
+    left_out = len(unanswered) + sum(unread.values())
+    return [
+        Row(
+            row.name,
+            row.estimate,
+            {**labels, **row.labels},
+            {**row.counts, "skipped": left_out + row.counts.get("skipped", 0)},
+        )
+        for row in rows
+    ]
+
+
+def cells_of(
+    setups: Sequence[Setup], systems: Mapping[str, System], tests: Mapping[str, TestSet], seed: int
+) -> list[Cell]:
+    """All cells in which item kinds fit, after checking that every one of them can be run."""
+    for setup in setups:
+        if unknown := [name for name in setup.tests if name not in tests]:
+            raise BabelscopeError(
+                f"{setup.label} is for a test set {unknown[0]!r}, but there are {', '.join(tests)}"
+            )
+        if not any(setup.judges(name, each) for name, each in tests.items()):
+            have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
+            raise BabelscopeError(
+                f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
+            )
+    for name, each in tests.items():
+        if not any(setup.judges(name, each) for setup in setups):
+            raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
+    for setup in setups:
+        more = setup.method.needs_more(setup.settings)
+        for role, needed in setup.method.needs.items():
+            for system in systems.values() if role == "system" else (setup.roles[role],):
+                require(system, *_needed(setup, system, needed), what_for=setup.label)
+                require(
+                    system,
+                    *_needed(setup, system, more.get(role, ())),
+                    what_for=f"{setup.label} with these settings",
+                )
+    return [
+        Cell(setup, system_name, system, tests_name, each, seed)
+        for system_name, system in systems.items()
+        for tests_name, each in tests.items()
+        for setup in setups
+        if setup.judges(tests_name, each)
+    ]
+
+
+def _needed(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
+    """What a system must be able to do, without what something else stands in for."""
+    instead, has = setup.method.instead, capabilities(system)
+    return [each for each in needed if instead.get(each) not in has]
+
+
+def config_of(
+    setups: Iterable[Setup], systems: Iterable[System], tests: Mapping[str, TestSet], *, seed: int, chunk: int
+) -> dict[str, Any]:
+    """Everything a result depends on; a method that is not for all test sets has their numbers."""
+    numbers = {name: number for number, name in enumerate(tests)}
+    return {
+        "methods": [
+            {**setup.config, **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {})}
+            for setup in setups
+        ],
+        "systems": [system.fingerprint.as_json() for system in systems],
+        "tests": [{"kind": each.kind.__name__, "digest": each.digest} for each in tests.values()],
+        "seed": seed,
+        # Batches are made within a chunk, and floats may differ in their last bits from batch to batch.
+        "chunk": chunk,
+        "version": __version__,
+    }
+
+
+def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
+    """The records of items `start` to `stop` of cells, job by job, in order.
+
+    A system that takes several calls at once says how many (`at_once`); where all do, so many jobs are asked at
+    once, and as many more may be judged while an earlier one is waited for.
+    """
+    systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
+    at_once = min((getattr(system, "at_once", 1) for system in systems), default=1)
+    if at_once == 1:
+        for cell, start, stop in jobs:
+            yield cell.judge(start, stop)
+        return
+    threads = ThreadPoolExecutor(at_once)
+    waiting: deque[Future[list[Record]]] = deque()
+    try:
+        for cell, start, stop in jobs:
+            if len(waiting) == 2 * at_once:
+                yield waiting.popleft().result()
+            waiting.append(threads.submit(cell.judge, start, stop))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def by_name(systems: Iterable[System]) -> dict[str, System]:
+    """Systems by their names, which must differ: rows are told apart by them."""
+    named: dict[str, System] = {}
+    for system in systems:
+        if system.name in named:
+            raise BabelscopeError(f"two systems are called {system.name}")
+        named[system.name] = system
+    if not named:
+        raise BabelscopeError("there is no system to run")
+    return named

@@ -1,0 +1,37 @@
+"""What can be chosen about challenge sets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from babelscope.core.settings import Settings
+from babelscope.metrics.corpus_bootstrap import METRICS, CorpusMetric
+
+
+class ChallengeSettings(Settings):
+    metrics: Annotated[tuple[CorpusMetric, ...], Field(min_length=1)] = METRICS
+    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1); all cased, on 13a tokens."""
+    distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
+    """The minimum numbers of words between the two words of a dependency that make a set each."""
+    exact: bool = False
+    """Sets of exactly so many words between, too."""
+    beam: int = Field(default=5, ge=1)
+    resamples: int = Field(default=1000, ge=100, le=1_000_000)
+    """Bootstrap resamples of the sentences."""
+    draws: int = Field(default=100, ge=2, le=1_000_000)
+    """Length-matched random corpora a set."""
+    apart: int = Field(default=1, ge=0)
+    """By how many tokens a sentence of a length-matched corpus may be longer or shorter."""
+    length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
+    """Random corpora of the length check, for each size."""
+    length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
+    """Sentences in each of them."""
+
+    @field_validator("metrics", "distances", "length_sizes")
+    @classmethod
+    def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(set(values)) < len(values):
+            raise ValueError("each may be given once")
+        return values

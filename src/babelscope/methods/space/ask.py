@@ -1,0 +1,103 @@
+"""What systems are asked about their hypothesis spaces: the exact k best, beam search's k best, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.core.answers import Budget, Scored, TopK
+from babelscope.core.results import Record, finite_or_none
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, places
+from babelscope.testsets.items import ParallelSentence
+
+
+def ask(
+    systems: Mapping[str, Any], items: Sequence[ParallelSentence], settings: SpaceSettings, seed: int
+) -> list[Record]:
+    """A record an item: the regions of its hypothesis space, each hypothesis with its log-probability."""
+    system = systems["system"]
+    sources = list(dict.fromkeys(item.source for item in items))
+    first = {item.source: item.id for item in reversed(items)}
+    with places(lambda what, number: f"item {first[sources[number - 1]]}: {what}"):
+        best = [answer[0] for answer in ask_translate(system, sources, beam=settings.beam)]
+        wide = ask_translate(system, sources, beam=settings.k, n_best=settings.k)
+        tops = ask_top_k(system, sources, k=settings.k, budget=_budget(settings))
+        drawn: list[list[Scored]] = [[] for _ in sources]
+        if settings.samples:
+            drawn = ask_sample(system, sources, n=settings.samples, seed=seed)
+    with places(lambda what, number: f"item {items[number - 1].id}: {what}"):
+        references = ask_score(system, [(item.source, item.references[0]) for item in items])
+    answers = {
+        source: {
+            "best": _hypothesis(best[number]),
+            "beam": [_hypothesis(each) for each in wide[number]],
+            "top": _top(tops[number]),
+            "samples": _samples(drawn[number]),
+            "missed_by": _missed_by(tops[number], best[number], wide[number]),
+        }
+        for number, source in enumerate(sources)
+    }
+    return [
+        {
+            "source": item.source,
+            "references": list(item.references),
+            "reference_logprob": finite_or_none(reference.total),
+            **answers[item.source],
+        }
+        for item, reference in zip(items, references, strict=True)
+    ]
+
+
+def _budget(settings: SpaceSettings) -> Budget | None:
+    limits = (settings.budget_expansions, settings.budget_seconds, settings.budget_bytes)
+    return Budget(*limits) if any(limits) else None
+
+
+def _hypothesis(scored: Scored) -> Record:
+    """A hypothesis as it is stored; its quality comes later."""
+    notes = {"notes": list(scored.notes)} if scored.notes else {}
+    return {"text": scored.text, "logprob": scored.total, **notes}
+
+
+def _top(top: TopK) -> Record:
+    return {
+        "found": [_hypothesis(each) for each in top.found],
+        "exact": top.exact,
+        "bound": finite_or_none(top.bound),
+        "mass": top.mass,
+        "expansions": top.expansions,
+        "minimum": top.minimum,
+    }
+
+
+def _samples(drawn: Sequence[Scored]) -> Record:
+    """Samples without repeating what was drawn several times: hypotheses, and their numbers as drawn."""
+    distinct: dict[tuple[str, ...], Scored] = {}
+    for each in drawn:
+        distinct.setdefault(each.tokens, each)
+    numbers = {tokens: number for number, tokens in enumerate(distinct)}
+    return {
+        "hypotheses": [_hypothesis(each) for each in distinct.values()],
+        "drawn": [numbers[each.tokens] for each in drawn],
+    }
+
+
+def _missed_by(top: TopK, best: Scored, wide: Sequence[Scored]) -> dict[str, float | None]:
+    """By how many nats the 1-best, and the best of beam search's list, fall short of the mode; 0 if they are it.
+
+    None where the mode is not proven, or no translation was finished.
+    """
+    proven = bool(top.found) and (top.exact or top.found[0].total >= top.bound)
+
+    def short_by(candidates: Sequence[Scored]) -> float | None:
+        finished = [each for each in candidates if "unfinished" not in each.notes]
+        if not (proven and finished):
+            return None
+        mode = top.found[0]
+        if mode.tokens in (each.tokens for each in finished):
+            return 0.0
+        # Never below 0: a hypothesis as probable as the mode is no search error.
+        return max(0.0, mode.total - max(each.total for each in finished))
+
+    return {"beam": short_by([best]), "beam-list": short_by(wide)}

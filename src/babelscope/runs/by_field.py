@@ -1,0 +1,58 @@
+"""Figures by a field of the items: domain, original language, length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from babelscope.core.results import Record
+from babelscope.util.errors import BabelscopeError
+
+LENGTH = "length"
+"""The length of the source in characters, in quarters of the items."""
+
+_MOST = 50
+"""Values of a field; more make no table that anybody reads."""
+_NONE = "(none)"
+
+
+def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
+    """Records by the value of a field of theirs or of their items, in the order of the values."""
+    if name == LENGTH and not any(name in (*record, *record.get("extra", ())) for record in records):
+        return _by_length(records)
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        value = record.get(name, record.get("extra", {}).get(name, _NONE))
+        plain = value if isinstance(value, str | int | float | bool) else _NONE
+        found.setdefault(str(plain), []).append(record)
+    if records and found.keys() == {_NONE}:
+        known = {
+            key: value
+            for record in records
+            for key, value in {**record.get("extra", {}), **record}.items()
+            if isinstance(value, str | int) and key not in ("method", "system", "tests", "item", "id")
+        }
+        raise BabelscopeError(
+            f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
+        )
+    if len(found) > _MOST:
+        raise BabelscopeError(
+            f"items have {len(found)} values of {name!r}; figures are split into {_MOST} at most"
+        )
+    return dict(sorted(found.items()))
+
+
+def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Quarters of about equally many items, each named by its shortest and longest source."""
+    lengths = sorted(len(str(record.get("source", ""))) for record in records)
+    edges = (
+        sorted({lengths[len(lengths) * quarter // 4] for quarter in range(4)} | {lengths[-1] + 1})
+        if lengths
+        else []
+    )
+    found: dict[str, list[Record]] = {}
+    for low, high in pairwise(edges):
+        own = [record for record in records if low <= len(str(record.get("source", ""))) < high]
+        longest = max((len(str(record.get("source", ""))) for record in own), default=low)
+        found[f"{low}-{longest} characters"] = own
+    return found

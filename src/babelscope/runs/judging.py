@@ -1,0 +1,65 @@
+"""The methods as functions: systems and items in, a result out, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from babelscope.core.answers import System
+from babelscope.core.results import Result
+from babelscope.runs.execute import run_method
+from babelscope.testsets.given_answers import GivenScores, GivenTranslations, only_translated
+from babelscope.testsets.items import Item
+from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
+
+Systems = System | Sequence[System]
+Tests = TestSet | Iterable[Item]
+
+
+def contrast(systems: Systems, pairs: Tests, **settings: Any) -> Result:
+    """Contrastive evaluation of systems on minimal pairs, compared with each other and over reference kinds.
+
+    Each of `seed_groups` is a pattern of names (`lab:teacher-*`) of systems that differ by their seed only.
+    """
+    return run_method("contrast", systems, pairs, **settings)
+
+
+def condition(
+    system: Systems | None,
+    evaluator: System | GivenScores | str,
+    items: Tests,
+    *,
+    skip_missing: bool = False,
+    **settings: Any,
+) -> Result:
+    """Judge how systems disambiguate; without a system, the translations that the items have.
+
+    Where an item has none, that is an error, or with `skip_missing` it is left out and counted.
+    """
+    tests = items if isinstance(items, TestSet) else TestSet("items", tuple(items))
+    given = isinstance(evaluator, GivenScores)
+    if system is None:
+        if settings.get("translations") == "system":
+            raise BabelscopeError("condition: translations=system, but there is no system")
+        system = GivenTranslations()
+    elif given and not isinstance(system, GivenTranslations):
+        raise BabelscopeError("given scores are scores of given translations: condition takes no system")
+    if isinstance(system, GivenTranslations) and not given:
+        tests = only_translated(tests, skip_missing=skip_missing)
+    return run_method("condition", system, tests, evaluator=evaluator, **settings)
+
+
+def space(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Evaluate hypothesis spaces; with three systems or more, also the correlation with MBR decoding."""
+    return run_method("space", systems, tests, **settings)
+
+
+def challenge(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Quality of systems on a challenge set and its parts, and the differences between systems."""
+    return run_method("challenge", systems, tests, **settings)
+
+
+def likelihood(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Log-probability a token, and perplexity, of a test set's references under each system."""
+    return run_method("likelihood", systems, tests, **settings)

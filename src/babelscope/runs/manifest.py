@@ -1,0 +1,237 @@
+"""What a run folder says it is of: a typed document, `format: 1`, from which it can be read without guessing."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from babelscope._version import __version__
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import signature
+from babelscope.core.settings import explain
+from babelscope.methods.base import Method, Settings, Setup, find_method, restored
+from babelscope.methods.cells import Cell
+from babelscope.runs.folder import read_object
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+
+Json = dict[str, Any]
+_Text = Annotated[str, Field(strict=True)]
+_Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+
+class MethodPart(_Part):
+    """A method of the run."""
+
+    name: _Text
+    version: int = 1
+    """Raised when the method's numbers change."""
+    summary: str = ""
+    settings: Json = {}
+    """As they were given, with defaults."""
+    identity: Json = {}
+    """What some of them resolved to: versions of analysers, digests of programs."""
+    roles: dict[str, Json] = {}
+    """Fingerprints of its other systems, such as an evaluator."""
+    comparable: list[Json] = []
+    """Which fields of its records can be compared between systems."""
+
+
+class SystemPart(_Part):
+    """A system of the run."""
+
+    spec: _Text
+    fingerprint: Json
+
+
+class TestsPart(_Part):
+    """A test set of the run."""
+
+    __test__ = False
+
+    spec: _Text
+    kind: _Text
+    """What its items are."""
+    digest: _Text
+
+
+class CellPart(_Part):
+    """One method on one system and one test set, by what the study calls them."""
+
+    method: _Text
+    system: _Text
+    tests: _Text
+    items: _Count
+    skipped: dict[str, int] = {}
+    """How many items of the test set's files were left out when it was read, by reason."""
+
+
+class ShardPart(_Part):
+    """Which share of a study a folder has."""
+
+    number: Annotated[int, Field(ge=1)]
+    of: Annotated[int, Field(ge=1)]
+
+
+class Cost(_Part):
+    """What asking cost, over all times the run was worked on; what a kill cut short is not counted."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    """Of the answers, end of sentence included."""
+    retries: int = 0
+    """Questions to servers that had to be asked again."""
+
+
+class Manifest(_Part):
+    """manifest.json of a run folder."""
+
+    format: Literal[1]
+    study: str
+    status: Literal["unfinished", "finished"] = "unfinished"
+    signature: str
+    sha256: str
+    """Of `config`."""
+    config: Json
+    """Everything the figures depend on, and nothing else: what the signature is made of."""
+    by: list[str] = []
+    """Fields of items by which figures are split, too."""
+    seed_groups: list[str] = []
+    """Patterns of names of systems that differ by their seed only."""
+    methods: dict[str, MethodPart]
+    systems: dict[str, SystemPart]
+    tests: dict[str, TestsPart]
+    cells: list[CellPart]
+    shard: ShardPart | None = None
+    software: dict[str, str] = {}
+    cost: Cost = Cost()
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @model_validator(mode="after")
+    def _config_is_whole(self) -> Self:
+        for name in ("seed", "chunk"):
+            if type(self.config.get(name)) is not int:
+                raise ValueError(f"config.{name} is no whole number")
+        for name, kind in (("methods", list), ("systems", list), ("tests", list)):
+            if not isinstance(self.config.get(name), kind):
+                raise ValueError(f"config.{name} is no list")
+        return self
+
+    def as_json(self) -> Json:
+        found = self.model_dump(mode="json")
+        if self.shard is None:
+            del found["shard"]
+        return found
+
+    def settings_of(self, label: str) -> tuple[Method, Settings]:
+        """A method of the run with its settings as they were."""
+        part = self.methods[label]
+        method = find_method(part.name)
+        return method, restored(method, part.settings)
+
+
+def manifest_of(
+    name: str,
+    config: Json,
+    setups: Iterable[Setup],
+    cells: Iterable[Cell],
+    specs: Mapping[Literal["systems", "tests"], Mapping[str, str]],
+    *,
+    by: Iterable[str] = (),
+    seed_groups: Iterable[str] = (),
+    shard: ShardPart | None = None,
+) -> Manifest:
+    """The manifest of a run that is about to be asked."""
+    cells = list(cells)
+    systems = {cell.system_name: cell.system for cell in cells}
+    tests = {cell.tests_name: cell.tests for cell in cells}
+    return Manifest(
+        format=1,
+        study=name,
+        signature=signature(config),
+        sha256=digest_json(config),
+        config=config,
+        by=list(by),
+        seed_groups=list(seed_groups),
+        methods={setup.label: method_part(setup) for setup in setups},
+        systems={
+            label: SystemPart(spec=spec, fingerprint=systems[label].fingerprint.as_json())
+            for label, spec in specs["systems"].items()
+            if label in systems
+        },
+        tests={
+            label: TestsPart(spec=spec, kind=tests[label].kind.__name__, digest=tests[label].digest)
+            for label, spec in specs["tests"].items()
+            if label in tests
+        },
+        cells=[
+            CellPart(**cell.labels, items=len(cell.tests), skipped=dict(cell.tests.skipped)) for cell in cells
+        ],
+        shard=shard,
+        software={
+            "babelscope": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
+    )
+
+
+def method_part(setup: Setup) -> MethodPart:
+    """What a manifest says of a method."""
+    method, settings = setup.method, setup.settings
+    return MethodPart(
+        name=method.name,
+        version=method.version,
+        summary=method.summary,
+        settings=settings.model_dump(mode="json"),
+        identity=dict(method.identity(settings)),
+        roles={role: system.fingerprint.as_json() for role, system in setup.roles.items()},
+        comparable=[each.as_json() for each in method.comparable(settings)],
+    )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What a run folder, finished or not, says that it is of."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")
+    return parse_manifest(read_object(path), path)
+
+
+def parse_manifest(found: Json, path: Path) -> Manifest:
+    """A manifest read as JSON, of this format or of the one before it, which had no number."""
+    if "format" not in found:
+        from babelscope.runs.old_manifest import renewed
+
+        try:
+            found = renewed(found)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise BabelscopeError(f"{path} is damaged: {error!r}") from None
+    elif found["format"] != 1:
+        raise BabelscopeError(
+            f"{path} has the format {found['format']!r}; this Babelscope ({__version__}) reads 1: get a newer one"
+        )
+    try:
+        manifest = Manifest.model_validate(found)
+    except ValidationError as error:
+        raise BabelscopeError(explain(error, Manifest, f"{path} is damaged")) from None
+    for number, cell in enumerate(manifest.cells):
+        for table in ("method", "system", "tests"):
+            known = getattr(manifest, table if table == "tests" else f"{table}s")
+            if getattr(cell, table) not in known:
+                raise BabelscopeError(f"{path} is damaged: cells[{number}] has a {table} that is not there")
+    for part in manifest.methods.values():
+        for each in part.comparable:
+            Comparable.from_json(each)
+    return manifest

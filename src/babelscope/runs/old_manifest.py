@@ -1,0 +1,61 @@
+"""Manifests of the form before `format: 1`, made into it: such runs are still reported and compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from babelscope.methods.base import find_method
+
+
+def renewed(old: dict[str, Any]) -> dict[str, Any]:
+    """The same run as a manifest of format 1.
+
+    Which method a cell belongs to was not said: those of a test set are the methods that judge its kind of items and
+    are for it, in the study's order. What can be compared is what the method that is installed says of it.
+    """
+    config, cells = old["config"], old["cells"]
+    systems = dict(zip(old["systems"], config["systems"], strict=True))
+    tests = dict(zip(old["tests"], config["tests"], strict=True))
+    labels: dict[str, list[str]] = {}
+    for cell in cells:
+        own = labels.setdefault(cell["tests"], [])
+        if cell["method"] not in own:
+            own.append(cell["method"])
+    methods: dict[str, Any] = {}
+    for name, own in labels.items():
+        fitting = [
+            method
+            for method in config["methods"]
+            if find_method(method["name"]).kind.__name__ == tests[name]["kind"]
+            and list(tests).index(name) in method.get("tests", range(len(tests)))
+        ]
+        for label, method in zip(own, fitting, strict=True):
+            methods[label] = _part(method)
+    return {
+        "format": 1,
+        "study": old.get("study", ""),
+        "status": "finished",
+        "signature": old["signature"],
+        "sha256": old.get("sha256", ""),
+        "config": config,
+        "methods": methods,
+        "systems": {
+            label: {"spec": old["systems"][label], "fingerprint": own} for label, own in systems.items()
+        },
+        "tests": {label: {"spec": old["tests"][label], **own} for label, own in tests.items()},
+        "cells": cells,
+        "shard": old.get("shard"),
+        "software": {"babelscope": config["version"], **old.get("made_with", {})},
+    }
+
+
+def _part(stored: dict[str, Any]) -> dict[str, Any]:
+    method = find_method(stored["name"])
+    settings = method.settings.model_construct(**stored["settings"])
+    return {
+        "name": method.name,
+        "summary": method.summary,
+        "settings": stored["settings"],
+        "roles": stored["roles"],
+        "comparable": [each.as_json() for each in method.comparable(settings)],
+    }
