@@ -60,6 +60,9 @@ class Method:
     roles, such as an evaluator, are given among the settings."""
     needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
     """Settings -> what these need beyond `needs`, role by role."""
+    view: str = ""
+    """`module:attribute` of its `core.page.View`, imported when it is first shown; without one, reports show
+    its figures and the fields of its records."""
 
 
 METHODS: Registry[Method] = Registry(

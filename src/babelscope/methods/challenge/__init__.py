@@ -137,6 +137,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     needs={"system": ("translate",)},
+    view="babelscope.methods.challenge.view:VIEW",
 )
 
 

@@ -115,6 +115,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     needs={"system": ("translate",), "evaluator": ("score",)},
+    view="babelscope.methods.condition.view:VIEW",
 )
 _GIVEN = dataclasses.replace(METHOD, judge=judge_given, needs={"system": (), "evaluator": ()})
 

@@ -162,6 +162,7 @@ METHOD = Method(
     summarise=summarise,
     needs={"system": ("score",)},
     needs_more=lambda settings: settings.needs,
+    view="babelscope.methods.contrast.view:VIEW",
 )
 
 

@@ -79,6 +79,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     needs={"system": ("score",)},
+    view="babelscope.methods.likelihood.view:VIEW",
 )
 
 

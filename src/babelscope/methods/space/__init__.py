@@ -211,6 +211,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     needs={"system": ("translate", "score", "sample", "top_k")},
+    view="babelscope.methods.space.view:VIEW",
 )
 
 

@@ -7,26 +7,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.results import Record
-from babelscope.report.charts import Bar, forest
-from babelscope.report.parts import (
+from babelscope.core.page import (
     About,
     Answer,
+    Bar,
     Caveat,
     Finding,
+    Forest,
     Line,
+    Measure,
     Picture,
-    Series,
+    Section,
     Token,
     View,
-    noted,
-    one,
     point,
-    systems,
     told,
 )
-from babelscope.report.pictures import plain
-from babelscope.report.tabling import every_figure
+from babelscope.core.results import Record
+from babelscope.methods.view import every_figure, noted, one
 
 
 def findings(group: Group) -> list[Finding]:
@@ -62,17 +60,21 @@ def caveats(group: Group) -> list[Caveat]:
     ]
 
 
-def pictures(group: Group, series: Series) -> list[Picture]:
+def pictures(group: Group) -> list[Picture]:
     bars = [
-        (system, [Bar(number, point(row.estimate), told(system, row.estimate, share=False))])
-        for system, number, rows in systems(group, series)
-        if (row := one(rows, "perplexity")) and row.estimate.n
+        (column.name, [Bar(column.name, point(row.estimate), told(column.name, row.estimate, "plain"))])
+        for column in group.columns
+        if (row := one(column.cell.rows, "perplexity")) and row.estimate.n
     ]
     if not bars:
         return []
-    title = f"Perplexity of the references: {group.tests}"
-    picture = forest(bars, title=title, label="perplexity, 1 is the least", form=plain, zero=1.0)
-    return [Picture(title, picture, "The lower, the less surprised. Lines are 95 % intervals.")]
+    return [
+        Picture(
+            f"Perplexity of the references: {group.tests}",
+            Forest(bars, "perplexity, 1 is the least", unit="plain", zero=1.0),
+            "The lower, the less surprised. Lines are 95 % intervals.",
+        )
+    ]
 
 
 def about(record: Record) -> About:
@@ -96,21 +98,29 @@ def _lines(record: Record) -> list[Line]:
     return lines
 
 
-VIEW = View(
-    title="Likelihood: how surprising references are",
-    question="How likely does the system find translations that a person wrote?",
-    reading=(
-        "The system is given the reference word by word and says how likely each next token (a word or a piece of "
-        "one) is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
-        "Perplexity is the same told as a number of equally good choices.",
-        "Figures of systems with different vocabularies cannot be compared: their tokens differ.",
-    ),
-    measure="log-probability a token of the references",
-    about=about,
-    answer=answer,
-    colours="surprise",
-    findings=findings,
-    caveats=caveats,
-    pictures=pictures,
-    tables=every_figure,
+_READING = (
+    "The system is given the reference word by word and says how likely each next token (a word or a piece of "
+    "one) is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
+    "Perplexity is the same told as a number of equally good choices.",
+    "Figures of systems with different vocabularies cannot be compared: their tokens differ.",
 )
+
+
+def section(group: Group) -> Section:
+    """What is shown of a test set."""
+    return Section(
+        title="Likelihood: how surprising references are",
+        question="How likely does the system find translations that a person wrote?",
+        reading=_READING,
+        measure="log-probability a token of the references",
+        colours="surprise",
+        order=50,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=every_figure(group),
+        measures={"logprob": Measure("log-probability a token of the references", "nats a token")},
+    )
+
+
+VIEW = View(section, about, answer)
