@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -276,7 +276,7 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         """As JSON, which knows neither NaN nor infinity: they become text."""
-        found: dict[str, Any] = _spelled(_adapter().dump_python(self, mode="json"))
+        found: dict[str, Any] = _spelled(asdict(self))
         return found
 
     @classmethod
@@ -298,7 +298,7 @@ def _adapter() -> TypeAdapter[Section]:
 def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _spelled(each) for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_spelled(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
