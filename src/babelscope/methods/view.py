@@ -75,8 +75,13 @@ def complement(estimate: Estimate) -> Estimate:
     return Estimate(1 - estimate.value, 1 - estimate.high, 1 - estimate.low, estimate.n)
 
 
-def noted(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list[Caveat]:
-    """Counts of rows that are not 0, in words: `names` says what each means."""
+def noted(group: Group, names: Mapping[str, str]) -> list[Caveat]:
+    """Counts in the rows of each system that are not 0, in words: `names` says what each means."""
+    return [caveat for column in group.columns for caveat in noted_of(column.name, column.cell.rows, names)]
+
+
+def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list[Caveat]:
+    """The same of some rows of one system."""
     most: dict[str, int] = {}
     for row in rows:
         for name in names:

@@ -172,17 +172,15 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
             section, view = shown_by(group)
             together.setdefault((section.order, group.method), []).append((group, section, view))
     chapters: list[Chapter] = []
+    found: dict[str, list[Finding]] = {name: [] for name in series}
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
             key = _key(method, len(chapters) + 1, [chapter.key for chapter in chapters])
             with telling_damage(_where([group for group, _, _ in own])):
                 chapters.append(_chapter(key, own, series, len(runs) > 1, cap=cap, seed=seed))
+                for finding in chapters[-1].findings:
+                    found[finding.system].append(finding)
             advance(1)
-    found: dict[str, list[Finding]] = {name: [] for name in series}
-    for chapter in chapters:
-        with telling_damage(chapter.title):
-            for finding in chapter.findings:
-                found[finding.system].append(finding)
     ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
     return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
 
@@ -260,13 +258,7 @@ def _caveats(told: Sequence[_Told]) -> list[str]:
     """What is to be kept in mind, each once, with the systems and test sets it is true of."""
     found: dict[str, dict[str, list[str]]] = {}
     for group, section, _ in told:
-        skipped = [
-            caveat
-            for column in group.columns
-            for caveat in noted(
-                column.name, column.cell.rows, {"skipped": "were skipped: no figure counts them"}
-            )
-        ]
+        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
         for caveat in (*skipped, *section.caveats):
             found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
     said = []

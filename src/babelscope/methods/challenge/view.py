@@ -26,7 +26,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.challenge.sets import instances
-from babelscope.methods.view import Figures, bar, by_name, keys, noted, one, pivot
+from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
 _EXPLAINED = {
@@ -148,7 +148,7 @@ def caveats(group: Group) -> list[Caveat]:
                     f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); they say little.",
                 )
             )
-        found += noted(
+        found += noted_of(
             column.name,
             column.cell.rows,
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},

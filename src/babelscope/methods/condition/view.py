@@ -23,7 +23,17 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.view import Figures, bar, by_name, complement, error_finding, keys, noted, one, pivot
+from babelscope.methods.view import (
+    Figures,
+    bar,
+    by_name,
+    complement,
+    error_finding,
+    keys,
+    noted_of,
+    one,
+    pivot,
+)
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -97,7 +107,7 @@ def caveats(group: Group) -> list[Caveat]:
                     "0.01 of one half).",
                 )
             )
-        found += noted(
+        found += noted_of(
             name,
             rows,
             {

@@ -13,7 +13,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.contrast.pictures import accuracies, figure, kinds_of, pictures
 from babelscope.methods.contrast.tokens import token_view
-from babelscope.methods.view import Figures, complement, error_finding, noted, one, pivot
+from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -136,7 +136,7 @@ def caveats(group: Group) -> list[Caveat]:
                         "others be.",
                     )
                 )
-        found += noted(
+        found += noted_of(
             name,
             rows,
             {

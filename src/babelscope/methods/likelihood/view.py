@@ -45,19 +45,14 @@ def findings(group: Group) -> list[Finding]:
 
 
 def caveats(group: Group) -> list[Caveat]:
-    return [
-        caveat
-        for column in group.columns
-        for caveat in noted(
-            column.name,
-            column.cell.rows,
-            {
-                "infinite": "have a reference that the system holds to be impossible; they are left out",
-                "truncated": "were too long and were cut",
-                "changed": "have a reference that does not survive tokenisation",
-            },
-        )
-    ]
+    return noted(
+        group,
+        {
+            "infinite": "have a reference that the system holds to be impossible; they are left out",
+            "truncated": "were too long and were cut",
+            "changed": "have a reference that does not survive tokenisation",
+        },
+    )
 
 
 def pictures(group: Group) -> list[Picture]:

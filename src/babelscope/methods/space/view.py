@@ -27,7 +27,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted, one, pivot
+from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
 from babelscope.util.seeds import stream
 
 _POINTS = 4000
@@ -102,7 +102,7 @@ def caveats(group: Group) -> list[Caveat]:
     return [
         caveat
         for column in group.columns
-        for caveat in noted(
+        for caveat in noted_of(
             column.name,
             [row for row in column.cell.rows if row.name in ("krg", "empty_mode", "quality")],
             {
