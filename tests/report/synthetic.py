@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ HOSTILE = (
     "{{ 7 * 7 }} {% raw %} \\u003cscript\\u003e",
 )
 NAMES = ("one", "two")
+PLAIN = dataclasses.replace(METHOD, name="politeness", view="")
+"""A method that says nothing about how it is shown."""
+SEEN = dataclasses.replace(METHOD, name="politeness")
 
 
 def contrast_run(

@@ -12,10 +12,30 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 from synthetic import HOSTILE
 
-from babelscope.report.charts import Bar, Curve, Dot, cloud, forest, histogram, lines, scatter
-from babelscope.report.pictures import Key, Point, Scale, extent, ticks
+from babelscope.core.page import (
+    Band,
+    Bar,
+    Chart,
+    Cloud,
+    Curve,
+    Dot,
+    Dots,
+    Forest,
+    Histogram,
+    Key,
+    Lines,
+    Picture,
+    Point,
+    Scatter,
+)
+from babelscope.report.charts import draw
+from babelscope.report.pictures import Scale, extent, ticks
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+def drawn(chart: Chart, title: str = "t", systems: tuple[str, ...] = ("s",)) -> Markup:
+    return draw(Picture(title, chart, ""), {name: place for place, name in enumerate(systems)}).svg
 
 
 def parsed(svg: Markup) -> ElementTree.Element:
@@ -25,40 +45,33 @@ def parsed(svg: Markup) -> ElementTree.Element:
 def every_kind(name: str) -> dict[str, Markup]:
     """A picture of each kind, with a name wherever one can stand."""
     point = Point(0.5, 0.2, math.inf)
-    return {
-        "forest": forest(
-            [(name, [Bar(0, point, name), Bar(1, Point(math.nan), name)])],
-            title=name,
-            label=name,
-            keys=[Key(name, 0)],
+    charts: dict[str, Chart] = {
+        "forest": Forest(
+            [(name, [Bar(name, point, name), Bar("b", Point(math.nan), name)])], name, [Key(name, name)]
         ),
-        "bars": forest([(name, [Bar(0, Point(0.5, 0.2, 0.8))])], title=name, label=name, bars=True),
-        "scatter": scatter(
-            [Dot(point, point, 0, 0, name, name)], title=name, x_label=name, y_label=name, keys=[Key(name, 0)]
+        "bars": Forest([(name, [Bar(name, Point(0.5, 0.2, 0.8))])], name, bars=True),
+        "scatter": Scatter([Dot(name, point, point, 0, name, name)], name, name, [Key(name, name)]),
+        "histogram": Histogram(name, [("0-1", 3, 1), ("1-2", 0, 0)], name),
+        "lines": Lines(
+            [Curve(name, name, [(1, point), (2, point)]), Curve("b", name, [(1, Point(0.4))], dashed=True)],
+            name,
+            name,
+            bands=[Band(name, name, [(1, 0.1, 0.2), (2, 0.1, 0.3)])],
         ),
-        "histogram": histogram([("0-1", 3, 1), ("1-2", 0, 0)], title=name, label=name, name=name, series=0),
-        "lines": lines(
-            [Curve(name, 0, [(1, point), (2, point)]), Curve(name, 1, [(1, Point(0.4))], dashed=True)],
-            title=name,
-            x_label=name,
-            y_label=name,
-            bands=[(name, 0, [(1, 0.1, 0.2), (2, 0.1, 0.3)])],
-        ),
-        "cloud": cloud(
-            {name: (0, [(-1.0, 0.5), (-0.5, 0.7)])}, title=name, x_label=name, y_label=name, least=-2
-        ),
+        "cloud": Cloud([Dots(name, [(-1.0, 0.5), (-0.5, 0.7)])], name, name, -2),
     }
+    return {kind: drawn(chart, name, (name, "b")) for kind, chart in charts.items()}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_text_and_the_picture_is_told_in_words(name: str) -> None:
     for svg in every_kind(name).values():
-        drawn = parsed(svg)
-        assert not {each.tag for each in drawn.iter()} & {"script", "img", "b"}
-        assert drawn.find("title").text == name  # type: ignore[union-attr]
-        assert drawn.find("desc").text  # type: ignore[union-attr]
-        ids = {each.get("id") for each in drawn.iter()}
-        assert set(str(drawn.get("aria-labelledby")).split()) <= ids
+        picture = parsed(svg)
+        assert not {each.tag for each in picture.iter()} & {"script", "img", "b"}
+        assert picture.find("title").text == name  # type: ignore[union-attr]
+        assert picture.find("desc").text  # type: ignore[union-attr]
+        ids = {each.get("id") for each in picture.iter()}
+        assert set(str(picture.get("aria-labelledby")).split()) <= ids
 
 
 def test_no_place_is_nan() -> None:
@@ -100,10 +113,10 @@ def test_what_is_outside_a_scale_is_drawn_at_its_edge(ends: tuple[float, float],
 
 
 def test_marks_and_whiskers_stand_where_the_numbers_are() -> None:
-    bars = [Bar(0, Point(value, value - 0.1, value + 0.1)) for value in (0.2, 0.5, 0.8)]
-    drawn = parsed(forest([("name", bars)], title="t", label="l", domain=(0.0, 1.0)))
-    marks = [each for each in drawn.iter("path") if str(each.get("class")).startswith("mark")]
-    whiskers = [each for each in drawn.iter("path") if str(each.get("class")).startswith("whisker")]
+    bars = [Bar("s", Point(value, value - 0.1, value + 0.1)) for value in (0.2, 0.5, 0.8)]
+    picture = parsed(drawn(Forest([("name", bars)], "l", domain=(0.0, 1.0))))
+    marks = [each for each in picture.iter("path") if str(each.get("class")).startswith("mark")]
+    whiskers = [each for each in picture.iter("path") if str(each.get("class")).startswith("whisker")]
     across = [float(re.findall(r"[-\d.]+", str(each.get("transform")))[0]) for each in marks]
     assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
     for x, whisker in zip(across, whiskers, strict=True):
@@ -113,9 +126,15 @@ def test_marks_and_whiskers_stand_where_the_numbers_are() -> None:
 
 
 def test_bars_of_a_histogram_are_as_high_as_their_counts() -> None:
-    drawn = parsed(histogram([("0-1", 10, 8), ("1-2", 5, 0)], title="t", label="l", name="n", series=0))
-    bars = [each for each in drawn.iter("rect") if each.find("title") is not None]
+    picture = parsed(drawn(Histogram("s", [("0-1", 10, 8), ("1-2", 5, 0)], "l")))
+    bars = [each for each in picture.iter("rect") if each.find("title") is not None]
     heights = [float(str(each.get("height"))) for each in bars]
     assert heights[0] / heights[2] == pytest.approx(2, rel=0.02)
     assert heights[1] / heights[0] == pytest.approx(0.2, abs=0.01)
     assert heights[3] == heights[2]  # all five are wrong
+
+
+def test_names_find_a_place_however_many_stand_at_one_spot() -> None:
+    """Two names a system, of twenty systems that are equally good."""
+    dots = [Dot("s", Point(0.1), Point(0.5), name=f"name {number}") for number in range(40)]
+    assert drawn(Scatter(dots, "x", "y")).count(">name ") == 40

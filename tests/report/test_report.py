@@ -207,19 +207,41 @@ def test_an_error_rate_is_called_out_only_if_it_is_certain(tmp_path: Path) -> No
     assert {each.tone for each in few.findings["one"]} <= {"some", "none"}
 
 
-def test_a_method_of_a_plug_in_is_shown_by_its_figures_and_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def politeness(tmp_path: Path) -> Path:
+    """A run of a plug-in's method."""
     folder = contrast_run(tmp_path / "run", 20)
     for name in ("manifest.json", "records.jsonl", "summary.json"):
         path = folder / name
         path.write_text(path.read_text("utf-8").replace('"contrast"', '"politeness"'), encoding="utf-8")
-    entry = EntryPoint("politeness", "babelscope.methods.contrast:METHOD", base.METHODS.group)
+    return folder
+
+
+def install(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The plug-in with its method at this place."""
+    entry = EntryPoint("politeness", place, base.METHODS.group)
     monkeypatch.setattr(metadata, "entry_points", lambda group, name="politeness": [entry])  # noqa: ARG005
-    page = page_of(folder)
+
+
+def test_a_method_of_a_plug_in_is_shown_by_its_figures_and_records(
+    politeness: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, "synthetic:PLAIN")
+    page = page_of(politeness)
     items = json.loads(page.texts["application/json"][0])["items"]
     assert items[0]["a"][0]["v"] in ("correct", "wrong")
     assert any("np_agreement" in line for table in page.tables for line in table)
+
+
+def test_a_method_of_a_plug_in_is_shown_by_its_view(
+    politeness: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, "synthetic:SEEN")
+    report = collect([read_run(politeness)])
+    assert report.sections[0].title == "Minimal pairs: forced to choose"
+    shown = report.sections[0].parts[0].pictures
+    assert "Accuracy against discrepancy" in {picture.title for picture in shown}
+    assert report.findings["one"]
 
 
 def test_a_folder_that_is_no_finished_run_is_refused(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from babelscope.core.labels import plain_words
+from babelscope.core.page import Answer, counted
 from babelscope.core.results import Record
-from babelscope.report.conditioning import answer as conditioning_answer
-from babelscope.report.contrast import answer, coloured, margin
+from babelscope.methods.condition.view import answer as conditioning_answer
+from babelscope.methods.condition.view import marked
+from babelscope.methods.contrast.view import answer, coloured, margin
 from babelscope.report.items import Item, choose
-from babelscope.report.parts import Answer, counted, marked
-from babelscope.report.words import plain_words
 
 
 def pair(prefix: int, right: float, wrong: float) -> Record:

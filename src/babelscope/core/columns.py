@@ -29,6 +29,10 @@ class Remembered(Protocol):
     @property
     def manifest(self) -> Any: ...
 
+    @property
+    def sections(self) -> Sequence[Mapping[str, Any]]:
+        """What it has stored of each method and test set for a report."""
+
 
 class Judged(Protocol):
     """One method on one system and one test set, judged."""

@@ -10,43 +10,32 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from markupsafe import Markup
 
 from babelscope._version import __version__
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
+from babelscope.core.page import Finding, Section, View, counted
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
+from babelscope.methods.view import noted
+from babelscope.report.charts import Drawn, Series, draw
 from babelscope.report.flows import flow_pictures
-from babelscope.report.generic import generic
 from babelscope.report.items import CAP, items_of
-from babelscope.report.paired import differences_picture, paired_findings
-from babelscope.report.parts import Finding, Picture, Series, View, counted, noted
+from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
-from babelscope.runs.comparing import group_runs, names_of_runs, paired
+from babelscope.report.sections import shown_by
+from babelscope.runs.comparing import NotComparable, group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, visible
 from babelscope.util.damage import telling_damage
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
-
-_VIEWS = ("contrast", "conditioning", "hypothesis_space", "challenge", "likelihood")
-"""Methods with a module of their own here, in the order in which they are shown."""
-
-
-def view_of(kind: str) -> View:
-    """How a method is shown; one that we do not know by its figures and records."""
-    if kind in _VIEWS:
-        return cast(View, import_module(f"babelscope.report.{kind}").VIEW)
-    from babelscope.methods.base import find_method
-
-    return generic(kind, find_method(kind).summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +54,18 @@ class Part:
     """What a method says about one test set."""
 
     title: str
-    pictures: Sequence[Picture]
+    pictures: Sequence[Drawn]
     tables: Sequence[Shown]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A method in the page."""
+class Chapter:
+    """A method in the page, with all its test sets."""
 
     key: str
-    view: View
     title: str
+    about: Section
+    """What it measures and how; its own findings and pictures are those of the first test set only."""
     parts: Sequence[Part]
     items: Mapping[str, Any]
     findings: Sequence[Finding]
@@ -86,14 +76,18 @@ class Section:
     names: Mapping[str, str]
 
 
+_Told = tuple[Group, Section, View]
+"""A method and test set, what is shown of it, and how its items are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """All that is in a page."""
 
     runs: Sequence[Run]
     series: Series
-    sections: Sequence[Section]
-    flows: Sequence[Picture] = ()
+    sections: Sequence[Chapter]
+    flows: Sequence[Drawn] = ()
     apart: str = ""
     """Why runs are not compared with each other, if they are not."""
     findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
@@ -163,7 +157,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         groups = group_runs(runs)
     except BabelscopeError as error:
         # Each run for itself; the page says why.
-        apart = re.sub(r"; with --summary.*", "", str(error))
+        apart = error.reason if isinstance(error, NotComparable) else str(error)
         groups = [group for run in runs for group in group_runs([run])]
     groups = _told_apart(groups)
     series = {
@@ -172,25 +166,28 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
             dict.fromkeys(column.name for group in groups for column in group.columns)
         )
     }
-    together: dict[tuple[int, str], list[Group]] = {}
+    together: dict[tuple[int, str], list[_Told]] = {}
     for group in groups:
-        kind = group.columns[0].cell.kind
-        order = _VIEWS.index(kind) if kind in _VIEWS else len(_VIEWS)
-        together.setdefault((order, group.method), []).append(group)
-    sections: list[Section] = []
+        with telling_damage(_where([group])):
+            section, view = shown_by(group)
+            together.setdefault((section.order, group.method), []).append((group, section, view))
+    chapters: list[Chapter] = []
+    found: dict[str, list[Finding]] = {name: [] for name in series}
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
-            key = _key(method, len(sections) + 1, [section.key for section in sections])
-            paths = dict.fromkeys(str(column.cell.run.path) for group in own for column in group.columns)
-            with telling_damage(f"{method} in {', '.join(paths)}"):
-                sections.append(_section(method, key, own, series, len(runs) > 1, cap=cap, seed=seed))
+            key = _key(method, len(chapters) + 1, [chapter.key for chapter in chapters])
+            with telling_damage(_where([group for group, _, _ in own])):
+                chapters.append(_chapter(key, own, series, len(runs) > 1, cap=cap, seed=seed))
+                for finding in chapters[-1].findings:
+                    found[finding.system].append(finding)
             advance(1)
-    found: dict[str, list[Finding]] = {name: [] for name in series}
-    for section in sections:
-        for finding in section.findings:
-            found[finding.system].append(finding)
     ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
-    return Report(runs, series, sections, flow_pictures(runs), apart, ordered)
+    return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
+
+
+def _where(groups: Sequence[Group]) -> str:
+    paths = dict.fromkeys(str(column.cell.run.path) for group in groups for column in group.columns)
+    return f"{groups[0].method} in {', '.join(paths)}"
 
 
 def _key(method: str, number: int, taken: Sequence[str]) -> str:
@@ -229,65 +226,57 @@ def _told_apart(groups: Sequence[Group]) -> list[Group]:
     return told
 
 
-def _section(
-    method: str, key: str, groups: Sequence[Group], series: Series, several: bool, *, cap: int, seed: int
-) -> Section:
-    kind = groups[0].columns[0].cell.kind
-    view = view_of(kind)
-    found = [finding for group in groups for finding in view.findings(group)]
-    parts, compared = [], []
+def _chapter(
+    key: str, told: Sequence[_Told], series: Series, several: bool, *, cap: int, seed: int
+) -> Chapter:
+    groups = [group for group, _, _ in told]
+    _, first, view = told[0]
+    parts: list[Part] = []
+    compared: list[Finding] = []
     is_compared = False
-    for group in groups:
+    for group, section, _ in told:
         differences = paired(group, seed=seed) if len(group.columns) > 1 else []
         is_compared |= bool(differences)
-        compared += paired_findings(differences)
-        parts.append(_part(group, view, series, differences, several))
-    items = items_of(groups, view, series, cap=cap, seed=seed)
-    return Section(
+        compared += paired_findings(differences, section)
+        parts.append(_part(group, section, series, differences, several))
+    method, kind = groups[0].method, groups[0].columns[0].cell.kind
+    return Chapter(
         key,
-        view,
-        view.title if method == kind else f"{view.title} ({method})",
+        first.title if method == kind else f"{first.title} ({method})",
+        first,
         parts,
-        items,
-        [dataclasses.replace(each, section=key) for each in found],
+        items_of(groups, first, view, series, cap=cap, seed=seed),
+        [dataclasses.replace(each, section=key) for _, section, _ in told for each in section.findings],
         [dataclasses.replace(each, section=key) for each in compared],
         is_compared,
-        _caveats(groups, view),
-        {name: words for group in groups for name, words in view.names(group).items()},
+        _caveats(told),
+        {name: words for _, section, _ in told for name, words in section.names.items()},
     )
 
 
-def _caveats(groups: Sequence[Group], view: View) -> list[str]:
+def _caveats(told: Sequence[_Told]) -> list[str]:
     """What is to be kept in mind, each once, with the systems and test sets it is true of."""
     found: dict[str, dict[str, list[str]]] = {}
-    for group in groups:
-        skipped = [
-            caveat
-            for column in group.columns
-            for caveat in noted(
-                column.name, column.cell.rows, {"skipped": "were skipped: no figure counts them"}
-            )
-        ]
-        for system, text in (*skipped, *view.caveats(group)):
-            found.setdefault(text, {}).setdefault(system, []).append(group.tests)
-    told = []
+    for group, section, _ in told:
+        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
+        for caveat in (*skipped, *section.caveats):
+            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
+    said = []
     for text, systems in found.items():
-        names = [
-            f"{name} ({', '.join(tests)})" if len(groups) > 1 else name for name, tests in systems.items()
-        ]
-        told.append(f"{', '.join(names)}: {text}")
-    return told
+        names = [f"{name} ({', '.join(tests)})" if len(told) > 1 else name for name, tests in systems.items()]
+        said.append(f"{', '.join(names)}: {text}")
+    return said
 
 
-def _part(group: Group, view: View, series: Series, differences: Sequence[Row], several: bool) -> Part:
+def _part(group: Group, section: Section, series: Series, differences: Sequence[Row], several: bool) -> Part:
     runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
     signatures = [str(run.manifest.signature) for run in runs.values()]
     told = f" ({', '.join(names_of_runs(runs.values()).values())})"
     title = f"{group.tests.removesuffix(told)}{told}" if several else group.tests
-    pictures = view.pictures(group, series)
-    tables = [_shown(table, signatures, note="") for table in view.tables(group)]
+    pictures = [*section.pictures]
+    tables = [_shown(table, signatures, note="") for table in section.tables]
     if differences:
-        pictures += differences_picture(group, differences, series)
+        pictures += differences_pictures(group, differences, section)
         table = of_rows(
             "Item by item, first system minus second", differences, shown=("wins", "losses", "ties")
         )
@@ -307,7 +296,7 @@ def _part(group: Group, view: View, series: Series, differences: Sequence[Row], 
     ]
     table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
-    return Part(title, pictures, tables)
+    return Part(title, [draw(picture, series) for picture in pictures], tables)
 
 
 def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> Shown:

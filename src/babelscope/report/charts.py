@@ -1,4 +1,4 @@
-"""The kinds of pictures in a report: each takes numbers and gives one SVG."""
+"""The charts of a report, drawn: each gives one SVG."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from babelscope.core.page import (
+    FORMATS,
+    Bar,
+    Cloud,
+    Dot,
+    Forest,
+    Histogram,
+    Key,
+    Lines,
+    Picture,
+    Point,
+    Scatter,
+    plain,
+)
 from babelscope.report.pictures import (
     WIDTH,
-    Format,
-    Key,
-    Point,
+    Entry,
     Scale,
     band,
     dots,
@@ -23,8 +35,6 @@ from babelscope.report.pictures import (
     line,
     mark,
     path,
-    percent,
-    plain,
     rect,
     svg,
     text,
@@ -34,70 +44,60 @@ from babelscope.report.pictures import (
     y_axis,
 )
 
+Series = Mapping[str, int]
+"""The number of each system: its colour and shape."""
+
 _LINE = 20.0  # between marks of one group
 _CHAR = 6.7  # width of a letter, about
 _SHORT = 27  # letters of a name beside its line; a longer one stands above
+_TRIES = 50  # to find a free place for a name
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A mark or bar of a group."""
+class Drawn:
+    """A picture as it stands in the page."""
 
-    series: int
-    point: Point
-    told: str = ""
-    """Shown when pointed at."""
-    hollow: bool = False
+    title: str
+    svg: Markup
+    reading: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A point of a scatter plot; `name` is written beside it."""
-
-    x: Point
-    y: Point
-    series: int
-    shape: int = 0
-    name: str = ""
-    told: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A line through (x, value with interval)."""
-
-    name: str
-    series: int
-    points: Sequence[tuple[float, Point]]
-    dashed: bool = False
+def draw(picture: Picture, series: Series) -> Drawn:
+    """A picture with the colours of its systems."""
+    chart, title = picture.chart, picture.title
+    match chart:
+        case Forest():
+            drawn = forest(chart, title, series)
+        case Scatter():
+            drawn = scatter(chart, title, series)
+        case Histogram():
+            drawn = histogram(chart, title, series[chart.system])
+        case Lines():
+            drawn = lines(chart, title, series)
+        case Cloud():
+            drawn = cloud(chart, title, series)
+    return Drawn(title, drawn, picture.reading)
 
 
-def forest(
-    groups: Sequence[tuple[str, Sequence[Bar]]],
-    *,
-    title: str,
-    label: str,
-    keys: Sequence[Key] = (),
-    form: Format = percent,
-    domain: tuple[float, float] | None = None,
-    zero: float | None = None,
-    bars: bool = False,
-) -> Markup:
-    """A line a group with its marks and intervals below each other; `bars` are drawn from the left edge.
+def _entries(keys: Sequence[Key], series: Series) -> list[Entry]:
+    return [Entry(key.name, series[key.system], key.shape, key.hollow) for key in keys]
 
-    `zero` is a value to compare with: a line is drawn there.
-    """
-    longest = max((len(name) for name, _ in groups), default=0)
+
+def forest(chart: Forest, title: str, series: Series) -> Markup:
+    """A line a group, names on the left or, if they are long, above."""
+    form = FORMATS[chart.unit]
+    longest = max((len(name) for name, _ in chart.groups), default=0)
     above = longest > _SHORT
     left = 8.0 if above else 14 + _CHAR * longest
-    points = [bar.point for _, own in groups for bar in own]
-    if domain is None:
-        domain = extent(points, least=math.inf if zero is None else zero, most=-math.inf)
-    scale = Scale(*domain, left, WIDTH - 18)
-    parts, top = legend(keys, WIDTH, x=0)
+    low, high = chart.domain or extent(
+        [bar.point for _, own in chart.groups for bar in own],
+        least=math.inf if chart.zero is None else chart.zero,
+    )
+    scale = Scale(low, high, left, WIDTH - 18)
+    parts, top = legend(_entries(chart.keys, series), WIDTH)
     start = y = top + 8
     body: list[Markup] = []
-    for number, (name, own) in enumerate(groups):
+    for number, (name, own) in enumerate(chart.groups):
         if number:
             y += 7
             body.append(line(0, y, WIDTH, y, "rule"))
@@ -108,154 +108,136 @@ def forest(
         else:
             body.append(text(0, y + _LINE * len(own) / 2 + 4.5, name, kind="name"))
         for bar in own:
-            middle = y + _LINE / 2
-            if bars and math.isfinite(bar.point.value):
-                body.append(
-                    rect(
-                        scale.start,
-                        middle - 6,
-                        scale(bar.point.value) - scale.start,
-                        12,
-                        f"bar s{bar.series}",
-                    )
-                )
-            body.append(whisker_x(bar.point, middle, scale, bar.series))
-            if math.isfinite(bar.point.value):
-                body.append(
-                    mark(
-                        scale(bar.point.value), middle, bar.series, hollow=bar.hollow or bars, title=bar.told
-                    )
-                )
-            else:
-                body.append(text(scale.start, middle + 4, "no figure", kind="tick"))
+            body += _bar(bar, y + _LINE / 2, scale, series[bar.system], filled=chart.bars)
             y += _LINE
     y += 4
-    parts += x_axis(scale, start, y, form, label, 4 if left > 200 else 5)
-    if zero is not None and domain[0] <= zero <= domain[1]:
-        parts.append(line(scale(zero), start - 2, scale(zero), y, "zero"))
+    parts += x_axis(scale, start, y, form, chart.label, 4 if left > 200 else 5)
+    if chart.zero is not None and low <= chart.zero <= high:
+        parts.append(line(scale(chart.zero), start - 2, scale(chart.zero), y, "zero"))
     description = "; ".join(
-        f"{name}: {', '.join(bar.told or form(bar.point.value) for bar in own)}" for name, own in groups
+        f"{name}: {', '.join(bar.told or form(bar.point.value) for bar in own)}" for name, own in chart.groups
     )
     return svg(title, description, WIDTH, y + 42, [*parts, *body])
 
 
-def scatter(
-    points: Sequence[Dot],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    keys: Sequence[Key],
-    x_form: Format = plain,
-    y_form: Format = percent,
-    y_most: float = -math.inf,
-    height: float = 300.0,
-) -> Markup:
-    """Points with intervals both ways."""
-    parts, top = legend(keys, WIDTH)
-    low, high = extent([dot.y for dot in points], most=y_most)
-    y = Scale(low, high, top + height, top + 34)
-    x = Scale(*extent([dot.x for dot in points], least=0.0), 52, WIDTH - 16)
-    parts += x_axis(x, y.end, y.start, x_form, x_label)
-    parts += y_axis(y, x.start, x.end, y_form, y_label)
-    for dot in points:
+def _bar(bar: Bar, y: float, scale: Scale, number: int, *, filled: bool) -> list[Markup]:
+    """A mark with its interval, on a bar if these are drawn."""
+    known = math.isfinite(bar.point.value)
+    at = scale(bar.point.value) if known else scale.start
+    parts = [rect(scale.start, y - 6, at - scale.start, 12, f"bar s{number}")] if filled and known else []
+    parts.append(whisker_x(bar.point, y, scale, number))
+    if known:
+        parts.append(mark(at, y, number, hollow=bar.hollow or filled, title=bar.told))
+    else:
+        parts.append(text(at, y + 4, "no figure", kind="tick"))
+    return parts
+
+
+def scatter(chart: Scatter, title: str, series: Series) -> Markup:
+    parts, top = legend(_entries(chart.keys, series), WIDTH)
+    most = -math.inf if chart.y_most is None else chart.y_most
+    low, high = extent([dot.y for dot in chart.dots], most=most)
+    y = Scale(low, high, top + 300, top + 34)
+    x = Scale(*extent([dot.x for dot in chart.dots], least=0.0), 52, WIDTH - 16)
+    parts += x_axis(x, y.end, y.start, FORMATS[chart.x_unit], chart.x_label)
+    parts += y_axis(y, x.start, x.end, FORMATS[chart.y_unit], chart.y_label)
+    for dot in chart.dots:
         across, down = x(dot.x.value), y(dot.y.value)
-        parts += [whisker_x(dot.x, down, x, dot.series), whisker_y(dot.y, across, y, dot.series)]
-    for dot in points:
-        parts.append(mark(x(dot.x.value), y(dot.y.value), dot.series, shape=dot.shape, title=dot.told))
+        number = series[dot.system]
+        parts += [whisker_x(dot.x, down, x, number), whisker_y(dot.y, across, y, number)]
+    for dot in chart.dots:
+        across, down = x(dot.x.value), y(dot.y.value)
+        parts.append(mark(across, down, series[dot.system], shape=dot.shape, title=dot.told))
+    parts += _beside([dot for dot in chart.dots if dot.name], x, y)
+    return svg(title, "; ".join(dot.told for dot in chart.dots), WIDTH, y.start + 42, parts)
+
+
+def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
+    """Names beside their dots, moved towards the middle while they would stand on another."""
+    parts: list[Markup] = []
     taken: list[tuple[float, float]] = []
-    for dot in (dot for dot in points if dot.name):
-        across, down = x(dot.x.value), y(dot.y.value)
+    for dot in named:
+        across, place = x(dot.x.value), y(dot.y.value) - 9
         end = across > (x.start + x.end) / 2
-        place = down - 9
-        while any(abs(across - a) < 90 and abs(place - b) < 13 for a, b in taken):
+        for _ in range(_TRIES):
+            if not any(abs(across - a) < 90 and abs(place - b) < 13 for a, b in taken):
+                break
             place += 13 if place < (y.start + y.end) / 2 else -13
         taken.append((across, place))
         parts.append(
             text(across + (-7 if end else 7), place, dot.name, kind="note", anchor="end" if end else "start")
         )
-    told = "; ".join(dot.told for dot in points)
-    return svg(title, told, WIDTH, y.start + 42, parts)
+    return parts
 
 
-def histogram(
-    bins: Sequence[tuple[str, int, int]], *, title: str, label: str, name: str, series: int
-) -> Markup:
-    """(bin, items, of these right): bars of items, the wrong ones at the bottom and darker."""
-    keys = [
-        Key(f"{name}: right", series, kind=f"patch light s{series}"),
-        Key("wrong", series, kind=f"patch s{series}"),
-    ]
-    parts, top = legend(keys, WIDTH)
-    most = max((items for _, items, _ in bins), default=0) or 1
+def histogram(chart: Histogram, title: str, number: int) -> Markup:
+    """Bars of items, the wrong ones at the bottom and darker."""
+    light, dark = f"patch light s{number}", f"patch s{number}"
+    parts, top = legend(
+        [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)], WIDTH
+    )
+    most = max((items for _, items, _ in chart.bins), default=0) or 1
     y = Scale(0, most * 1.1, top + 200, top + 30)
     left = 46.0
-    step = (WIDTH - left - 8) / max(len(bins), 1)
+    step = (WIDTH - left - 8) / max(len(chart.bins), 1)
     parts += y_axis(y, left, WIDTH - 8, lambda value: f"{value:g}" if value == int(value) else "", "items", 4)
-    for number, (edges, items, right) in enumerate(bins):
-        x = left + number * step + 0.08 * step
+    told = [f"{edges}: {items} items, {right} right" for edges, items, right in chart.bins]
+    for place, (edges, items, right) in enumerate(chart.bins):
+        x = left + place * step + 0.08 * step
         wide = 0.84 * step
-        told = f"{edges}: {items} items, {right} right"
         parts += [
-            rect(x, y(items), wide, y.start - y(items), f"patch light s{series}", told),
-            rect(x, y(items - right), wide, y.start - y(items - right), f"patch s{series}", told),
+            rect(x, y(items), wide, y.start - y(items), light, told[place]),
+            rect(x, y(items - right), wide, y.start - y(items - right), dark, told[place]),
             text(x + wide / 2, y.start + 15, edges.partition("-")[0], kind="tick", anchor="middle"),
         ]
         if items:
             parts.append(text(x + wide / 2, y(items) - 5, f"{items}", kind="tick", anchor="middle"))
     parts += [
         line(left, y.start, WIDTH - 8, y.start, "zero"),
-        text(WIDTH - 8, y.start + 33, label, kind="axis", anchor="end"),
+        text(WIDTH - 8, y.start + 33, chart.label, kind="axis", anchor="end"),
     ]
-    told = "; ".join(f"{edges}: {items} items, {right} right" for edges, items, right in bins)
-    return svg(title, told, WIDTH, y.start + 42, parts)
+    return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
 
 
-def lines(
-    curves: Sequence[Curve],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    form: Format = plain,
-    bands: Sequence[tuple[str, int, Sequence[tuple[float, float, float]]]] = (),
-    height: float = 250.0,
-) -> Markup:
-    """Curves over the same x, evenly spaced by their order; bands are (name, series, (x, low, high)...)."""
-    places = sorted(
-        {at for curve in curves for at, _ in curve.points} | {at for _, _, own in bands for at, _, _ in own}
-    )
+def lines(chart: Lines, title: str, series: Series) -> Markup:
+    """Curves with their intervals, each a little beside the others, over bands."""
+    form = FORMATS[chart.unit]
+    along = [at for curve in chart.curves for at, _ in curve.points]
+    places = sorted({*along, *(at for own in chart.bands for at, _, _ in own.points)})
     keys = [
-        Key(curve.name, curve.series, kind="dash" if curve.dashed else "mark", shape=curve.series)
-        for curve in curves
+        Entry(curve.name, series[curve.system], kind="dash" if curve.dashed else "mark")
+        for curve in chart.curves
     ]
-    keys += [Key(name, series, kind=f"patch band s{series}") for name, series, _ in bands]
+    keys += [
+        Entry(own.name, series[own.system], kind=f"patch band s{series[own.system]}") for own in chart.bands
+    ]
     parts, top = legend(keys, WIDTH)
-    ends = [point for curve in curves for _, point in curve.points]
-    ends += [Point(low, low, high) for _, _, own in bands for _, low, high in own]
-    y = Scale(*extent(ends), top + height, top + 34)
+    ends = [point for curve in chart.curves for _, point in curve.points]
+    ends += [Point(low, low, high) for own in chart.bands for _, low, high in own.points]
+    y = Scale(*extent(ends), top + 250, top + 34)
     step = (WIDTH - 52 - 30) / max(len(places) - 1, 1)
     across = {at: 66 + number * step for number, at in enumerate(places)}
-    parts += y_axis(y, 52, WIDTH - 8, form, y_label)
+    parts += y_axis(y, 52, WIDTH - 8, form, chart.y_label)
     for at in places:
         parts.append(text(across[at], y.start + 18, f"{at:g}", kind="tick", anchor="middle"))
-    parts.append(text(WIDTH - 8, y.start + 36, x_label, kind="axis", anchor="end"))
-    for _, series, own in bands:
-        upper = [(across[at], y(high)) for at, _, high in own]
-        lower = [(across[at], y(low)) for at, low, _ in own]
-        parts.append(band(upper, lower, f"band s{series}"))
-    known = [(curve, [(at, p) for at, p in curve.points if math.isfinite(p.value)]) for curve in curves]
-    for number, (curve, points) in enumerate(known):
-        aside = 0.0 if curve.dashed else 5.0 * (number - (len(known) - 1) / 2)
+    parts.append(text(WIDTH - 8, y.start + 36, chart.x_label, kind="axis", anchor="end"))
+    for own in chart.bands:
+        upper = [(across[at], y(high)) for at, _, high in own.points]
+        lower = [(across[at], y(low)) for at, low, _ in own.points]
+        parts.append(band(upper, lower, f"band s{series[own.system]}"))
+    known = [(curve, [(at, p) for at, p in curve.points if math.isfinite(p.value)]) for curve in chart.curves]
+    for place, (curve, points) in enumerate(known):
+        aside = 0.0 if curve.dashed else 5.0 * (place - (len(known) - 1) / 2)
+        number = series[curve.system]
         route = [(across[at] + aside, y(point.value)) for at, point in points]
         if len(route) > 1:
-            parts.append(path(route, f"line s{curve.series}{' dash' if curve.dashed else ''}"))
+            parts.append(path(route, f"line s{number}{' dash' if curve.dashed else ''}"))
         if curve.dashed:
             continue
         for at, point in points:
             told = f"{curve.name}, {at:g}: {form(point.value)} [{form(point.low)}, {form(point.high)}]"
-            parts.append(whisker_y(point, across[at] + aside, y, curve.series))
-            parts.append(mark(across[at] + aside, y(point.value), curve.series, title=told))
+            parts.append(whisker_y(point, across[at] + aside, y, number))
+            parts.append(mark(across[at] + aside, y(point.value), number, title=told))
     told = "; ".join(
         f"{curve.name}: {', '.join(f'{at:g}: {form(point.value)}' for at, point in points)}"
         for curve, points in known
@@ -263,36 +245,24 @@ def lines(
     return svg(title, told, WIDTH, y.start + 44, parts)
 
 
-def cloud(
-    clouds: Mapping[str, tuple[int, Sequence[tuple[float, float]]]],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    least: float,
-    height: float = 280.0,
-) -> Markup:
-    """Many points (x, y) of some kinds, name -> (series, points), each with the median of y along x.
-
-    What lies left of `least` is left out; the caption must say so.
-    """
-    keys = [Key(name, series, shape=0) for name, (series, _) in clouds.items()]
-    parts, top = legend(keys, WIDTH)
-    seen = {name: (series, [(a, b) for a, b in own if a >= least]) for name, (series, own) in clouds.items()}
-    ends = [Point(b) for _, own in seen.values() for _, b in own]
-    y = Scale(*extent(ends, most=1.0), top + height, top + 34)
-    x = Scale(least, 0.0, 52, WIDTH - 12)
-    parts += x_axis(x, y.end, y.start, plain, x_label)
-    parts += y_axis(y, x.start, x.end, plain, y_label)
-    for series, own in seen.values():
-        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots s{series}"))
+def cloud(chart: Cloud, title: str, series: Series) -> Markup:
+    """Many dots, with their medians along x."""
+    parts, top = legend([Entry(own.system, series[own.system], shape=0) for own in chart.dots], WIDTH)
+    seen = [(own.system, [(a, b) for a, b in own.points if a >= chart.least]) for own in chart.dots]
+    ends = [Point(b) for _, own in seen for _, b in own]
+    y = Scale(*extent(ends, most=1.0), top + 280, top + 34)
+    x = Scale(chart.least, 0.0, 52, WIDTH - 12)
+    parts += x_axis(x, y.end, y.start, plain, chart.x_label)
+    parts += y_axis(y, x.start, x.end, plain, chart.y_label)
+    for system, own in seen:
+        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots s{series[system]}"))
     told = []
-    for name, (series, own) in seen.items():
+    for system, own in seen:
         medians = _medians(own)
         if len(medians) > 1:
             route = [(x(a), y(b)) for a, b in medians]
-            parts += [path(route, "halo"), path(route, f"line thick s{series}")]
-        told.append(f"{name}, median: " + ", ".join(f"{plain(a)}: {plain(b)}" for a, b in medians))
+            parts += [path(route, "halo"), path(route, f"line thick s{series[system]}")]
+        told.append(f"{system}, median: " + ", ".join(f"{plain(a)}: {plain(b)}" for a, b in medians))
     return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
 
 

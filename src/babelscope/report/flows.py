@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from babelscope.methods.patterns.flow import STAGES, merged
-from babelscope.report.parts import Picture
+from babelscope.report.charts import Drawn
 from babelscope.report.sankey import sankey
 from babelscope.runs.reading import Run
 from babelscope.util.errors import BabelscopeError
@@ -22,12 +22,12 @@ _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 _HEADINGS = {"data": "training data", "distilled": "distilled by the teacher", "student": "student’s output"}
 
 
-def flow_pictures(runs: Sequence[Run]) -> list[Picture]:
+def flow_pictures(runs: Sequence[Run]) -> list[Drawn]:
     """A Sankey diagram for each run folder with a file of flows."""
     return [_picture(run) for run in runs if (run.path / FILE).is_file()]
 
 
-def _picture(run: Run) -> Picture:
+def _picture(run: Run) -> Drawn:
     path = run.path / FILE
     found = parse_json(read_bytes(path), path)
     try:
@@ -56,7 +56,7 @@ def _picture(run: Run) -> Picture:
         colours={name: colours.get(name.partition("_")[2], "currentColor") for name in nodes},
         headings=[_HEADINGS.get(stage, stage) for stage in stages],
     )
-    return Picture(
+    return Drawn(
         title[:1].upper() + title[1:],
         Markup(picture),
         f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows "

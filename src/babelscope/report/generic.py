@@ -1,13 +1,15 @@
-"""How a method of a plug-in is shown: its figures, and whatever its records say."""
+"""How a method without a view is shown: its figures, and whatever its records say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from babelscope.core.columns import Group
+from babelscope.core.page import About, Answer, Line, Section, Tone, View
 from babelscope.core.results import Record
-from babelscope.report.parts import About, Answer, Line, Tone, View
-from babelscope.report.tabling import every_figure
+from babelscope.methods.base import find_method, method_names
+from babelscope.methods.view import every_figure
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
 _TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
@@ -38,14 +40,15 @@ def _lines(record: Record) -> list[Line]:
     return found
 
 
-def generic(name: str, summary: str) -> View:
-    """The view of a method that has none of its own."""
-    return View(
-        title=name.replace("_", " ").capitalize(),
+def section(group: Group) -> Section:
+    """Every figure, a line each."""
+    kind = group.columns[0].cell.kind
+    summary = find_method(kind).summary if kind in method_names() else ""
+    return Section(
+        title=kind.replace("_", " ").capitalize(),
         question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",
-        reading=(),
-        measure="score",
-        about=about,
-        answer=answer,
-        tables=every_figure,
+        tables=every_figure(group),
     )
+
+
+VIEW = View(section, about, answer)

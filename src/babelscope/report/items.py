@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.columns import Group
+from babelscope.core.page import Answer, Line, Section, View, counted
 from babelscope.core.results import Record
-from babelscope.report.parts import Answer, Line, Series, View, counted
+from babelscope.report.charts import Series
 from babelscope.util.seeds import stream
 
 CAP = 5000
@@ -40,7 +41,7 @@ class Item:
 
 
 def items_of(
-    groups: Sequence[Group], view: View, series: Series, *, cap: int = CAP, seed: int = 0
+    groups: Sequence[Group], section: Section, view: View, series: Series, *, cap: int = CAP, seed: int = 0
 ) -> dict[str, Any]:
     """All that the page's explorer needs, as JSON; `note` says what is left out."""
     found = _joined(groups, view, series)
@@ -49,9 +50,9 @@ def items_of(
     return {
         "systems": [{"name": name, "series": series[name]} for name in names],
         "tests": [group.tests for group in groups],
-        "measure": view.measure,
-        "group": view.group,
-        "colours": view.colours,
+        "measure": section.measure,
+        "group": section.group,
+        "colours": section.colours,
         "note": note,
         "items": [_as_json(item, view) for item in chosen],
     }

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 from babelscope.core.columns import Group
+from babelscope.core.labels import plain_words
+from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, told
 from babelscope.core.results import Row
-from babelscope.report.charts import Bar, forest
-from babelscope.report.parts import Finding, Picture, Series, point, told
-from babelscope.report.pictures import extent, percent, plain
-from babelscope.report.words import plain_words
+from babelscope.report.pictures import extent
 
 _OWN = ("method", "tests", "system", "against", "p", "p_holm")
 SIGNIFICANT = 0.05
@@ -31,7 +30,14 @@ def _is_share(row: Row) -> bool:
     return "measure" not in row.labels
 
 
-def paired_findings(rows: Sequence[Row]) -> list[Finding]:
+def _words(name: str, section: Section) -> str:
+    """What the method calls a measure, a phenomenon or a category in sentences."""
+    if name in section.measures:
+        return section.measures[name].name
+    return section.names.get(name) or plain_words(name)
+
+
+def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
     """The differences that are significant after correction."""
     found = []
     labels = _varying(rows)
@@ -39,8 +45,9 @@ def paired_findings(rows: Sequence[Row]) -> list[Finding]:
         if float(row.labels["p_holm"]) < SIGNIFICANT and row.estimate.n:
             first, second = str(row.labels["system"]), str(row.labels["against"])
             ahead = first if row.estimate.value > 0 else second
-            told = [plain_words(str(row.labels[name])) for name in (*labels, "measure") if name in row.labels]
-            where = ", ".join(dict.fromkeys([str(row.labels["tests"]), *told]))
+            parts = [str(row.labels[name]) for name in (*labels, "measure") if name in row.labels]
+            words = [_words(part, section) for part in parts]
+            where = ", ".join(dict.fromkeys([str(row.labels["tests"]), *words]))
             wins, losses, ties = (row.counts[name] for name in ("wins", "losses", "ties"))
             found.append(
                 Finding(
@@ -60,29 +67,28 @@ def paired_findings(rows: Sequence[Row]) -> list[Finding]:
     return found
 
 
-def differences_picture(group: Group, rows: Sequence[Row], series: Series) -> list[Picture]:
+def differences_pictures(group: Group, rows: Sequence[Row], section: Section) -> list[Picture]:
     """Differences with their intervals, shares and other measures apart."""
     found = []
     for share in (True, False):
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
         if all(row.estimate.value == row.estimate.low == row.estimate.high == 0 for row in own):
             continue  # a picture of nothing; the table says so
-        for unit in dict.fromkeys(map(_unit, own)):
-            found.append(_picture(group, [row for row in own if _unit(row) == unit], series, share, unit))
+        for unit in dict.fromkeys(_unit(row, section) for row in own):
+            same = [row for row in own if _unit(row, section) == unit]
+            found.append(_picture(group, same, share, unit))
     return found
 
 
-def _unit(row: Row) -> str:
+def _unit(row: Row, section: Section) -> str:
     """What a difference is counted in; measures of one unit share a picture."""
-    measure = str(row.labels.get("measure", ""))
-    if not measure:
+    if _is_share(row):
         return "share of items"
-    if measure.endswith(("krg", "kqrg")):
-        return "ranking gain"
-    return {"bleu": "points", "chrf": "points", "logprob": "nats a token"}.get(measure, measure)
+    measure = str(row.labels["measure"])
+    return section.measures[measure].unit if measure in section.measures else measure
 
 
-def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool, unit: str) -> Picture:
+def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Picture:
     several = len(group.columns) > 2
     labels = _varying(rows) if share else ["measure"]
     lines = []
@@ -92,26 +98,24 @@ def _picture(group: Group, rows: Sequence[Row], series: Series, share: bool, uni
         p = f", p = {row.labels['p_holm']}"
         ahead = row.labels["system"] if row.estimate.value >= 0 else row.labels["against"]
         bar = Bar(
-            series[str(ahead)],
+            str(ahead),
             point(row.estimate),
-            told(name, row.estimate, share=share) + p,
+            told(name, row.estimate, "percent" if share else "plain") + p,
             hollow=float(row.labels["p_holm"]) >= SIGNIFICANT,
         )
         lines.append((name, [bar]))
     first = rows[0]
     pair = "first − second" if several else f"{first.labels['system']} − {first.labels['against']}"
-    title = f"Difference, item by item, {unit}: {pair}"
-    picture = forest(
+    chart = Forest(
         lines,
-        title=title,
-        label=f"{pair}, {unit}",
-        form=percent if share else plain,
+        f"{pair}, {unit}",
+        unit="percent" if share else "plain",
         domain=extent([point(row.estimate) for row in rows], least=-0.02, most=0.02) if share else None,
         zero=0.0,
     )
     return Picture(
-        title,
-        picture,
+        f"Difference, item by item, {unit}: {pair}",
+        chart,
         "Right of the line the first system is better, left of it the second. Filled marks are significant at 5 % "
         "after correction for the number of tests (Holm), hollow ones are not.",
     )

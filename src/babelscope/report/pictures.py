@@ -9,20 +9,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from babelscope.core.page import Point
+
 WIDTH = 520.0
 """Of most pictures, in units that are about pixels on a laptop; on a phone they shrink to two thirds."""
 
 SERIES = 6
 """So many colours there are; after them, they begin again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A value with its interval; `low` and `high` may be infinite or NaN, then no whisker is drawn."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +33,6 @@ class Scale:
 
 
 Format = Callable[[float], str]
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.3g} %"
-
-
-def plain(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -187,7 +172,7 @@ def y_axis(scale: Scale, left: float, right: float, form: Format, label: str, co
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class Entry:
     """An entry of a legend."""
 
     name: str
@@ -198,7 +183,9 @@ class Key:
     """mark, dash (a line), or the class of a patch."""
 
 
-def legend(keys: Sequence[Key], width: float, x: float = 0.0, y: float = 12.0) -> tuple[list[Markup], float]:
+def legend(
+    keys: Sequence[Entry], width: float, x: float = 0.0, y: float = 12.0
+) -> tuple[list[Markup], float]:
     """The legend from (x, y) on, in as many lines as it needs, and how far down it reaches."""
     parts: list[Markup] = []
     left = x

@@ -15,6 +15,14 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
 
+class NotComparable(BabelscopeError):
+    """Runs were not asked the same in the same way; `reason` says what differs, without the hint."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; with --summary only their figures are shown side by side")
+        self.reason = str(BabelscopeError(reason))  # as safe to show as the message
+
+
 def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
     """What can be seen side by side. Items can be paired only if test sets and settings are the same.
 
@@ -40,16 +48,11 @@ def _check(cells: Sequence[Cell]) -> None:
         mine, yours = ({"version": each[0].version, **each[0].settings} for each in (ours, theirs))
         told = differences(mine, yours)
         if told:
-            raise BabelscopeError(
-                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])}); {_HINT}"
+            raise NotComparable(
+                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])})"
             )
         if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
-            raise BabelscopeError(
-                f"{first} and {path} have other test sets: {_other_tests(ours, theirs)}; {_HINT}"
-            )
-
-
-_HINT = "with --summary only their figures are shown side by side"
+            raise NotComparable(f"{first} and {path} have other test sets: {_other_tests(ours, theirs)}")
 
 
 def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from babelscope.methods.cells import (
     judge_all,
     rows_of,
 )
+from babelscope.methods.view import sections_of
 from babelscope.runs.by_field import split_by
 from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import over_seeds
@@ -103,6 +105,9 @@ def _added(one: Cost, other: Cost) -> Cost:
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
     """Conclude a run whose records are all stored: its summary, then its status and cost."""
     result = conclude(manifest, run.records, methods, run.path)
+    own = result.rows[: len(result.rows) - result.comparisons]
+    groups = group_runs([Run(run.path, manifest, own, given=result.records)])
+    result = dataclasses.replace(result, sections=sections_of(groups))
     run.finish(result.to_json())
     run.rewrite_manifest(_finished(manifest, cost))
     return result

@@ -132,4 +132,5 @@ METHOD = Method(
     asks=frozenset({"beam"}),
     comparable=comparable,
     across=differences,
+    view="babelscope.methods.challenge.view:VIEW",
 )

@@ -49,4 +49,5 @@ METHOD = Method(
     instead={"score": "item_scores"},
     comparable=comparable,
     complete=weighed,
+    view="babelscope.methods.condition.view:VIEW",
 )

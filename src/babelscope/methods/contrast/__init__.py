@@ -45,4 +45,5 @@ METHOD = Method(
     identity=identity,
     comparable=comparable,
     across=between_references,
+    view="babelscope.methods.contrast.view:VIEW",
 )

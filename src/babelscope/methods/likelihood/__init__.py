@@ -91,4 +91,5 @@ METHOD = Method(
     asks=frozenset({"references"}),
     needs={"system": ("score",)},
     comparable=lambda _settings: [Comparable("logprob", "nats a token", "logprob")],
+    view="babelscope.methods.likelihood.view:VIEW",
 )

@@ -35,4 +35,5 @@ METHOD = Method(
     identity=identity,
     comparable=comparable,
     across=mbr_correlations,
+    view="babelscope.methods.space.view:VIEW",
 )

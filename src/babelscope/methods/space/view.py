@@ -7,28 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.results import Record, Row
-from babelscope.core.tables import Table
-from babelscope.report.charts import Bar, Curve, cloud, forest, lines
-from babelscope.report.parts import (
+from babelscope.core.page import (
     About,
     Answer,
     Caveat,
+    Cloud,
+    Curve,
+    Dots,
     Finding,
+    Forest,
     Line,
+    Lines,
+    Measure,
     Picture,
-    Series,
+    Point,
+    Section,
     View,
-    error_finding,
-    keys,
-    noted,
-    one,
     point,
-    systems,
-    told,
 )
-from babelscope.report.pictures import Point, plain
-from babelscope.report.tabling import Figure, pivot
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
+from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
 from babelscope.util.seeds import stream
 
 _POINTS = 4000
@@ -39,6 +38,15 @@ _DECODINGS = {
     "mode": "most probable translation",
     "mbr": "minimum-risk choice among samples",
     "samples": "a sample",
+}
+_MEASURES = {
+    f"{region}_{name}": Measure(f"{what} of {whose}", "ranking gain")
+    for region, whose in (
+        ("top", "its most probable translations"),
+        ("beam", "beam search’s list"),
+        ("samples", "its samples"),
+    )
+    for name, what in (("krg", "ranking (kRG)"), ("kqrg", "ranking and quality (kQRG)"))
 }
 
 
@@ -94,7 +102,7 @@ def caveats(group: Group) -> list[Caveat]:
     return [
         caveat
         for column in group.columns
-        for caveat in noted(
+        for caveat in noted_of(
             column.name,
             [row for row in column.cell.rows if row.name in ("krg", "empty_mode", "quality")],
             {
@@ -105,41 +113,28 @@ def caveats(group: Group) -> list[Caveat]:
     ]
 
 
-def pictures(group: Group, series: Series) -> list[Picture]:
+def pictures(group: Group) -> list[Picture]:
     return [
-        *_decodings(group, series),
-        *(_curve(group, series, region) for region in _REGIONS if _has_curve(group, region)),
-        *_clouds(group, series),
+        *_decodings(group),
+        *(_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
+        *_clouds(group),
     ]
 
 
-def _decodings(group: Group, series: Series) -> list[Picture]:
-    by_name: dict[str, list[Bar]] = {}
-    for system, number, rows in systems(group, series):
-        for row in rows:
-            if row.name == "quality" and row.estimate.n:
-                name = _DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))
-                by_name.setdefault(name, []).append(
-                    Bar(
-                        number,
-                        point(row.estimate),
-                        told(f"{system}, {name}", row.estimate, share=False),
-                    )
-                )
-    if not by_name:
-        return []
-    title = "Quality of what can be drawn from the model"
-    picture = forest(
-        list(by_name.items()),
-        title=title,
-        label=f"mean quality of a sentence ({_quality(group)})",
-        keys=keys(group, series),
-        form=plain,
+def _decodings(group: Group) -> list[Picture]:
+    bars = by_name(
+        (name, bar(column.name, name, row.estimate, "plain"))
+        for column in group.columns
+        for row in column.cell.rows
+        if row.name == "quality" and row.estimate.n
+        for name in [_DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))]
     )
+    if not bars:
+        return []
     return [
         Picture(
-            title,
-            picture,
+            "Quality of what can be drawn from the model",
+            Forest(bars, f"mean quality of a sentence ({_quality(group)})", keys(group), "plain"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
             "sample that is most like the others, and of any sample.",
         )
@@ -173,31 +168,32 @@ def _has_curve(group: Group, region: str) -> bool:
     return any(len(_krg(column.cell.rows, "krg", region)) > 1 for column in group.columns)
 
 
-def _curve(group: Group, series: Series, region: str) -> Picture:
+def _curve(group: Group, region: str) -> Picture:
     curves = []
-    for system, number, rows in systems(group, series):
-        gains, above = (_krg(rows, name, region) for name in ("krg", "krg_above_random"))
-        curves.append(Curve(system, number, [(k, point(gains[k].estimate)) for k in sorted(gains)]))
+    for column in group.columns:
+        gains, above = (_krg(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
+        own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
         chance = [
-            (k, Point(gains[k].estimate.value - above[k].estimate.value)) for k in sorted(gains) if k in above
+            (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
+            for k in sorted(gains)
+            if k in above
         ]
-        curves.append(Curve(f"{system}, random order", number, chance, dashed=True))
+        curves.append(Curve(column.name, column.name, own))
+        curves.append(Curve(column.name, f"{column.name}, random order", chance, dashed=True))
     what = "the k most probable translations" if region == "top" else "k samples"
-    title = f"How well probability ranks {what} (kRG)"
-    picture = lines(curves, title=title, x_label="k", y_label="ranking gain, kRG")
     return Picture(
-        title,
-        picture,
+        f"How well probability ranks {what} (kRG)",
+        Lines(curves, "k", "ranking gain, kRG"),
         "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
         "translations in random order; it is never 0. Lines are 95 % intervals.",
     )
 
 
-def _clouds(group: Group, series: Series) -> list[Picture]:
+def _clouds(group: Group) -> list[Picture]:
     """Log-probability against quality, a picture a region."""
     found = []
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
-        clouds = {}
+        dots = []
         for column in group.columns:
             points = [
                 place
@@ -207,22 +203,20 @@ def _clouds(group: Group, series: Series) -> list[Picture]:
             ]
             if points:
                 rng = stream(0, f"report/cloud/{column.name}")
-                clouds[column.name] = series[column.name], _some(points, _POINTS // len(group.columns), rng)
-        if not clouds:
+                dots.append(Dots(column.name, _some(points, _POINTS // len(group.columns), rng)))
+        if not dots:
             continue
-        ordered = sorted(x for _, own in clouds.values() for x, _ in own)
-        title = f"Log-probability against quality: {what}"
-        picture = cloud(
-            clouds,
-            title=title,
-            x_label="nats below the sentence’s most probable translation",
-            y_label=f"quality ({_quality(group)})",
-            least=min(ordered[len(ordered) // 50], -1e-3),
+        ordered = sorted(x for own in dots for x, _ in own.points)
+        chart = Cloud(
+            dots,
+            "nats below the sentence’s most probable translation",
+            f"quality ({_quality(group)})",
+            min(ordered[len(ordered) // 50], -1e-3),
         )
         found.append(
             Picture(
-                title,
-                picture,
+                f"Log-probability against quality: {what}",
+                chart,
                 "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
                 "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
             )
@@ -245,9 +239,9 @@ def _some(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tu
 
 def tables(group: Group) -> list[Table]:
     decoded = (
-        Figure("mean quality", lambda row: row.name == "quality"),
-        Figure("BLEU", lambda row: row.name == "bleu"),
-        Figure("chrF", lambda row: row.name == "chrf"),
+        Figures("mean quality", lambda row: row.name == "quality"),
+        Figures("BLEU", lambda row: row.name == "bleu"),
+        Figures("chrF", lambda row: row.name == "chrf"),
     )
     # Smaller k are in the curves.
     sizes: dict[str, int] = {}
@@ -259,13 +253,13 @@ def tables(group: Group) -> list[Table]:
         return row.labels["view"] == "tokens" and row.labels["k"] == sizes[str(row.labels["region"])]
 
     ranked = tuple(
-        Figure(heading, lambda row, name=name: row.name == name and is_whole(row))  # type: ignore[misc]
+        Figures(heading, lambda row, name=name: row.name == name and is_whole(row))  # type: ignore[misc]
         for heading, name in (("kRG", "krg"), ("above random", "krg_above_random"), ("kQRG", "kqrg"))
     )
-    hidden = (Figure("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
+    hidden = (Figures("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
     wrong = (
-        Figure("most probable one empty", lambda row: row.name == "empty_mode", "percent"),
-        Figure("missed by beam search", lambda row: row.name == "search_error", "percent"),
+        Figures("most probable one empty", lambda row: row.name == "empty_mode", "percent"),
+        Figures("missed by beam search", lambda row: row.name == "search_error", "percent"),
     )
     return [
         *pivot(group, "Errors of model and search", ("view", "decoding"), wrong),
@@ -318,23 +312,31 @@ def _lines(record: Record) -> list[Line]:
     ]
 
 
-VIEW = View(
-    title="Hypothesis space: what the model believes",
-    question="Are better translations more probable, and what does beam search hide?",
-    reading=(
-        "A model gives a probability to every possible translation; beam search shows one of them. Here the k most "
-        "probable of all are found by exact search, and others are drawn at random as the model’s own probabilities "
-        "say (samples). Each gets a quality by comparison with the references.",
-        "kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality "
-        "too. kQRG also counts how good they are. “Beam minus exact” is what beam search’s list has over the most "
-        "probable translations: where it is above 0, the search hides errors of the model.",
-        "Numbers before a translation are its rank, log-probability (nats) and quality.",
-    ),
-    measure="kRG of the most probable translations",
-    about=about,
-    answer=answer,
-    findings=findings,
-    caveats=caveats,
-    pictures=pictures,
-    tables=tables,
+_READING = (
+    "A model gives a probability to every possible translation; beam search shows one of them. Here the k most "
+    "probable of all are found by exact search, and others are drawn at random as the model’s own probabilities "
+    "say (samples). Each gets a quality by comparison with the references.",
+    "kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality "
+    "too. kQRG also counts how good they are. “Beam minus exact” is what beam search’s list has over the most "
+    "probable translations: where it is above 0, the search hides errors of the model.",
+    "Numbers before a translation are its rank, log-probability (nats) and quality.",
 )
+
+
+def section(group: Group) -> Section:
+    """What is shown of a test set."""
+    return Section(
+        title="Hypothesis space: what the model believes",
+        question="Are better translations more probable, and what does beam search hide?",
+        reading=_READING,
+        measure="kRG of the most probable translations",
+        order=30,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=tables(group),
+        measures=_MEASURES,
+    )
+
+
+VIEW = View(section, about, answer)

@@ -7,27 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
+from babelscope.core.labels import plain_words
+from babelscope.core.page import NOT_RIGHT, About, Answer, Caveat, Finding, Line, Section, Token, Tone, View
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
+from babelscope.methods.contrast.pictures import accuracies, figure, kinds_of, pictures
 from babelscope.methods.contrast.tokens import token_view
-from babelscope.report.contrast_pictures import accuracies, figure, kinds_of, pictures
-from babelscope.report.parts import (
-    NOT_RIGHT,
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Line,
-    Token,
-    Tone,
-    View,
-    complement,
-    error_finding,
-    noted,
-    one,
-)
-from babelscope.report.tabling import Figure, pivot
-from babelscope.report.words import plain_words
+from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -125,7 +111,7 @@ def caveats(group: Group) -> list[Caveat]:
         )
         if far is None:
             found.append(
-                (
+                Caveat(
                     name,
                     "how far the pairs are from what it would write itself is not known, so errors in forced "
                     "choice may be ones that it never makes.",
@@ -133,7 +119,7 @@ def caveats(group: Group) -> list[Caveat]:
             )
         elif far.estimate.value >= _FAR:
             found.append(
-                (
+                Caveat(
                     name,
                     f"the pairs are {figure(far.estimate)} nats a token less likely than what it would write "
                     "itself. So far from its own output, errors in forced choice say little about errors in "
@@ -143,14 +129,14 @@ def caveats(group: Group) -> list[Caveat]:
         for row in accuracies(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
-                    (
+                    Caveat(
                         name,
                         f"forced choice reports {figure(complement(row.estimate), 100)} % errors of a kind that "
                         f"no system is known to make ({plain_words(row.name)}). They are false, and so may "
                         "others be.",
                     )
                 )
-        found += noted(
+        found += noted_of(
             name,
             rows,
             {
@@ -165,9 +151,9 @@ def caveats(group: Group) -> list[Caveat]:
 
 def tables(group: Group) -> list[Table]:
     figures = (
-        Figure("accuracy", lambda row: row.name in ("all", row.labels.get("phenomenon")), "percent"),
-        Figure("discrepancy", lambda row: row.name == "discrepancy"),
-        Figure("errors in own translations", lambda row: row.name == "generated_errors", "percent"),
+        Figures("accuracy", lambda row: row.name in ("all", row.labels.get("phenomenon")), "percent"),
+        Figures("discrepancy", lambda row: row.name == "discrepancy"),
+        Figures("errors in own translations", lambda row: row.name == "generated_errors", "percent"),
     )
     return pivot(group, "By error type", ("phenomenon", "reference"), figures)
 
@@ -248,27 +234,37 @@ def _finite(number: float) -> float:
     return 0.0 if math.isnan(number) else max(-100.0, min(100.0, number))
 
 
-VIEW = View(
-    title="Minimal pairs: forced to choose",
-    question="Does the system find the right translation more likely than one with a small error in it?",
-    reading=(
-        "A minimal pair is a right translation and a copy with one error (a “not” left out, a wrong article). "
-        "The system is not asked to translate: it says which of the two it finds more likely. Accuracy is the share "
-        "of pairs in which that is the right one.",
-        "Discrepancy is by how much the system finds its own translation more likely than the preferred one of the "
-        "pair, in nats (natural-log units) a token. Where it is large, the pair is not what the system would write, "
-        "and what it prefers there says little about what it does when it translates.",
-        "Controls are errors that no system is known to make. What forced choice reports for them is false, so "
-        "they measure how far to believe the rest: “excess errors” are those beyond what controls predict.",
-    ),
-    measure="margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins",
-    about=about,
-    answer=answer,
-    group="error type",
-    colours="difference",
-    findings=findings,
-    caveats=caveats,
-    pictures=pictures,
-    tables=tables,
-    names=names,
+_READING = (
+    "A minimal pair is a right translation and a copy with one error (a “not” left out, a wrong article). "
+    "The system is not asked to translate: it says which of the two it finds more likely. Accuracy is the share "
+    "of pairs in which that is the right one.",
+    "Discrepancy is by how much the system finds its own translation more likely than the preferred one of the "
+    "pair, in nats (natural-log units) a token. Where it is large, the pair is not what the system would write, "
+    "and what it prefers there says little about what it does when it translates.",
+    "Controls are errors that no system is known to make. What forced choice reports for them is false, so "
+    "they measure how far to believe the rest: “excess errors” are those beyond what controls predict.",
 )
+_MEASURE = (
+    "margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins"
+)
+
+
+def section(group: Group) -> Section:
+    """What is shown of a test set."""
+    return Section(
+        title="Minimal pairs: forced to choose",
+        question="Does the system find the right translation more likely than one with a small error in it?",
+        reading=_READING,
+        measure=_MEASURE,
+        group="error type",
+        colours="difference",
+        order=10,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=tables(group),
+        names=names(group),
+    )
+
+
+VIEW = View(section, about, answer)

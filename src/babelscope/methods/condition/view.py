@@ -6,39 +6,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Column, Group
-from babelscope.core.results import Record, Row
-from babelscope.core.tables import Table
-from babelscope.report.charts import Bar, forest, histogram
-from babelscope.report.parts import (
+from babelscope.core.page import (
     NOT_RIGHT,
     About,
     Answer,
     Caveat,
     Finding,
+    Forest,
+    Histogram,
     Line,
     Picture,
-    Series,
+    Section,
+    Token,
     Tone,
     View,
+)
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
+from babelscope.methods.view import (
+    Figures,
+    bar,
+    by_name,
     complement,
     error_finding,
     keys,
-    marked,
-    noted,
+    noted_of,
     one,
-    point,
-    systems,
-    told,
+    pivot,
 )
-from babelscope.report.tabling import Figure, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
 }
-
-
 _MANY = 0.2
 """A share of unsure verdicts that is worth a warning."""
 
@@ -89,7 +90,7 @@ def caveats(group: Group) -> list[Caveat]:
         name, rows = column.name, column.cell.rows
         if _is_own_judge(column):
             found.append(
-                (
+                Caveat(
                     name,
                     "it is its own evaluator. What it misunderstands in the source it may misunderstand in the "
                     "same way when it judges.",
@@ -100,13 +101,13 @@ def caveats(group: Group) -> list[Caveat]:
         unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
         if total and unsure / total > _MANY:
             found.append(
-                (
+                Caveat(
                     name,
                     f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
                     "0.01 of one half).",
                 )
             )
-        found += noted(
+        found += noted_of(
             name,
             rows,
             {
@@ -128,45 +129,33 @@ def _is_unsure(row: Row) -> bool:
     return float(str(row.labels["bin"]).partition("-")[2]) <= 0.01
 
 
-def pictures(group: Group, series: Series) -> list[Picture]:
-    by_name: dict[str, list[Bar]] = {}
-    for system, number, rows in systems(group, series):
-        for row in _categories(rows):
-            by_name.setdefault(str(row.labels["category"]), []).append(
-                Bar(number, point(row.estimate), told(f"{system}, {row.labels['category']}", row.estimate))
-            )
+def pictures(group: Group) -> list[Picture]:
+    bars = by_name(
+        (str(row.labels["category"]), bar(column.name, str(row.labels["category"]), row.estimate))
+        for column in group.columns
+        for row in _categories(column.cell.rows)
+    )
     found = []
-    if by_name:
-        title = f"Accuracy by category: {group.tests}"
-        picture = forest(
-            list(by_name.items()),
-            title=title,
-            label="weighted accuracy",
-            keys=keys(group, series),
-            domain=(0.0, 1.0),
-            bars=True,
-        )
+    if bars:
         found.append(
             Picture(
-                title,
-                picture,
+                f"Accuracy by category: {group.tests}",
+                Forest(bars, "weighted accuracy", keys(group), domain=(0.0, 1.0), bars=True),
                 "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
                 "verdicts counting most. Lines are 95 % intervals.",
             )
         )
-    for system, number, rows in systems(group, series):
+    for column in group.columns:
         bins = [
             (str(row.labels["bin"]), row.counts["items"], row.counts["correct"])
-            for row in rows
+            for row in column.cell.rows
             if row.name == "confidence"
         ]
         if bins:
-            title = f"How sure the evaluator is: {system}, {group.tests}"
-            picture = histogram(bins, title=title, label="confidence, from … on", name=system, series=number)
             found.append(
                 Picture(
-                    title,
-                    picture,
+                    f"How sure the evaluator is: {column.name}, {group.tests}",
+                    Histogram(column.name, bins, "confidence, from … on"),
                     "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "
                     "sentences from the number below it to the next. Verdicts far left are little more than guesses.",
                 )
@@ -176,12 +165,12 @@ def pictures(group: Group, series: Series) -> list[Picture]:
 
 def tables(group: Group) -> list[Table]:
     figures = (
-        Figure("weighted accuracy", lambda row: _is_accuracy(row, "category"), "percent"),
-        Figure("unweighted accuracy", lambda row: _is_accuracy(row, "none"), "percent"),
+        Figures("weighted accuracy", lambda row: _is_accuracy(row, "category"), "percent"),
+        Figures("unweighted accuracy", lambda row: _is_accuracy(row, "none"), "percent"),
     )
     least = (
-        Figure("weighted", lambda row: row.name == "minimum", "percent"),
-        Figure("unweighted", lambda row: row.name == "minimum unweighted", "percent"),
+        Figures("weighted", lambda row: row.name == "minimum", "percent"),
+        Figures("unweighted", lambda row: row.name == "minimum unweighted", "percent"),
     )
     return [
         *pivot(group, "Accuracy by category", ("category",), figures),
@@ -219,24 +208,49 @@ def _lines(record: Record) -> list[Line]:
     return lines
 
 
-VIEW = View(
-    title="Disambiguation: the meaning that was meant",
-    question="Does the system translate the sense or the gender that the source means?",
-    reading=(
-        "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how "
-        "likely that translation is if the source said the right meaning outright (a right cue), and how likely if "
-        "it said another (a wrong cue). The translation is right if it is likelier with the right cue. No reference "
-        "is needed.",
-        "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of "
-        "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low "
-        "minimum.",
-    ),
-    measure="margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong",
-    about=about,
-    answer=answer,
-    group="category",
-    findings=findings,
-    caveats=caveats,
-    pictures=pictures,
-    tables=tables,
+def marked(text: str, other: str) -> list[Token]:
+    """The words of a text, those marked in which it differs from another."""
+    mine, theirs = text.split(" "), other.split(" ")
+    start = 0
+    while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:
+        start += 1
+    end = 0
+    while end < min(len(mine), len(theirs)) - start and mine[-1 - end] == theirs[-1 - end]:
+        end += 1
+    return [
+        (word if not place else f" {word}", None, int(start <= place < len(mine) - end))
+        for place, word in enumerate(mine)
+    ]
+
+
+_READING = (
+    "The system translates an ambiguous sentence. An evaluator, another translation model, is then asked how "
+    "likely that translation is if the source said the right meaning outright (a right cue), and how likely if "
+    "it said another (a wrong cue). The translation is right if it is likelier with the right cue. No reference "
+    "is needed.",
+    "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of "
+    "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low "
+    "minimum.",
 )
+_MEASURE = (
+    "margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong"
+)
+
+
+def section(group: Group) -> Section:
+    """What is shown of a test set."""
+    return Section(
+        title="Disambiguation: the meaning that was meant",
+        question="Does the system translate the sense or the gender that the source means?",
+        reading=_READING,
+        measure=_MEASURE,
+        group="category",
+        order=20,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=tables(group),
+    )
+
+
+VIEW = View(section, about, answer)

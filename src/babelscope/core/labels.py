@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _PLAIN = {
+    # Errors in minimal pairs.
     "auxiliary": "‘haben’ and ‘sein’ confused",
     "clause_omission": "a clause left out",
     "compound": "a compound written as two words",
@@ -19,18 +20,7 @@ _PLAIN = {
     "subj_verb_agreement": "a verb that does not agree",
     "transliteration": "letters of a name swapped",
     "verb_particle": "a wrong verb particle",
-    # Measures of single items.
-    "logprob": "log-probability a token of the references",
-    **{
-        f"{region}_{name}": f"{what} of {whose}"
-        for region, whose in (
-            ("top", "its most probable translations"),
-            ("beam", "beam search’s list"),
-            ("samples", "its samples"),
-        )
-        for name, what in (("krg", "ranking (kRG)"), ("kqrg", "ranking and quality (kQRG)"))
-    },
-    # Of challenge sets.
+    # Long-distance dependencies.
     "particle": "verb and particle apart",
     "preposition_stranding": "a preposition without its object",
     "reflexive": "a reflexive pronoun apart",

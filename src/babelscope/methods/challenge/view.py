@@ -6,29 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
+from babelscope.core.labels import plain_words
+from babelscope.core.page import (
+    About,
+    Answer,
+    Band,
+    Caveat,
+    Curve,
+    Finding,
+    Forest,
+    Line,
+    Lines,
+    Measure,
+    Picture,
+    Section,
+    View,
+    point,
+)
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.challenge.sets import instances
-from babelscope.report.charts import Bar, Curve, forest, lines
-from babelscope.report.parts import (
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Line,
-    Picture,
-    Series,
-    View,
-    keys,
-    noted,
-    one,
-    point,
-    systems,
-    told,
-)
-from babelscope.report.pictures import plain
-from babelscope.report.tabling import Figure, pivot
-from babelscope.report.words import plain_words
+from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
 _EXPLAINED = {
@@ -145,12 +143,12 @@ def caveats(group: Group) -> list[Caveat]:
         ]
         if small:
             found.append(
-                (
+                Caveat(
                     column.name,
                     f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); they say little.",
                 )
             )
-        found += noted(
+        found += noted_of(
             column.name,
             column.cell.rows,
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
@@ -158,72 +156,53 @@ def caveats(group: Group) -> list[Caveat]:
     return found
 
 
-def pictures(group: Group, series: Series) -> list[Picture]:
+def pictures(group: Group) -> list[Picture]:
     metric = _metric(group)
-    by_name: dict[str, list[Bar]] = {}
-    for system, number, rows in systems(group, series):
+    bars = []
+    for column in group.columns:
+        rows = column.cell.rows
         if whole := one(rows, metric, phenomenon="all"):
-            by_name.setdefault("all sentences", []).append(
-                Bar(number, point(whole.estimate), told(f"{system}, all", whole.estimate, share=False))
-            )
+            bars.append(("all sentences", bar(column.name, "all", whole.estimate, "plain")))
         for kind in _kinds(group):
-            parts = _parts(rows, metric, kind)
-            if parts:
-                row = parts[min(parts)]
-                by_name.setdefault(_part_name(kind, 0), []).append(
-                    Bar(number, point(row.estimate), told(f"{system}, {kind[0]}", row.estimate, share=False))
-                )
-    if not by_name:
+            if parts := _parts(rows, metric, kind):
+                least = parts[min(parts)].estimate
+                bars.append((_part_name(kind, 0), bar(column.name, kind[0], least, "plain")))
+    if not bars:
         return []
-    title = "Quality by phenomenon"
-    found = [
-        Picture(
-            title,
-            forest(
-                list(by_name.items()),
-                title=title,
-                label=f"{_NAMES[metric]} of the sentences that have it",
-                keys=keys(group, series),
-                form=plain,
-            ),
-            "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
-        )
-    ]
+    by_phenomenon = Picture(
+        "Quality by phenomenon",
+        Forest(by_name(bars), f"{_NAMES[metric]} of the sentences that have it", keys(group), "plain"),
+        "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
+    )
     curved = [
         kind
         for kind in _kinds(group)
         if any(len(_distinct(_parts(column.cell.rows, metric, kind))) > 1 for column in group.columns)
     ]
-    return found + [_by_distance(group, series, kind) for kind in curved[:_MOST_CURVES]]
+    return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
 
-def _by_distance(group: Group, series: Series, kind: Kind) -> Picture:
+def _by_distance(group: Group, kind: Kind) -> Picture:
     """Curves, each with the band of its own controls."""
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
-    for system, number, rows in systems(group, series):
-        parts = _parts(rows, metric, kind)
-        curves.append(Curve(system, number, [(float(d), point(parts[d].estimate)) for d in sorted(parts)]))
+    for column in group.columns:
+        parts = _parts(column.cell.rows, metric, kind)
+        points = [(float(distance), point(parts[distance].estimate)) for distance in sorted(parts)]
+        curves.append(Curve(column.name, column.name, points))
         sizes = ", ".join(f"{d}: {parts[d].estimate.n}" for d in sorted(parts))
         band = []
         for distance in sorted(parts):
             labels: Labels = {**_labels(kind, distance), "metric": metric}
-            mean, sd = one(rows, "control_mean", **labels), one(rows, "control_sd", **labels)
+            mean, sd = (one(column.cell.rows, f"control_{name}", **labels) for name in ("mean", "sd"))
             if mean and sd:
                 spread = 1.96 * sd.estimate.value
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
-        bands.append((f"{system}, equally long", number, band))
-    title = f"Quality by distance: {_part_name(kind, 0)}"
-    picture = lines(
-        curves,
-        title=title,
-        x_label="at least so many words between",
-        y_label=_NAMES[metric],
-        bands=[band for band in bands if band[2]],
-    )
+        if band:
+            bands.append(Band(column.name, f"{column.name}, equally long", band))
     return Picture(
-        title,
-        picture,
+        f"Quality by distance: {_part_name(kind, 0)}",
+        Lines(curves, "at least so many words between", _NAMES[metric], bands=bands),
         f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
@@ -231,11 +210,11 @@ def _by_distance(group: Group, series: Series, kind: Kind) -> Picture:
 
 def tables(group: Group) -> list[Table]:
     scores = tuple(
-        Figure(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
+        Figures(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
         for name, heading in _NAMES.items()
     )
     metric = _metric(group)
-    away = Figure(
+    away = Figures(
         f"{_NAMES[metric]}, control z",
         lambda row: (
             row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
@@ -279,24 +258,32 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
 
 
-VIEW = View(
-    title="Challenge sets: phenomena and distance",
-    question="Are sentences with a difficult construction translated worse than others?",
-    reading=(
-        "Sentences are sorted by what occurs in them (a verb far from its particle, say) and by how many words stand "
-        "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to "
-        "100; RIBES compares their order, 0 to 1.",
-        "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set "
-        "is compared with random sets of equally long sentences: “control z” is by how many of their standard "
-        "deviations the score lies above their mean; below −2 the construction itself is hard.",
-    ),
-    measure="score of the sentence",
-    about=about,
-    answer=answer,
-    group="phenomenon",
-    findings=findings,
-    caveats=caveats,
-    pictures=pictures,
-    tables=tables,
-    names=names,
+_READING = (
+    "Sentences are sorted by what occurs in them (a verb far from its particle, say) and by how many words stand "
+    "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to "
+    "100; RIBES compares their order, 0 to 1.",
+    "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set "
+    "is compared with random sets of equally long sentences: “control z” is by how many of their standard "
+    "deviations the score lies above their mean; below −2 the construction itself is hard.",
 )
+
+
+def section(group: Group) -> Section:
+    """What is shown of a test set."""
+    return Section(
+        title="Challenge sets: phenomena and distance",
+        question="Are sentences with a difficult construction translated worse than others?",
+        reading=_READING,
+        measure="score of the sentence",
+        group="phenomenon",
+        order=40,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=tables(group),
+        names=names(group),
+        measures={name: Measure(name, "points") for name in ("bleu", "chrf")},
+    )
+
+
+VIEW = View(section, about, answer)

@@ -1,0 +1,372 @@
+"""What a method shows, as plain data: findings, charts, tables. Reports draw it, and run folders can store it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from babelscope.core.columns import Group
+from babelscope.core.results import Estimate, Record
+from babelscope.core.tables import Table
+from babelscope.util.errors import BabelscopeError
+
+Tone = Literal["errors", "some", "none", "note"]
+Unit = Literal["percent", "plain"]
+"""How numbers are written."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Place = tuple[Finite, Finite]
+
+Token = tuple[str, float | None] | tuple[str, float | None, int]
+"""A token, what it is coloured by (None: not at all), and 1 if it stands out."""
+
+Line = tuple[str, str | list[Token]]
+"""A label, and a text or coloured tokens."""
+
+CERTAIN = 0.05
+"""An error rate whose whole interval is at least this is called out as `errors`."""
+
+NOT_RIGHT = "not right"
+"""A verdict to look for: whatever counts as an error, or half as one."""
+
+
+# -- charts; a system is named, and the report chooses its colour ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value with its interval; `low` and `high` may be infinite or NaN, then no whisker is drawn."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of a legend."""
+
+    name: str
+    system: str
+    shape: int | None = None
+    """A number; the system's own if None."""
+    hollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A mark or bar of a forest plot."""
+
+    system: str
+    point: Point
+    told: str = ""
+    """Shown when pointed at."""
+    hollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """A line a group, with its marks and intervals below each other."""
+
+    groups: Sequence[tuple[str, Sequence[Bar]]]
+    label: str
+    keys: Sequence[Key] = ()
+    unit: Unit = "percent"
+    domain: Place | None = None
+    """Ends of the axis."""
+    zero: Finite | None = None
+    """A value to compare with: a line is drawn there."""
+    bars: bool = False
+    """Whether bars are drawn from the left edge."""
+    kind: Literal["forest"] = "forest"
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of a scatter plot; `name` is written beside it."""
+
+    system: str
+    x: Point
+    y: Point
+    shape: int = 0
+    name: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Points with intervals both ways; x begins at 0 or below."""
+
+    dots: Sequence[Dot]
+    x_label: str
+    y_label: str
+    keys: Sequence[Key] = ()
+    x_unit: Unit = "plain"
+    y_unit: Unit = "percent"
+    y_most: Finite | None = None
+    """The y axis reaches this far at least."""
+    kind: Literal["scatter"] = "scatter"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many items of a system are in each bin, and how many of these are right."""
+
+    system: str
+    bins: Sequence[tuple[str, int, int]]
+    """(edges, items, of these right)."""
+    label: str
+    kind: Literal["histogram"] = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line through (x, value with interval)."""
+
+    system: str
+    name: str
+    points: Sequence[tuple[Finite, Point]]
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What lies between two lines: (x, low, high)."""
+
+    system: str
+    name: str
+    points: Sequence[tuple[Finite, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Curves over the same x, evenly spaced by their order."""
+
+    curves: Sequence[Curve]
+    x_label: str
+    y_label: str
+    unit: Unit = "plain"
+    bands: Sequence[Band] = ()
+    kind: Literal["lines"] = "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Many points (x, y) of a system."""
+
+    system: str
+    points: Sequence[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Many points of some systems, each system with the median of y along x.
+
+    What lies left of `least`, which is below 0, is left out; the caption must say so.
+    """
+
+    dots: Sequence[Dots]
+    x_label: str
+    y_label: str
+    least: Finite
+    kind: Literal["cloud"] = "cloud"
+
+
+Chart = Annotated[Forest | Scatter | Histogram | Lines | Cloud, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart, what it shows, and how to read it."""
+
+    title: str
+    chart: Chart
+    reading: str
+
+
+# -- a section ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim about a system in plain words, with its figure and a way to the items behind it."""
+
+    system: str
+    claim: str
+    """What the figure is of; it stands behind a colon."""
+    estimate: Estimate
+    of: str
+    """What n counts: pairs, sentences."""
+    tone: Tone
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Which items to show."""
+    behind: int = 0
+    """How many they are; without any, the link is to all that were asked."""
+    share: bool = True
+    """Whether the figure is a proportion, to be shown in percent."""
+    tag: str = ""
+    """What it is, if not what its tone says."""
+    more: str = ""
+    """Said after the figure."""
+    section: str = ""
+    """Where it stands in a page; filled in by the report."""
+
+    @property
+    def severity(self) -> tuple[int, float]:
+        """Worst first."""
+        order = {"errors": 0, "some": 1, "none": 2, "note": 3}
+        return order[self.tone], -self.estimate.low if self.share else 0.0
+
+    @property
+    def link(self) -> tuple[Mapping[str, str], str]:
+        """What to look for among the items, and what the link says."""
+        if self.behind:
+            return self.query, counted(self.behind, "items")
+        return {
+            name: value for name, value in self.query.items() if name not in ("verdict", "group")
+        }, "all items"
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """Why a system's figures may mislead: a sentence without its subject."""
+
+    system: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a measure of single items is called in sentences, and what its differences are counted in."""
+
+    name: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a method shows of systems on one test set."""
+
+    title: str
+    question: str
+    reading: Sequence[str] = ()
+    """What the words and figures mean."""
+    measure: str = "score"
+    """What items are sorted by."""
+    group: str = "group"
+    """What items are grouped by."""
+    colours: Literal["", "difference", "surprise"] = ""
+    """What coloured tokens show."""
+    order: int = 100
+    """Sections stand in this order, and by the names of methods where it is the same."""
+    findings: Sequence[Finding] = ()
+    caveats: Sequence[Caveat] = ()
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[Table] = ()
+    """The figures that matter most; all of them follow in a table of their own."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What names in pictures and tables stand for."""
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    """The measures by which systems are compared, item by item."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON, which knows neither NaN nor infinity: they become text."""
+        found: dict[str, Any] = _spelled(asdict(self))
+        return found
+
+    @classmethod
+    def from_json(cls, stored: object) -> Section:
+        """A section as `as_json` gave it, or one sentence why it is none: a run folder may be a stranger's."""
+        try:
+            return _adapter().validate_python(stored)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            place = ".".join(str(part) for part in fault["loc"])
+            raise BabelscopeError(f"a stored section is damaged: {place}: {fault['msg']}") from None
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[Section]:
+    return TypeAdapter(Section)
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _spelled(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelled(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# -- single items, made only when they are shown --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an item is, whatever a system makes of it."""
+
+    source: str
+    groups: Sequence[str] = ()
+    """What it can be found by: a phenomenon, a category."""
+    kind: str = ""
+    """What stands in its heading."""
+    lines: Sequence[Line] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a system makes of an item."""
+
+    verdict: str = ""
+    tone: Tone = "note"
+    measure: float | None = None
+    """What items are sorted by."""
+    facts: str = ""
+    lines: Callable[[], Sequence[Line]] = list
+    """Asked for only if the item is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a method is shown: a section of figures, and its items."""
+
+    section: Callable[[Group], Section]
+    about: Callable[[Record], About]
+    answer: Callable[[Record, Mapping[str, Any]], Answer]
+    """(record, settings of its cell) -> what to show of it."""
+
+
+# -- words and numbers ----------------------------------------------------------------------------------
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def plain(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+FORMATS: Mapping[Unit, Callable[[float], str]] = {"percent": percent, "plain": plain}
+
+
+def counted(number: int, what: str) -> str:
+    """1 item, 2 items."""
+    return f"{number:,} {what.removesuffix('s') if number == 1 else what}"
+
+
+def point(estimate: Estimate) -> Point:
+    return Point(estimate.value, estimate.low, estimate.high)
+
+
+def told(name: str, estimate: Estimate, unit: Unit = "percent") -> str:
+    """A figure as shown when pointed at."""
+    if not estimate.n:
+        return f"{name}: no figure"
+    value, low, high = (FORMATS[unit](each) for each in (estimate.value, estimate.low, estimate.high))
+    return f"{name}: {value} [{low}, {high}], n = {estimate.n}"

@@ -1,0 +1,130 @@
+"""The pictures of contrastive evaluation: accuracy, discrepancy, and errors that really happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from babelscope.core.columns import Group
+from babelscope.core.page import Dot, Forest, Key, Picture, Scatter, point, told
+from babelscope.core.results import Estimate, Row
+from babelscope.methods.view import bar, by_name, keys, one
+
+
+def accuracies(rows: Sequence[Row]) -> list[Row]:
+    """Accuracies by error type and reference kind."""
+    return [row for row in rows if row.name == row.labels.get("phenomenon")]
+
+
+def _name(row: Row, *, kinds: bool) -> str:
+    """The error type, with the kind of reference where there are several."""
+    return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
+
+
+def kinds_of(group: Group) -> list[str]:
+    """Kinds of references."""
+    return list(
+        dict.fromkeys(
+            str(row.labels["reference"]) for column in group.columns for row in accuracies(column.cell.rows)
+        )
+    )
+
+
+def figure(estimate: Estimate, factor: float = 1) -> str:
+    value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
+
+
+def pictures(group: Group) -> list[Picture]:
+    return [*_accuracy(group), *_against_discrepancy(group), *_forced_and_free(group)]
+
+
+def _accuracy(group: Group) -> list[Picture]:
+    several = len(kinds_of(group)) > 1
+    bars = by_name(
+        (
+            _name(row, kinds=several),
+            bar(column.name, f"{row.name}, {row.labels['reference']} reference", row.estimate),
+        )
+        for column in group.columns
+        for row in accuracies(column.cell.rows)
+    )
+    if not bars:
+        return []
+    return [
+        Picture(
+            "How often the right translation is preferred, by error type",
+            Forest(bars, "accuracy in forced choice", keys(group)),
+            "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
+        )
+    ]
+
+
+def _against_discrepancy(group: Group) -> list[Picture]:
+    kinds = kinds_of(group)
+    dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
+    if not dots:
+        return []
+    legend = [
+        Key(f"{column.name}, {kind}", column.name, shape=number)
+        for column in group.columns
+        for number, kind in enumerate(kinds)
+    ]
+    return [
+        Picture(
+            "Accuracy against discrepancy",
+            Scatter(dots, "discrepancy, nats a token", "accuracy in forced choice", legend, y_most=1.0),
+            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
+            "system would write itself, and the less its accuracy says about free translation. "
+            f"Shapes tell whose references the pairs were made from: {', '.join(kinds)}.",
+        )
+    ]
+
+
+def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
+    """Error types; the two that are got wrong most have their names beside them."""
+    own = []
+    for row in accuracies(rows):
+        told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}
+        if (far := one(rows, "discrepancy", **told_apart)) and row.estimate.n:
+            own.append((row, far))
+    lowest = sorted(own, key=lambda pair: pair[0].estimate.value)[:2]
+    return [
+        Dot(
+            system,
+            point(far.estimate),
+            point(row.estimate),
+            kinds.index(str(row.labels["reference"])),
+            row.name if any(row is each for each, _ in lowest) and row.estimate.value < 1 else "",
+            f"{told(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
+            f"discrepancy {figure(far.estimate)}",
+        )
+        for row, far in own
+    ]
+
+
+def _forced_and_free(group: Group) -> list[Picture]:
+    several = len(kinds_of(group)) > 1
+    sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
+    bars = by_name(
+        (_name(row, kinds=several), bar(column.name, what, row.estimate, hollow=hollow))
+        for column in group.columns
+        for row in column.cell.rows
+        if row.name in sides and row.estimate.n
+        for what, hollow in [sides[row.name]]
+    )
+    if not bars:
+        return []
+    legend = [
+        Key(f"{column.name}, {what}", column.name, hollow=hollow)
+        for column in group.columns
+        for what, hollow in sides.values()
+    ]
+    return [
+        Picture(
+            "Errors in forced choice, and in its own translations",
+            Forest(bars, "error rate", legend, zero=0.0),
+            "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
+            "translations, corrected for what the detector misses and for its false alarms. Where the filled "
+            "interval reaches 0, the error was not shown to happen at all.",
+        )
+    ]

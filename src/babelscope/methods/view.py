@@ -1,0 +1,190 @@
+"""What methods' views are made with: how a view is found, findings and charts of rows, tables side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.core.columns import Group, side_by_side
+from babelscope.core.page import (
+    CERTAIN,
+    Bar,
+    Caveat,
+    Finding,
+    Key,
+    Tone,
+    Unit,
+    View,
+    counted,
+    point,
+    told,
+)
+from babelscope.core.registry import resolve
+from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table, in_a_cell
+from babelscope.methods.base import find_method, method_names
+from babelscope.util.errors import BabelscopeError
+
+
+def find_view(kind: str) -> View | None:
+    """How a method is shown; None if it is not installed or says nothing about that."""
+    place = find_method(kind).view if kind in method_names() else ""
+    if not place:
+        return None
+    found = resolve(place)
+    if not isinstance(found, View):
+        raise BabelscopeError(f"the method {kind} offers {found!r} at {place}, not a View")
+    return found
+
+
+def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
+    """What to store of a run, so that its report needs no plug-in: a section for each method that has a view."""
+    return [
+        {"method": group.method, "tests": group.tests, "section": view.section(group).as_json()}
+        for group in groups
+        if (view := find_view(group.columns[0].cell.kind))
+    ]
+
+
+# -- from rows to findings and charts --------------------------------------------------------------------
+
+
+def one(rows: Iterable[Row], name: str, **labels: str | int) -> Row | None:
+    """The first row of a name with these labels."""
+    return next(
+        (
+            row
+            for row in rows
+            if row.name == name and all(row.labels.get(key) == value for key, value in labels.items())
+        ),
+        None,
+    )
+
+
+def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: Any) -> Finding:
+    """A finding whose figure is an error rate."""
+    tone: Tone = "none"
+    if errors.value > 0:
+        tone = "errors" if errors.low >= CERTAIN else "some"
+    return Finding(system, claim, errors, of, tone, **more)
+
+
+def complement(estimate: Estimate) -> Estimate:
+    """An error rate from an accuracy."""
+    return Estimate(1 - estimate.value, 1 - estimate.high, 1 - estimate.low, estimate.n)
+
+
+def noted(group: Group, names: Mapping[str, str]) -> list[Caveat]:
+    """Counts in the rows of each system that are not 0, in words: `names` says what each means."""
+    return [caveat for column in group.columns for caveat in noted_of(column.name, column.cell.rows, names)]
+
+
+def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list[Caveat]:
+    """The same of some rows of one system."""
+    most: dict[str, int] = {}
+    for row in rows:
+        for name in names:
+            most[name] = max(most.get(name, 0), row.counts.get(name, 0))
+    return [
+        Caveat(system, f"{counted(number, 'items')} {names[name]}.")
+        for name, number in most.items()
+        if number
+    ]
+
+
+def bar(system: str, what: str, estimate: Estimate, unit: Unit = "percent", *, hollow: bool = False) -> Bar:
+    """The mark of a figure."""
+    return Bar(system, point(estimate), told(f"{system}, {what}", estimate, unit), hollow)
+
+
+def by_name(bars: Iterable[tuple[str, Bar]]) -> list[tuple[str, list[Bar]]]:
+    """Bars of one name together."""
+    found: dict[str, list[Bar]] = {}
+    for name, each in bars:
+        found.setdefault(name, []).append(each)
+    return list(found.items())
+
+
+def keys(group: Group) -> list[Key]:
+    """A legend of the systems."""
+    return [Key(column.name, column.name) for column in group.columns]
+
+
+# -- tables ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A column a system: its heading, which rows are of it, and how these are shown."""
+
+    heading: str
+    fits: Callable[[Row], bool]
+    unit: Unit = "plain"
+
+
+def pivot(group: Group, title: str, labels: Sequence[str], figures: Sequence[Figures]) -> list[Table]:
+    """A line for each combination of labels, a column for each figure and system; none if there is no such row."""
+    cells: dict[tuple[str, ...], dict[tuple[int, int], Estimate]] = {}
+    for place, column in enumerate(group.columns):
+        for row in column.cell.rows:
+            for number, figure in enumerate(figures):
+                if figure.fits(row):
+                    key = tuple(
+                        str(row.labels.get(label, "all" if not at else "")) for at, label in enumerate(labels)
+                    )
+                    cells.setdefault(key, {})[number, place] = row.estimate
+    known = [number for number in range(len(figures)) if any((number, 0) in own for own in cells.values())]
+    names = [column.name for column in group.columns]
+    headings = [_heading(figures[number], name, several=len(names) > 1) for number in known for name in names]
+    lines = []
+    for key, own in cells.items():
+        found = [own.get((number, place)) for number in known for place in range(len(names))]
+        sizes = dict.fromkeys(str(each.n) for each in found if each is not None)
+        shown = [
+            "" if each is None else in_percent(each) if figures[number].unit == "percent" else in_short(each)
+            for each, number in zip(found, (number for number in known for _ in names), strict=True)
+        ]
+        lines.append([*key, "/".join(sizes), *shown])
+    if not lines:
+        return []
+    said = [label.replace("_", " ") for label in labels]
+    return [Table(f"{title}: {group.tests}", [*said, "n", *headings], lines, len(labels))]
+
+
+def _heading(figure: Figures, system: str, *, several: bool) -> str:
+    unit = ", %" if figure.unit == "percent" else ""
+    return f"{figure.heading}{unit}, {system}" if several else f"{figure.heading}{unit}"
+
+
+def in_percent(estimate: Estimate) -> str:
+    """A proportion with its interval, without the sign: that stands in the heading."""
+    if not estimate.n:
+        return "–"
+    value, low, high = (f"{100 * each:.1f}" for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
+
+
+def in_short(estimate: Estimate) -> str:
+    """A value with its interval, to three digits."""
+    if not estimate.n:
+        return "–"
+    value, low, high = (f"{each:.3g}" for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
+
+
+def every_figure(group: Group) -> list[Table]:
+    """A line a figure, for methods whose figures we do not know."""
+    found = side_by_side(group)
+    labels = list(dict.fromkeys(name for (_, told), _ in found for name, _ in told))
+    lines = [
+        [
+            name,
+            *(str(dict(told).get(label, "")) for label in labels),
+            "/".join(dict.fromkeys(str(row.estimate.n) for row in rows if row is not None)),
+            *("" if row is None else in_a_cell(row.estimate) for row in rows),
+        ]
+        for (name, told), rows in found
+    ]
+    headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
+    return [Table(f"Figures: {group.tests}", headings, lines, 1 + len(labels))]

@@ -1,0 +1,63 @@
+"""Where a section comes from: the method's view, what the run has stored, or every figure as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from babelscope.core.columns import Group, Remembered
+from babelscope.core.page import Section, View
+from babelscope.methods.view import find_view
+from babelscope.report import generic
+
+
+def shown_by(group: Group) -> tuple[Section, View]:
+    """The section of a group, and the view that shows its items."""
+    view = find_view(group.columns[0].cell.kind)
+    if view is None:
+        return stored(group) or generic.section(group), generic.VIEW
+    return view.section(group), view
+
+
+def stored(group: Group) -> Section | None:
+    """What the runs of a group have stored, under the names of this page; None if one of them has nothing."""
+    names: dict[str, dict[str, str]] = {}
+    cells = {}
+    for column in group.columns:
+        path = str(column.cell.run.path)
+        cells[path] = column.cell
+        names.setdefault(path, {})[column.cell.system] = column.name
+    found = []
+    for path, cell in cells.items():
+        section = section_of(cell.run, cell.method, cell.tests)
+        if section is None:
+            return None
+        found.append(Section.from_json(_renamed(section, names[path], group.tests)))
+    return dataclasses.replace(
+        found[0],
+        findings=[each for section in found for each in section.findings],
+        caveats=[each for section in found for each in section.caveats],
+        pictures=[each for section in found for each in section.pictures],
+        tables=[each for section in found for each in section.tables],
+    )
+
+
+def section_of(run: Remembered, method: str, tests: str) -> object:
+    """The section that a run has stored of a method on a test set, as JSON; None if it has none."""
+    for each in run.sections:
+        if (each.get("method"), each.get("tests")) == (method, tests):
+            return each.get("section")
+    return None
+
+
+def _renamed(value: Any, systems: Mapping[str, str], tests: str) -> Any:
+    """A stored section with other names of its systems and its test set: in a page, two may share one."""
+    if isinstance(value, list):
+        return [_renamed(each, systems, tests) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _renamed(each, systems, tests) for name, each in value.items()}
+    if isinstance(found.get("system"), str):
+        found["system"] = systems.get(found["system"], found["system"])
+    return found | ({"tests": tests} if "tests" in found else {})
