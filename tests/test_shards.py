@@ -201,7 +201,7 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"chunk": 2', '"chunk": 0'),
         ('"methods": {', '"manners": {'),
         ('"resamples": 2000', '"resamples": "many"'),
-        ('"made_with"', '"made_by"'),
+        ('"cells"', '"sells"'),
     ):
         assert old in sound
         head, _, tail = sound.rpartition(old)

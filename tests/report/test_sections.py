@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,9 @@ from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError
 
 
-@dataclasses.dataclass(frozen=True)
-class Keeping(Run):
-    """A run that has stored its sections."""
-
-    sections: Sequence[Mapping[str, Any]] = ()
-
-
-def keeping(path: Path) -> Keeping:
+def keeping(path: Path) -> Run:
     run = read_run(path)
-    return Keeping(run.path, run.manifest, run.rows, through_a_file(sections_of(group_runs([run]))))
+    return dataclasses.replace(run, sections=through_a_file(sections_of(group_runs([run]))))
 
 
 def through_a_file(value: Any) -> Any:
@@ -95,7 +87,7 @@ def test_stored_sections_of_several_runs_stand_together_under_the_names_of_the_p
         assert finding.query["system"] == finding.system
     assert "s1" in str(section.parts[0].pictures[2].svg)
     # One run without a section: figures, not half of the findings.
-    assert not collect([runs[0], read_run(paths[1])]).sections[0].findings
+    assert not collect([runs[0], dataclasses.replace(runs[1], sections=())]).sections[0].findings
 
 
 def test_what_a_method_without_view_shows_is_not_stored(

@@ -36,10 +36,13 @@ class Comparable:
         found: Any = record
         for name in self.field.split("."):
             found = found.get(name) if isinstance(found, Mapping) else None
-        if self.worth is not None:
-            return self.worth.get(found) if isinstance(found, str) else None
-        known = isinstance(found, int | float) and math.isfinite(found)
-        return float(found) if known else None
+        if found is None:
+            return None
+        if self.worth is not None and isinstance(found, str):
+            return self.worth.get(found)
+        if self.worth is None and isinstance(found, int | float):
+            return float(found) if math.isfinite(found) else None
+        raise TypeError(f"the field {self.field!r} of a record cannot be {found!r}")
 
     def part(self, record: Record) -> Part:
         """The labels under which the record is compared."""

@@ -46,8 +46,8 @@ def stored(group: Group) -> Section | None:
 def section_of(run: Remembered, method: str, tests: str) -> object:
     """The section that a run has stored of a method on a test set, as JSON; None if it has none."""
     for each in run.sections:
-        if (each.get("method"), each.get("tests")) == (method, tests):
-            return each.get("section")
+        if (each["method"], each["tests"]) == (method, tests):
+            return each["section"]
     return None
 
 

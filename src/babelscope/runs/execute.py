@@ -106,7 +106,7 @@ def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> 
     """Conclude a run whose records are all stored: its summary, then its status and cost."""
     result = conclude(manifest, run.records, methods, run.path)
     own = result.rows[: len(result.rows) - result.comparisons]
-    groups = group_runs([Run(run.path, manifest, own, given=result.records)])
+    groups = group_runs([Run(run.path, manifest, own, given=result.records)], summary_only=True)
     result = dataclasses.replace(result, sections=sections_of(groups))
     run.finish(result.to_json())
     run.rewrite_manifest(_finished(manifest, cost))
@@ -146,7 +146,7 @@ def _compared(run: Run, methods: Methods) -> list[Row]:
     """What the systems of a run are beside each other, test set by test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
-    for group in group_runs([run]):
+    for group in group_runs([run], summary_only=True):
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):

@@ -77,8 +77,8 @@ class CellPart(_Part):
 class ShardPart(_Part):
     """Which share of a study a folder has."""
 
-    number: Annotated[int, Field(ge=1)]
-    of: Annotated[int, Field(ge=1)]
+    number: Annotated[int, Field(strict=True, ge=1)]
+    of: Annotated[int, Field(strict=True, ge=1)]
 
 
 class Cost(_Part):
