@@ -11,8 +11,8 @@ from pydantic import Field, field_serializer, field_validator
 from babelscope.core.answers import Capability, Scored, System, capabilities
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.ties import Ties
-from babelscope.language.german import missing
-from babelscope.making.pairs.detecting import analysis_version
+from babelscope.language.detecting import analysis_version, missing_analysis
+from babelscope.language.registry import controls
 from babelscope.methods.base import Method, Settings, run_method, set_up
 from babelscope.methods.contrast.compare import comparisons, over_seeds
 from babelscope.methods.contrast.figures import Scores, figures, judged
@@ -21,9 +21,6 @@ from babelscope.methods.contrast.tokens import parting
 from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet
-
-CONTROLS = ("hypercorrect_genitive", "placeholder_ding")
-"""Errors that no system is believed to make (section 3): what is reported of them is a false positive."""
 
 
 class ContrastSettings(Settings):
@@ -39,8 +36,8 @@ class ContrastSettings(Settings):
     free: Literal["auto", "yes", "no"] = "auto"
     """Whether the German error types' detectors look for the same errors in the 1-bests.
     `auto`: if there are 1-bests, and German analysis is installed."""
-    controls: tuple[str, ...] = CONTROLS
-    """The implausible phenomena."""
+    controls: tuple[str, ...] = Field(default_factory=controls)
+    """The implausible phenomena (section 3): the implausible error types, unless others are named."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
@@ -48,7 +45,7 @@ class ContrastSettings(Settings):
     @classmethod
     def _installed(cls, free: str) -> str:
         if free == "yes" and not analysis_version():
-            raise missing("HanTa and german-nouns")
+            raise missing_analysis()
         return free
 
     @field_serializer("free")
