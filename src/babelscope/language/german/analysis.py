@@ -96,7 +96,7 @@ class German:
             Token(word, start, end, tag, lemma)
             for word, (start, end), (tag, lemma) in zip(words, spans, found, strict=True)
         )
-        return Analysed(text, tokens, self)
+        return base.Analysed(text, tokens, self)
 
 
 def word_set(text: str) -> frozenset[str]:
