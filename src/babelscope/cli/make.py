@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,10 +128,11 @@ def audit(
 ) -> None:
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.audit import sample_for_audit
+    from babelscope.making.pairs import counted
 
     check_outputs({"--out": out}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:
-        texts = _counted(stream_lines(source), advance), stream_lines(reference)
+        texts = counted(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
     with output(out, Form.JSON) as write:
         for row in rows:
@@ -146,13 +146,6 @@ class _Stdout:
         for line in lines.decode("utf-8").split("\n")[:-1]:
             write_data(line, is_json=True)
         return len(lines)
-
-
-def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
-    """The lines, each reported once it is done with."""
-    for line in lines:
-        yield line
-        advance(1)
 
 
 def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:

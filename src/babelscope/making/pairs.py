@@ -81,7 +81,7 @@ class PairsOfFiles:
         sources, references = map(stream_lines, (self.source, self.reference), self.stretches)
         first = self.stretches[0].number
         for pair in make_pairs(
-            sources=_counted(sources, advance), references=references, first=first, **self.options
+            sources=counted(sources, advance), references=references, first=first, **self.options
         ):
             yield record_line(pair.as_json())
 
@@ -104,7 +104,8 @@ def all_lines(part: PairsOfFiles) -> bytes:
     return b"".join(part.lines())
 
 
-def _counted(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
+def counted(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
+    """The lines, each reported once it is done with."""
     for line in lines:
         yield line
         advance(1)

@@ -3,38 +3,12 @@
 from __future__ import annotations
 
 from babelscope.language.base import Token
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, word_set
 
 # What may stand between a determiner and its noun.
-_INSIDE = (
-    "ADJA",
-    "ADJD",
-    "ADV",
-    "CARD",
-    "PIAT",
-    "PTKA",
-    "TRUNC",
-    "VVPP",
-    "PIDAT",
-    "PPOSAT",
-    "PROAV",
-    "PTKNEG",
-)
+_INSIDE = tuple(word_set("ADJA ADJD ADV CARD PIAT PTKA TRUNC VVPP PIDAT PPOSAT PROAV PTKNEG"))
 _MARKS = frozenset("\"'„“”»«‚‘’/")
-_BEFORE_OWN_ADJECTIVE = (
-    "NN",
-    "NE",
-    "ADV",
-    "ADJD",
-    "PTKZU",
-    "CARD",
-    "PRF",
-    "ADJA",
-    "VVINF",
-    "PIS",
-    "PIAT",
-    "PTKNEG",
-)
+_BEFORE_OWN_ADJECTIVE = tuple(word_set("NN NE ADV ADJD PTKZU CARD PRF ADJA VVINF PIS PIAT PTKNEG"))
 # How far the noun of a phrase may be, with attributes that have complements of their own.
 _REACH = 10
 

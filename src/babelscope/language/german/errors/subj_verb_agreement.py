@@ -17,6 +17,7 @@ _QUANTITIES = word_set(
 )
 _FIRST = frozenset({"ich", "wir"})
 _SECOND = frozenset({"du", "ihr"})
+_BEGIN_SUBJECT = word_set("PPER ART NN NE PPOSAT PIAT ADJA CARD")
 # Pronouns that tell their number; "sie" and "ihr" do not.
 _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 
@@ -87,16 +88,7 @@ def _first_noun_disagrees(translation: Analysed) -> bool:
         return False
     article, noun, verb, after = translation.tokens[:4]
     # What follows the verb may be the subject: "Das Haus kauften Freunde".
-    if not verb.tag.endswith("FIN") or after.tag in (
-        "PPER",
-        "ART",
-        "NN",
-        "NE",
-        "PPOSAT",
-        "PIAT",
-        "ADJA",
-        "CARD",
-    ):
+    if not verb.tag.endswith("FIN") or after.tag in _BEGIN_SUBJECT:
         return False
     fitting = translation.analyser.nouns.readings(noun.text) & DEFINITE.get(article.text.lower(), frozenset())
     numbers = {reading.number for reading in fitting}
