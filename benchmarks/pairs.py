@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from babelscope.language.german import ABBREVIATIONS, Analysed, default_analyzer
-from babelscope.making.pairs import ERROR_TYPES, ErrorType, Variant, error_type
-from babelscope.making.pairs.registry import PAPER_TYPES
+from babelscope.language.base import ErrorType, Variant
+from babelscope.language.german.analysis import ABBREVIATIONS, Analysed, default_analyser
+from babelscope.language.registry import PAPER_TYPES, error_type, error_types
 from babelscope.util.text import read_lines
 from benchmarks.common import shared
 from benchmarks.pairs_ud import ud_rows
@@ -87,14 +87,14 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
 
 
 def _counted(made: ErrorType, pairs: list[tuple[str, str]], mode: str | None, misses: int) -> Row:
-    analyzer = default_analyzer()
+    analyser = default_analyser()
     options = {"mode": mode} if mode else {}
     found = first = variants = positions = sentences = 0
     last: tuple[str, list[Variant]] = ("", [])
     seen: set[int] = set()
     for reference, released in pairs:
         if reference != last[0]:
-            last = (reference, made.variants(analyzer.analyse(reference), **options))
+            last = (reference, made.variants(analyser.analyse(reference), **options))
         ours = last[1]
         if hash(reference) not in seen:
             seen.add(hash(reference))
@@ -148,13 +148,13 @@ def plural_filter_row(newstest: Path, data: Path) -> Row:
         set(read_lines(folder / "tgt.incorrect.de", keep_separators=True)) if folder.is_dir() else set()
     )
     made = error_type("polarity_particle_kein_del")
-    analyzer = default_analyzer()
+    analyser = default_analyser()
     skipped = agreed = 0
     for path in sorted(newstest.glob("wmt*.de")):
         for line in read_lines(path, keep_separators=True):
             ours = None
             for match in re.finditer(r"\b([Kk])(ein(?:e[nmrs]?)?)\b", line):
-                ours = made.variants(analyzer.analyse(line)) if ours is None else ours
+                ours = made.variants(analyser.analyse(line)) if ours is None else ours
                 if all(variant.start != match.start() for variant in ours):
                     skipped += 1
                     new = "E" + match[2][1:] if match[1] == "K" else match[2]
@@ -167,13 +167,13 @@ def speed_row(newstest: Path, count: int) -> Row:
     lines = (
         line for path in sorted(newstest.glob("wmt1*.de")) for line in read_lines(path, keep_separators=True)
     )
-    types = [error_type(name) for name in ERROR_TYPES]
+    types = list(error_types().values())
     began, cpu = time.perf_counter(), time.process_time()
-    analyzer = default_analyzer()  # loading is part of it
+    analyser = default_analyser()  # loading is part of it
     loaded = halfway = _megabytes()
     made = done = 0
     for done, line in enumerate(lines, 1):
-        sentence: Analysed = analyzer.analyse(line)
+        sentence: Analysed = analyser.analyse(line)
         made += sum(len(each.variants(sentence)) for each in types)
         if done == count // 2:
             halfway = _megabytes()

@@ -7,10 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from babelscope.language.german import default_analyzer
-from babelscope.language.german_articles import DEFINITE
-from babelscope.making.pairs import Variant, error_type
-from babelscope.making.pairs.clause_omission import boundaries
+from babelscope.language.base import Variant
+from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.articles import DEFINITE
+from babelscope.language.german.errors.clause_omission import boundaries
+from babelscope.language.registry import error_type
 from babelscope.util.text import read_lines
 
 Row = dict[str, Any]
@@ -30,10 +31,10 @@ def ud_rows(folder: Path, *, step: int = 1) -> Iterator[Row]:
         counts[name][0] += hit
         counts[name][1] += 1
 
-    analyzer = default_analyzer()
+    analyser = default_analyser()
     articles, verbs = error_type("np_agreement"), error_type("subj_verb_agreement")
     for text, gold in texts[::step]:
-        sentence = analyzer.analyse(text)
+        sentence = analyser.analyse(text)
         # Hyphenated words are several in the treebank: what counts is their end.
         ends = {end: row for (_, end), row in gold.items()}
         for token in sentence.tokens:

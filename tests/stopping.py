@@ -25,13 +25,13 @@ import babelscope.methods.base
 import babelscope.methods.condition
 import babelscope.methods.contrast
 from babelscope.core.answers import Scored
-from babelscope.language.german import default_analyzer
+from babelscope.language.german.analysis import default_analyser
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
 from toys import ToySystem
 
 with contextlib.suppress(BabelscopeError):  # what it needs may not be installed
-    default_analyzer()
+    default_analyser()
 
 PART = "-- stored --"
 
@@ -76,7 +76,7 @@ def _note(log: Path, what: str) -> None:
 def _logged(log: Path) -> None:
     """Note every part of a corpus that is made, and when a journal has stored something."""
     import babelscope.making.challenge.search as search
-    import babelscope.making.pairs.making as pairs
+    import babelscope.making.pairs as pairs
 
     def noting(function: Callable[..., Any], what: str) -> Callable[..., Any]:
         def noted(*arguments: Any, **options: Any) -> Any:

@@ -11,13 +11,13 @@ from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, 
 
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
-from babelscope.language.german import default_analyzer
+from babelscope.language.detecting import detectors
+from babelscope.language.german.analysis import default_analyser
+from babelscope.language.registry import error_types
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
-from babelscope.making.pairs.detecting import detectors
-from babelscope.making.pairs.making import make_pairs
-from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.quality import Segment, sentence_qualities, tokens
 from babelscope.metrics.ribes import sentence_ribes
@@ -84,11 +84,11 @@ def _error_types(folder: Path) -> Counts:
     """Pairs of each error type, and what its detector says; the last thousand characters of each text, and all."""
     sources, references = (list(stream_lines(folder / name)) for name in ("a.en", "a.de"))
     require_equal_counts({"a.en": len(sources), "a.de": len(references)})
-    for name in ERROR_TYPES:
-        for mode in error_type(name).modes or (None,):
+    for name, type in error_types().items():
+        for mode in type.modes or (None,):
             for pair in make_pairs(name, sources, references, mode=mode, choose="all"):
                 assert pair.contrastive[0] != "" or pair.correct
-    read = [default_analyzer().analyse(text[:20_000]) for text in references]
+    read = [default_analyser().analyse(text[:20_000]) for text in references]
     for detect in detectors().values():
         for source, analysed in zip(sources, read, strict=True):
             detect(source, analysed)

@@ -119,7 +119,7 @@ def _human_scores(folder: Path) -> None:
 
 
 def _queue(folder: Path) -> None:
-    from babelscope.making.pairs.audit import count_audit
+    from babelscope.making.audit import count_audit
     from babelscope.methods.challenge.annotation import answers
 
     answers(read_json_lines(folder / "a.jsonl"))

@@ -19,7 +19,7 @@ from babelscope.annotate.items import read_tasks
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules, read_rules
-from babelscope.making.pairs.audit import count_audit
+from babelscope.making.audit import count_audit
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.reading import Run, read_run
 from babelscope.runs.shards import merge

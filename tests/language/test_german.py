@@ -9,19 +9,19 @@ import pytest
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
-from babelscope.language.german import German, Nominal, default_analyzer, tokenize
-from babelscope.language.german_hanta import HanTaTagger
-from babelscope.language.german_nouns import NounList
+from babelscope.language.german.analysis import German, Nominal, default_analyser, tokenise
+from babelscope.language.german.hanta import HanTaTagger
+from babelscope.language.german.nouns import NounList
 from babelscope.util.errors import BabelscopeError
 
 
 @pytest.fixture(scope="module")
 def german() -> German:
-    return default_analyzer()
+    return default_analyser()
 
 
 def words(text: str) -> list[str]:
-    return [text[start:end] for start, end in tokenize(text)]
+    return [text[start:end] for start, end in tokenise(text)]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from babelscope.language.german_irregular import AUXILIARIES, principal_parts
-from babelscope.language.german_verbs import Person, other_number
+from babelscope.language.german.irregular import AUXILIARIES, principal_parts
+from babelscope.language.german.verbs import Person, other_number
 
 
 @pytest.mark.parametrize(

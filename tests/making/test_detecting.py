@@ -7,16 +7,15 @@ import pytest
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
-from babelscope.language.german import default_analyzer
-from babelscope.making.pairs import ERROR_TYPES
-from babelscope.making.pairs.detecting import (
-    DetectorCounts,
+from babelscope.language.detecting import (
     analysis_version,
     detectors,
     exposed,
     looks_at_source,
-    measure_detector,
 )
+from babelscope.language.german.analysis import default_analyser
+from babelscope.language.registry import error_types
+from babelscope.making.audit import DetectorCounts, measure_detector
 from babelscope.testsets import MinimalPair, load
 
 NICHT = "polarity_particle_nicht_del"
@@ -35,7 +34,7 @@ def test_no_alarm_for_a_source_that_the_detector_cannot_tell_for() -> None:
             "Er sah keine, nicht eine.",
             "",
         ):
-            read = default_analyzer().analyse(text)
+            read = default_analyser().analyse(text)
             for name, detect in detectors().items():
                 alarm = detect(item.source, read)
                 assert exposed(name, item.source) or not alarm, (name, item.source, text)
@@ -52,6 +51,6 @@ def test_sources_that_a_detector_does_not_look_at_count_for_nothing() -> None:
 
 
 def test_all_detectors_are_there_with_the_version_of_their_analysis() -> None:
-    assert set(detectors()) <= set(ERROR_TYPES)
+    assert set(detectors()) <= set(error_types())
     assert len(detectors()) == 12
     assert analysis_version().startswith("HanTa ")

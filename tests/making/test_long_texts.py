@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.language.base import LONGEST
 from babelscope.language.cues import Cues, insert, insert_all, read_cues
-from babelscope.language.german import default_analyzer, tokenize
-from babelscope.making.pairs.base import LONGEST
-from babelscope.making.pairs.clause_omission import boundaries
-from babelscope.making.pairs.detecting import detectors
-from babelscope.making.pairs.making import make_pairs
-from babelscope.making.pairs.registry import ERROR_TYPES, error_type
-from babelscope.methods.patterns.morphology import _bare
+from babelscope.language.detecting import detectors
+from babelscope.language.german.analysis import default_analyser, tokenise
+from babelscope.language.german.errors.clause_omission import boundaries
+from babelscope.language.german.gender import _bare
+from babelscope.language.registry import error_type, error_types
+from babelscope.making.pairs import make_pairs
 from babelscope.testsets.mucow import frequency_categories, read_keys
 from babelscope.util.errors import BabelscopeError
 
@@ -31,8 +31,8 @@ def test_forty_thousand_characters_are_searched_in_no_time(repeated: str) -> Non
     text = (repeated * 40_000)[:40_000]
     begun = time.process_time()
     boundaries(text)
-    tokenize(text)
-    read = default_analyzer().analyse(text[:20_000])
+    tokenise(text)
+    read = default_analyser().analyse(text[:20_000])
     for detect in detectors().values():
         detect(text, read)
     assert time.process_time() - begun < 5
@@ -41,11 +41,11 @@ def test_forty_thousand_characters_are_searched_in_no_time(repeated: str) -> Non
 @pytest.mark.parametrize("repeated", REPEATED)
 def test_the_variants_of_the_longest_reference(repeated: str) -> None:
     text = (repeated * LONGEST)[:LONGEST]
-    read = default_analyzer().analyse(text)
+    read = default_analyser().analyse(text)
     begun = time.process_time()
-    for name in ERROR_TYPES:
-        for mode in error_type(name).modes or (None,):
-            error_type(name).variants(read, **({"mode": mode} if mode else {}))
+    for each in error_types().values():
+        for mode in each.modes or (None,):
+            each.variants(read, mode)
     assert time.process_time() - begun < 5
 
 
@@ -56,12 +56,12 @@ def test_longer_references_are_left_out_and_counted() -> None:
     ):
         made = list(make_pairs("clause_omission", ["a"] * 3, texts))
     assert [pair.id for pair in made] == ["clause_omission/1", "clause_omission/3"]
-    assert error_type("clause_omission").variants(default_analyzer().analyse(texts[1])) == []
+    assert error_type("clause_omission").variants(default_analyser().analyse(texts[1])) == []
 
 
 def test_words_without_end() -> None:
     begun = time.process_time()
-    assert default_analyzer().nouns.head("x" * 100_000 + "haus") == "Haus"
+    assert default_analyser().nouns.head("x" * 100_000 + "haus") == "Haus"
     assert _bare("a" + "!" * 50_000 + "b" + "!" * 50_000) == "a" + "!" * 50_000 + "b"
     assert frequency_categories({("a", str(n)): n for n in range(100_000)})["a", "99999"] == "frequent"
     assert time.process_time() - begun < 10

@@ -17,6 +17,7 @@ pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
 from babelscope.core.answers import Scored
+from babelscope.language.german.analysis import tokenise
 from babelscope.making.machine_bias import bias
 from babelscope.making.machine_references import Outcome, assign, machine_references
 from babelscope.making.overlap import difference
@@ -225,7 +226,7 @@ def test_bad_input_is_told_before_any_work() -> None:
 def test_what_was_changed_is_told_in_whole_words(
     correct: str, contrastive: str, right: tuple[str, str, int]
 ) -> None:
-    found = difference(correct, contrastive)
+    found = difference(correct, contrastive, tokenise)
     assert (found.word, found.changed, found.start) == right
 
 

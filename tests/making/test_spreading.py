@@ -22,7 +22,7 @@ from babelscope.lab import corpus as lab
 from babelscope.making import spreading
 from babelscope.making.challenge import Corpus, Search, Wanted
 from babelscope.making.challenge.search import searched
-from babelscope.making.pairs.making import PairsOfFiles, all_lines
+from babelscope.making.pairs import PairsOfFiles, all_lines
 from babelscope.making.spreading import in_order
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from toy_fixtures import Babelscope

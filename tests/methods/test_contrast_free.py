@@ -19,7 +19,7 @@ from babelscope.lab.contrasts import CONTRASTS
 from babelscope.lab.corpus import generate
 from babelscope.lab.grammar import SentencePair, realise
 from babelscope.lab.oracle import Judge, Verdict
-from babelscope.making.pairs.detecting import analysis_version
+from babelscope.language.detecting import analysis_version
 from babelscope.methods.base import set_up
 from babelscope.methods.cells import cells_of
 from babelscope.methods.contrast.free import NOT_MEASURABLE, free_errors

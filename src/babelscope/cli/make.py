@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +34,7 @@ from babelscope.util.terminal import write_data
 from babelscope.util.text import require_equal_counts
 
 if TYPE_CHECKING:
-    from babelscope.making.pairs.making import PairsOfFiles
+    from babelscope.making.pairs import PairsOfFiles
 
 app = typer.Typer(help="Make test sets from sources and references.", no_args_is_help=True)
 app.command("cues")(cues)
@@ -48,7 +47,9 @@ Type = Annotated[
 Sources = Annotated[
     Path, typer.Option(metavar="FILE", help="Sources, one a line; pairs without one are skipped.")
 ]
-References = Annotated[Path, typer.Option(metavar="FILE", help="Their German references, one a line.")]
+References = Annotated[
+    Path, typer.Option(metavar="FILE", help="References in the type's language, one a line.")
+]
 Mode = Annotated[
     str | None,
     typer.Option(
@@ -60,15 +61,21 @@ Mode = Annotated[
 
 
 @app.command("types")
-def types(as_json: AsJson = False) -> None:
+def types(
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Only those of one language, such as de.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """List the error types."""
-    from babelscope.making.pairs import ERROR_TYPES, error_type
+    from babelscope.language.registry import error_types
 
-    for name in ERROR_TYPES:
-        made = error_type(name)
+    for name, made in error_types(language).items():
         row: dict[str, Any] = {"name": name, "plausible": made.plausible, "definition": made.definition}
         if as_json:
-            print_json({**row, "detector": made.detect is not None, "modes": list(made.modes)})
+            detector = made.detect is not None
+            print_json({**row, "detector": detector, "modes": list(made.modes), "language": made.language})
         else:
             typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
 
@@ -90,7 +97,7 @@ def pairs(
     ray: Ray = None,
 ) -> None:
     """Make minimal pairs: each reference with a variant that has an error of one type; as JSON, one a line."""
-    from babelscope.making.pairs.making import PairsOfFiles
+    from babelscope.making.pairs import PairsOfFiles
 
     if kind not in ("human", "machine"):
         raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
@@ -120,11 +127,12 @@ def audit(
     out: OutFile = None,
 ) -> None:
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
-    from babelscope.making.pairs.audit import sample_for_audit
+    from babelscope.making.audit import sample_for_audit
+    from babelscope.making.pairs import counted
 
     check_outputs({"--out": out}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:
-        texts = _counted(stream_lines(source), advance), stream_lines(reference)
+        texts = counted(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
     with output(out, Form.JSON) as write:
         for row in rows:
@@ -140,16 +148,9 @@ class _Stdout:
         return len(lines)
 
 
-def _counted(lines: Iterator[str], advance: Callable[[int], None]) -> Iterator[str]:
-    """The lines, each reported once it is done with."""
-    for line in lines:
-        yield line
-        advance(1)
-
-
 def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
     """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
-    from babelscope.making.pairs.making import all_lines
+    from babelscope.making.pairs import all_lines
     from babelscope.making.spreading import SENTENCES, made_of
 
     asked = {

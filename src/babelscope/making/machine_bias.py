@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from babelscope.core.results import Row
-from babelscope.language.german import tokenize
+from babelscope.language.registry import error_type, language
 from babelscope.making.machine_references import Outcome
 from babelscope.stats.intervals import (
     Array,
@@ -48,17 +48,20 @@ def bias(
     the machine references of the same pairs.
     """
     words = Counter(
-        word for outcome in outcomes for word in _words(outcome.human.correct) + _words(outcome.translation)
+        word
+        for outcome in outcomes
+        for text in (outcome.human.correct, outcome.translation)
+        for word in _words(outcome, text)
     )
     total = sum(words.values())
 
-    def log_frequency(text: str) -> float:
-        here = _words(text)
+    def log_frequency(outcome: Outcome, text: str) -> float:
+        here = _words(outcome, text)
         return math.fsum(math.log(words[word] / total) for word in here) / len(here) if here else math.nan
 
-    measures = {
-        "characters": lambda text: float(len(text)),
-        "tokens": lambda text: float(len(tokenize(text))),
+    measures: dict[str, Callable[[Outcome, str], float]] = {
+        "characters": lambda _outcome, text: float(len(text)),
+        "tokens": lambda outcome, text: float(len(_tokens(outcome, text))),
         "log_frequency": log_frequency,
     }
     groups: dict[str, list[Outcome]] = {"all": list(outcomes)}
@@ -72,8 +75,8 @@ def bias(
             values = [
                 _Measured(
                     each.human.source,
-                    of(each.human.correct),
-                    of(each.pair.correct) if each.pair else math.nan,
+                    of(each, each.human.correct),
+                    of(each, each.pair.correct) if each.pair else math.nan,
                 )
                 for each in members
             ]
@@ -91,10 +94,15 @@ def bias(
     return rows
 
 
-def _words(text: str) -> list[str]:
+def _tokens(outcome: Outcome, text: str) -> list[str]:
+    """The words and marks of a text in the language of the outcome's error type."""
+    tokenise = language(error_type(outcome.human.phenomenon).language).tokenise
+    return [text[start:end] for start, end in tokenise(text)]
+
+
+def _words(outcome: Outcome, text: str) -> list[str]:
     """The words of a text as they are counted: without marks and numbers, capitals small."""
-    spans = tokenize(text)
-    return [word.lower() for start, end in spans if (word := text[start:end])[0].isalpha()]
+    return [word.lower() for word in _tokens(outcome, text) if word[0].isalpha()]
 
 
 def _counted(outcomes: Sequence[Outcome], labels: dict[str, str | int]) -> list[Row]:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.german import Analysed, Analyzer, default_analyzer
-from babelscope.making.overlap import difference, is_missing, marks, wrong_places
-from babelscope.making.pairs.base import Variant, swapped
-from babelscope.making.pairs.detecting import exposed
-from babelscope.making.pairs.registry import ERROR_TYPES, error_type
+from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, swapped
+from babelscope.language.detecting import exposed
+from babelscope.language.registry import error_type, error_types, language
+from babelscope.making.overlap import difference, is_lost, marks, wrong_places
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, places
 from babelscope.testsets.items import MinimalPair
@@ -68,14 +67,15 @@ def machine_references(
     beam: int = 5,
     mode: str | None = None,
     answers: Sequence[Mapping[str, Any]] = (),
-    analyzer: Analyzer | None = None,
+    analyser: Analyser | None = None,
 ) -> Iterator[Outcome]:
     """What becomes of each human pair when its source is translated again, in the order of the pairs.
 
     Each system translates a share of the sources, chosen by the seed; equal shares if not said. A translation
     is right if it has the phenomenon by the same words as the human reference; then one of its own variants
     makes a pair. If it seems to have the error of the human variant, a person is to be asked; `answers` are
-    the lines that came back. With neither, nothing is known about it, and it is dropped.
+    the lines that came back. With neither, nothing is known about it, and it is dropped. The `analyser` is that
+    of the language of each error type if none is given.
     """
     human = _human_pairs(pairs, mode)
     chosen = assign([pair.source for pair in human], len(systems), shares, seed)
@@ -83,7 +83,7 @@ def machine_references(
     known = {_id(pair) for pair in human}
     if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
         raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
-    maker = _Maker(seed, mode, answered, analyzer or default_analyzer())
+    maker = _Maker(seed, mode, answered, analyser)
     asked = [pair for pair in human if chosen[pair.source] is not None]
     for start in range(0, len(asked), _CHUNK):
         some = asked[start : start + _CHUNK]
@@ -117,10 +117,10 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
     if not human:
         raise BabelscopeError("there are no pairs with human references to start from")
     for pair in human:
-        if pair.phenomenon not in ERROR_TYPES:
+        if pair.phenomenon not in error_types():
             raise BabelscopeError(
                 f"item {pair.id}: {pair.phenomenon!r} is no error type whose variants can be made again; "
-                f"there are {', '.join(ERROR_TYPES)}"
+                f"there are {', '.join(error_types())}"
             )
     if mode is not None and not any(mode in error_type(pair.phenomenon).modes for pair in human):
         raise BabelscopeError(f"none of the error types has a mode {mode!r}")
@@ -172,6 +172,10 @@ def _question(human: MinimalPair, translation: str) -> str:
     return f"{_id(human)}/{digest_json(translation)[:8]}"
 
 
+def _changed(made: ErrorType, correct: str, contrastive: str) -> Variant:
+    return difference(correct, contrastive, language(made.language).tokenise)
+
+
 @dataclass(slots=True)
 class _Maker:
     """Makes a machine pair of a human one and a translation, or says why there is none."""
@@ -179,7 +183,7 @@ class _Maker:
     seed: int
     mode: str | None
     answers: Mapping[str, Mapping[str, Any]]
-    analyzer: Analyzer
+    analyser: Analyser | None
     made: set[tuple[str, ...]] = field(default_factory=set)
     """Phenomenon and texts of the pairs made so far."""
 
@@ -191,12 +195,13 @@ class _Maker:
 
         if not translation.strip():
             return dropped("empty translation")
-        read = self.analyzer.analyse(translation)
-        own = self._variants(human.phenomenon, read)
-        right = self._right(human, read, own)
+        made = error_type(human.phenomenon)
+        read = self._analysed(made, translation)
+        own = self._variants(made, read)
+        right = self._right(made, human, read, own)
         if right:
             return self._kept(human, system, translation, right, "as in the human reference")
-        places = self._doubtful(human, read)
+        places = self._doubtful(made, human, read)
         if places is None:
             return dropped("no overlap" if own else "no variant")
         answer = self.answers.get(_question(human, translation), {})
@@ -209,42 +214,42 @@ class _Maker:
             return dropped(
                 "a person says right, but it has no variant" if said == RIGHT else "a person cannot tell"
             )
-        changed = difference(human.correct, human.contrastive[0])
+        changed = _changed(made, human.correct, human.contrastive[0])
         single = len(places) == 1 and changed.word and " " not in changed.word + changed.changed
         correction = swapped(read, read.tokens[places[0]], changed.word).text if single else None
         return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
 
-    def _variants(self, phenomenon: str, read: Analysed) -> list[Variant]:
-        made = error_type(phenomenon)
-        return made.variants(read, **({"mode": self.mode} if self.mode in made.modes else {}))
+    def _analysed(self, made: ErrorType, text: str) -> Analysed[Any]:
+        return (self.analyser or language(made.language).analyser()).analyse(text)
 
-    def _right(self, human: MinimalPair, read: Analysed, own: list[Variant]) -> list[Variant]:
+    def _variants(self, made: ErrorType, read: Analysed[Any]) -> list[Variant]:
+        return made.variants(read, self.mode if self.mode in made.modes else None)
+
+    def _right(
+        self, made: ErrorType, human: MinimalPair, read: Analysed[Any], own: list[Variant]
+    ) -> list[Variant]:
         """The translation's variants, if the human reference shows that it is right, and in the same words."""
-        phenomenon = human.phenomenon
-        if phenomenon == "placeholder_ding":
-            return own if all(token.text != "Ding" for token in read.tokens) else []
-        reference = self.analyzer.analyse(human.correct)
-        if phenomenon == "clause_omission":  # all clauses are there
-            return own if len(own) >= len(self._variants(phenomenon, reference)) else []
-        changed = difference(human.correct, human.contrastive[0])
-        known = marks(phenomenon, reference, changed)
-        fitting = [each for each in own if known & marks(phenomenon, read, each)]
+        overlap = made.overlap
+        if overlap.wrong_places is not None and not overlap.by_count:
+            return own if overlap.wrong_places(human.source, read) is None else []
+        reference = self._analysed(made, human.correct)
+        if overlap.by_count:
+            return own if len(own) >= len(self._variants(made, reference)) else []
+        changed = _changed(made, human.correct, human.contrastive[0])
+        known = marks(overlap, reference, changed)
+        fitting = [each for each in own if known & marks(overlap, read, each)]
         return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
 
-    def _doubtful(self, human: MinimalPair, read: Analysed) -> list[int] | None:
+    def _doubtful(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[int] | None:
         """Where the translation seems to have the human variant's error; None if it does not."""
-        phenomenon = human.phenomenon
-        if phenomenon == "clause_omission":
-            detect = error_type(phenomenon).detect
-            return [] if detect is not None and detect(human.source, read) else None
-        if phenomenon == "placeholder_ding":
-            return [n for n, token in enumerate(read.tokens) if token.text == "Ding"] or None
-        changed = difference(human.correct, human.contrastive[0])
+        if made.overlap.wrong_places is not None:
+            return made.overlap.wrong_places(human.source, read)
+        changed = _changed(made, human.correct, human.contrastive[0])
         if not changed.changed:
-            lost = is_missing(read, self.analyzer.analyse(human.correct), changed)
-            return [] if lost and exposed(phenomenon, human.source) else None
-        wrong = self.analyzer.analyse(human.contrastive[0])
-        return wrong_places(phenomenon, read, wrong, changed) or None
+            lost = is_lost(made.overlap, read, self._analysed(made, human.correct), changed)
+            return [] if lost and exposed(made.name, human.source) else None
+        wrong = self._analysed(made, human.contrastive[0])
+        return wrong_places(made.overlap, read, wrong, changed) or None
 
     def _kept(
         self, human: MinimalPair, system: str, translation: str, variants: Sequence[Variant], reason: str
@@ -261,7 +266,7 @@ class _Maker:
             raise BabelscopeError(
                 f"answer {_id(human)}: a wrong translation needs a right version of it in the field 'correction'"
             )
-        variant = difference(correction, translation)
+        variant = _changed(error_type(human.phenomenon), correction, translation)
         return self._pair(human, system, translation, correction, variant, "a person says wrong")
 
     def _pair(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.core.ties import Ties
-from babelscope.language.german import Analysed, default_analyzer
-from babelscope.making.pairs.detecting import detectors, exposed, looks_at_source
+from babelscope.language.base import Analysed
+from babelscope.language.detecting import detected_languages, detectors, exposed, looks_at_source
+from babelscope.language.registry import error_type, language
 from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
 from babelscope.stats.intervals import clustered_proportion, rogan_gladen
 from babelscope.testsets.items import MinimalPair
@@ -22,21 +24,25 @@ def detections(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Re
 
     Its own type's detector says whether the 1-best (`best`) and the variants (`contrastive`) have the error;
     both are missing if it cannot tell for this source. `reference` is what each of the detectors that can
-    tell says of the correct translation: an alarm there is false.
+    tell says of the correct translation: an alarm there is false. Detectors of other languages than that of its
+    type are not asked; nor are any, if the packages of that language are not installed.
     """
-    read: dict[str, Analysed] = {}
+    read: dict[tuple[str, str], Analysed[Any]] = {}
 
     def says(name: str, source: str, text: str) -> bool:
-        if text not in read:
-            read[text] = default_analyzer().analyse(text)
-        return detectors()[name](source, read[text])
+        key = (error_type(name).language, text)
+        if key not in read:
+            read[key] = language(key[0]).analyser().analyse(text)
+        return detectors()[name](source, read[key])
 
+    installed = {each.code for each in detected_languages() if each.analysis_version()}
     found: list[Record] = []
     for item in items:
-        if item.phenomenon not in detectors():
+        code = error_type(item.phenomenon).language if item.phenomenon in detectors() else None
+        if code not in installed:
             found.append({})
             continue
-        told = [name for name in detectors() if exposed(name, item.source)]
+        told = [name for name in detectors(code) if exposed(name, item.source)]
         record: Record = {"reference": {name: says(name, item.source, item.correct) for name in told}}
         if item.phenomenon in told:
             record["best"] = says(item.phenomenon, item.source, best[item.source])

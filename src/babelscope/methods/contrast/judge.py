@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.making.pairs.detecting import analysis_version
+from babelscope.language.detecting import analysis_version
 from babelscope.methods.contrast.figures import Scores, judged
 from babelscope.methods.contrast.free import detections
 from babelscope.methods.contrast.settings import ContrastSettings

@@ -10,11 +10,8 @@ from pydantic import Field, field_validator
 from babelscope.core.answers import Capability
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
-from babelscope.language.german import missing
-from babelscope.making.pairs.detecting import analysis_version
-
-CONTROLS = ("hypercorrect_genitive", "placeholder_ding")
-"""Errors that no system is believed to make (section 3): what is reported of them is a false positive."""
+from babelscope.language.detecting import analysis_version, missing_analysis
+from babelscope.language.registry import controls
 
 
 class ContrastSettings(Settings):
@@ -32,8 +29,8 @@ class ContrastSettings(Settings):
     free: Literal["auto", "yes", "no"] = "auto"
     """Whether the German error types' detectors look for the same errors in the 1-bests.
     `auto`: if there are 1-bests, and German analysis is installed."""
-    controls: tuple[str, ...] = CONTROLS
-    """The implausible phenomena."""
+    controls: tuple[str, ...] = Field(default_factory=controls)
+    """The implausible phenomena (section 3): the implausible error types, unless others are named."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
@@ -41,7 +38,7 @@ class ContrastSettings(Settings):
     @classmethod
     def _installed(cls, free: str) -> str:
         if free == "yes" and not analysis_version():
-            raise missing("HanTa and german-nouns")
+            raise missing_analysis()
         return free
 
     @property

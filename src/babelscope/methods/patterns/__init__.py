@@ -8,9 +8,10 @@ from typing import Any
 from babelscope._version import __version__
 from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
+from babelscope.language.base import GenderRules
 from babelscope.methods.patterns import mucow as patterns_mucow
 from babelscope.methods.patterns import winomt as patterns_winomt
-from babelscope.methods.patterns.morphology import Rules, lemmatise
+from babelscope.methods.patterns.morphology import lemmatise
 from babelscope.methods.patterns.mucow import Translated
 from babelscope.methods.patterns.winomt import Aligned, Rounding
 from babelscope.testsets.items import AmbiguousSource
@@ -40,7 +41,7 @@ def winomt(
     *,
     target: str,
     links: Sequence[Links] | None = None,
-    rules: Rules = "published",
+    rules: GenderRules = "published",
     rounding: Rounding = "exact",
     lists: Mapping[str, Sequence[AmbiguousSource]] | None = None,
     skip_missing: bool = False,

@@ -9,7 +9,8 @@ import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.align import Links
-from babelscope.methods.patterns.morphology import GENDERS, Rules, open_morphology
+from babelscope.language.base import GENDERS, GenderRules
+from babelscope.methods.patterns.morphology import open_morphology
 from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
@@ -34,7 +35,7 @@ def judge(
     aligned: Sequence[Aligned | None],
     *,
     target: str,
-    rules: Rules = "published",
+    rules: GenderRules = "published",
     stereotypes: Mapping[str, str] | None = None,
 ) -> list[Record]:
     """A record for every item that has a translation: the gender its occupation was translated with.
@@ -74,7 +75,7 @@ def judge(
     return records
 
 
-def _positions(source: str, index: int, occupation: str, rules: Rules) -> list[int]:
+def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
     """Where the occupation and the article before it stand among the source's words, counted from 0."""
     tokens = source.split(" ")
     positions = [index - 1] if index and tokens[index - 1].lower() in _ARTICLES else []

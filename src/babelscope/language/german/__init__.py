@@ -1,0 +1,28 @@
+"""German: analysis by HanTa and german-nouns, error types with detectors, gender of occupations, lemmas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from babelscope.language.base import Language
+from babelscope.language.german.analysis import default_analyser, tokenise
+from babelscope.language.german.gender import GermanGender
+
+
+def _lemmatiser() -> Callable[[list[str]], list[str]]:
+    from babelscope.language.german.hanta import HanTaTagger
+
+    tagger = HanTaTagger()
+    return lambda words: [lemma for _, lemma in tagger.tag(words)]
+
+
+LANGUAGE = Language(
+    "de",
+    "German",
+    packages=("HanTa", "german-nouns"),
+    install="babelscope[german]",
+    opener=default_analyser,
+    tokenise=tokenise,
+    morphology=GermanGender,
+    lemmatiser=_lemmatiser,
+)

@@ -1,0 +1,160 @@
+"""German text analysed: tokens with offsets, STTS tags, lemmas, and what a noun form can stand for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, Protocol
+
+from babelscope.language import base
+from babelscope.language.base import Token
+
+Gender = Literal["m", "f", "n", ""]
+Number = Literal["sg", "pl"]
+Case = Literal["nom", "gen", "dat", "acc"]
+
+
+class Nominal(NamedTuple):
+    """One reading of a noun form; the gender is empty for nouns without a singular."""
+
+    gender: Gender
+    number: Number
+    case: Case
+
+
+class Nouns(Protocol):
+    """What a noun form can stand for."""
+
+    def readings(self, form: str) -> frozenset[Nominal]:
+        """All readings of `form`, compounds by their last part; none if nothing is known."""
+        ...
+
+    def head(self, form: str) -> str:
+        """The last part of `form` that is known as a noun, or nothing."""
+        ...
+
+    def listed(self, form: str) -> frozenset[Nominal]:
+        """The readings of `form` if it is known as a whole."""
+        ...
+
+    def declines_as_adjective(self, form: str) -> bool:
+        """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
+        ...
+
+    def is_common(self, form: str) -> bool:
+        """Whether `form` is surely a common noun, no name of a person or place."""
+        ...
+
+
+class Tagger(Protocol):
+    """Tags and lemmas of the words of a sentence."""
+
+    def tag(self, words: list[str]) -> list[tuple[str, str]]:
+        """An STTS tag and a lemma for each word."""
+        ...
+
+    def can_be(self, word: str, tag: str) -> bool:
+        """Whether `word` alone could have a tag that begins with `tag`."""
+        ...
+
+    def knows(self, word: str) -> bool:
+        """Whether `word` is common enough to be known as a whole."""
+        ...
+
+
+class Analyser(Protocol):
+    """German analysis as the error types use it."""
+
+    @property
+    def nouns(self) -> Nouns: ...
+
+    @property
+    def tagger(self) -> Tagger: ...
+
+    def analyse(self, text: str) -> Analysed: ...
+
+
+Analysed = base.Analysed[Analyser]
+
+
+@dataclass(frozen=True, slots=True)
+class German:
+    """The default analyser: our tokenizer, a tagger, our corrections of it, and a noun list."""
+
+    tagger: Tagger
+    nouns: Nouns
+
+    def analyse(self, text: str) -> Analysed:
+        """The text with its tokens."""
+        from babelscope.language.german.clauses import corrected
+
+        spans = list(tokenise(text))
+        words = [text[start:end] for start, end in spans]
+        found = corrected(words, self.tagger.tag(words), self.tagger, self.nouns)
+        tokens = tuple(
+            Token(word, start, end, tag, lemma)
+            for word, (start, end), (tag, lemma) in zip(words, spans, found, strict=True)
+        )
+        return base.Analysed(text, tokens, self)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, for tables of words."""
+    return frozenset(text.split())
+
+
+# Abbreviations keep their stop, since it ends no sentence; a capital alone is an initial.
+ABBREVIATIONS = word_set(
+    "abs allg art aug bd bsp bspw bzgl bzw ca chr co corp dez dipl dr etc evtl exkl feb fr geb gem ggf hl hr"
+    " hrsg inc inkl ing jan jh jhd jr kap ltd lt mag max med min mio mr mrd mrs ms nov nr okt op prof rd rev s"
+    " sen sept sog sr st std str tel trans u usw vgl vs z zzgl"
+)
+_WORD = re.compile(
+    r"(?:[^\W\d_]\.){2,}"  # z.B., U.S.
+    r"|\d+(?:[.,:]\d+)*(?!\w)\.?"  # 1,5; 19.30; the stop that ends a sentence is given back below
+    r"(?:-\w+(?:[-/&]\w+)*)?"  # 40-jährig
+    r"|\w+(?:['’&]\w+|-\w+|(?<=\w)-(?=\s))*"  # Babelscope's; 3G-Netz; Vor- und Nachteile
+    r"|\.{2,}|[^\w\s]"
+)
+
+
+_NEXT_WORD = re.compile(r"\s+\w")
+_SOMETHING = re.compile(r"\S")
+
+
+def tokenise(text: str) -> list[tuple[int, int]]:
+    """Start and end of each word and mark."""
+    spans = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        word = match.group()
+        if word[-1] == "." and word[0].isdigit() and not _goes_on(text, end):
+            spans.append((start, end - 1))
+            spans.append((end - 1, end))
+        elif word == "." and spans and spans[-1][1] == start and _abbreviated(text, spans[-1], end):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Whether the sentence goes on after a number with a stop, which is then an ordinal."""
+    return bool(_NEXT_WORD.match(text, end))
+
+
+def _abbreviated(text: str, span: tuple[int, int], end: int) -> bool:
+    word = text[slice(*span)]
+    if len(word) == 1 and word.isupper():
+        return True
+    return word.lower() in ABBREVIATIONS and bool(_SOMETHING.search(text, end))
+
+
+@lru_cache(maxsize=1)
+def default_analyser() -> German:
+    """HanTa for tags and lemmas, german-nouns for genders and paradigms; loaded once."""
+    from babelscope.language.german.hanta import HanTaTagger
+    from babelscope.language.german.nouns import NounList
+
+    return German(HanTaTagger(), NounList())

@@ -1,0 +1,146 @@
+"""Corrections of a tagger where the build of German clauses decides: every clause has its finite verb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from babelscope.language.german.analysis import Nouns, Tagger, word_set
+from babelscope.language.german.capitals import nouns_by_capital
+
+# What opens a clause whose finite verb comes last; with a preposition or an adverb it may stand second or third.
+_OPENERS = ("KOUS", "PRELS", "PRELAT", "PWAV", "PWS", "PWAT")
+_RELATIVE = word_set("der die das dem den denen deren dessen")
+_INFINITE = ("VVINF", "VVPP", "VMINF", "VAINF", "VMPP")
+_CONJOINED = ("ADJA", "ADJD", "ART", "CARD", "PIAT", "TRUNC")
+
+
+def corrected(
+    words: list[str], tagged: list[tuple[str, str]], tagger: Tagger, nouns: Nouns
+) -> list[tuple[str, str]]:
+    """Better tags for nouns and finite verbs."""
+    found = nouns_by_capital(words, tagged, nouns)
+    clauses = _Clauses(words, [tag for tag, _ in found], tagger)
+    clauses.correct()
+    return [(tag, lemma) for tag, (_, lemma) in zip(clauses.tags, found, strict=True)]
+
+
+@dataclass(slots=True)
+class _Clauses:
+    words: list[str]
+    tags: list[str]
+    tagger: Tagger
+
+    def correct(self) -> None:
+        """Find the finite verb of clauses that seem to have none."""
+        self._conjoined()
+        waiting = 0  # subordinate clauses that were interrupted before their finite verb
+        for start, end in self._segments():
+            has_finite = any(tag.endswith("FIN") for tag in self.tags[start:end])
+            opened = self._is_opened(start, end)
+            if has_finite:
+                waiting = max(0, waiting - (not opened))
+            elif opened or waiting:
+                place = self._last_verb(start, end)
+                if place is not None and self._make_finite(place):
+                    waiting -= not opened
+                else:
+                    waiting += opened
+            elif start == 0 or self.tags[start - 1] == "$." or self.words[start - 1] in ":;":
+                self._main_clause(start, end)
+            else:
+                self._continued(start, end)
+            if opened:
+                self._first_of_two(start, end)
+
+    def _segments(self) -> list[tuple[int, int]]:
+        """What stands between marks, which divide clauses."""
+        marks = [p for p, tag in enumerate(self.tags) if tag in ("$,", "$.") or self.words[p] in ":;–-()"]
+        cuts = [-1, *marks, len(self.words)]
+        return [(a + 1, b) for a, b in pairwise(cuts) if b > a + 1]
+
+    def _is_opened(self, start: int, end: int) -> bool:
+        """Whether a segment begins a subordinate clause."""
+        if any(tag in _OPENERS for tag in self.tags[start : min(start + 3, end)]):
+            return True
+        if start == 0 or self.words[start - 1] != ",":
+            return False
+        first = start + (self.tags[start] == "APPR")
+        # A relative pronoun taken for an article: ", die Freunde helfen".
+        return (
+            first < end
+            and self.words[first] in _RELATIVE
+            and self.tags[end - 1] in ("VVINF", "VMINF", "VAINF")
+        )
+
+    def _last_verb(self, start: int, end: int) -> int | None:
+        """The last verb of a segment that could be finite: not with zu, and no participle with ge-."""
+        for place in range(end - 1, start, -1):
+            if self.tags[place] in _INFINITE:
+                return None if self.tags[place - 1] == "PTKZU" else place
+        return None
+
+    def _main_clause(self, start: int, end: int) -> None:
+        """The finite verb of a main clause without one: the first that is not at its beginning."""
+        for place in range(start + 1, end):
+            tag = self.tags[place]
+            if (
+                tag in ("VVINF", "VMINF", "VAINF")
+                and self.tags[place - 1] != "PTKZU"
+                and self._make_finite(place)
+            ):
+                return
+        for place in range(start + 1, end):
+            follows = self.tags[place - 1] in ("NN", "NE", "ADV", "PPER", "PRF")
+            past = self.tags[place] in ("ADJA", "ADJD", "VVPP") and self.words[place].endswith(
+                ("te", "ten", "t")
+            )
+            if follows and past and self._make_finite(place):
+                return
+
+    def _continued(self, start: int, end: int) -> None:
+        """The finite verb of what goes on after a clause in between: "lachten Kinder", "kommen können"."""
+        if self.tags[start] == "ADJA" and self.words[start].endswith(("te", "ten")):
+            self._make_finite(start)
+        elif (
+            end - start > 1
+            and self.tags[end - 1] in ("VMINF", "VAINF")
+            and self.tags[end - 2] in ("VVINF", "VVPP")
+        ):
+            self._make_finite(end - 1)
+
+    def _first_of_two(self, start: int, end: int) -> None:
+        """The first of two finite verbs in a subordinate clause: "die Bäume pflanzen und den Garten pflegen"."""
+        last = max((n for n in range(start, end) if self.tags[n].endswith("FIN")), default=-1)
+        for place in range(start + 1, end - 3):
+            conjoined = self.tags[place] in ("VVINF", "VAINF") and self.tags[place + 1] == "KON"
+            # "die lesen und schreiben können" has one finite verb.
+            shared = self.tags[place + 2].startswith("V") or self.tags[place - 1] == "PTKZU"
+            if conjoined and not shared and last >= place + 2:
+                self._make_finite(place)
+
+    def _conjoined(self) -> None:
+        """A preterite after "und" that looks like an adjective: "er sang und erntete Applaus"."""
+        finite = "VVFIN" in self.tags[:1]
+        for place in range(2, len(self.words) - 1):
+            finite = finite or self.tags[place - 1] == "VVFIN"
+            if (
+                self.tags[place] != "ADJA"
+                or self.tags[place - 1] != "KON"
+                or self.tags[place - 2] in _CONJOINED
+            ):
+                continue
+            if self.words[place].endswith(("te", "ten")) and finite:
+                self._make_finite(place)
+
+    def _make_finite(self, place: int) -> bool:
+        """Tag a verb as finite, if its form can be so."""
+        word, tag = self.words[place].lower(), self.tags[place]
+        finite = (tag[:2] if tag[0] == "V" else "VV") + "FIN"
+        participle = tag == "VVPP" and word.startswith("ge") and not self.tagger.can_be(word, finite)
+        if participle or not (tag.endswith("INF") or word.endswith(("t", "te", "ten", "en"))):
+            return False
+        if tag in ("ADJA", "ADJD") and not self.tagger.can_be(word, finite):
+            return False
+        self.tags[place] = finite
+        return True

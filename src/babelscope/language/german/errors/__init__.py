@@ -1,0 +1,1 @@
+"""German error types, a module each, and what they share."""

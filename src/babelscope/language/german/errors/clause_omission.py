@@ -1,0 +1,154 @@
+"""Leaving out a clause."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+from babelscope.language.base import ErrorType, Overlap, Variant
+from babelscope.language.german.analysis import ABBREVIATIONS, Analysed
+
+# A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
+# A run of marks is looked at from its beginning only, and nothing is given back: time grows with the text's length.
+_END = re.compile(
+    r"""(?<![.!?…:;])[.!?…:;]++["'“”»«’`)\]]*+\.?\s++(?=\S)"""
+    # the space after a full stop is often forgotten
+    r"""|(?<=[a-zäöüß]{2})\.["“”]?(?=[A-ZÄÖÜ][a-zäöüß ])|(?<=[a-zäöüß]{2})["“”]\.(?=[A-ZÄÖÜ][a-zäöüß ])"""
+)
+# What a trained splitter also takes for an end: capital function words, and quotes before a capital.
+_STRAY_END = re.compile(
+    r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
+)
+# A semicolon, or a stop after a short capital word, such as "Sal." in a name: an end only between two finite verbs.
+_ENDS_DOUBTFULLY = re.compile(r";$|\b[A-ZÄÖÜ]\w{1,3}\.$")
+# "(...)" says that words are left out, and ends nothing, unless a word follows.
+_LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]|\w+")
+_APART = re.compile(r"[\s(/„“\"]")
+# Characters of a word before a mark: what is longer is no abbreviation.
+_LONGEST_WORD = 100
+_OPENING = "\"'„“”«»‚‘(["
+# A source sentence much shorter in translation has lost something; German is about as long as English.
+_SHORTEST_RATIO = 0.6
+
+
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """For each end of a clause, what stands before it and what stands after it; and without each clause between.
+
+    "clean" cuts where punctuation ends a clause; "strict" leaves out only what is a clause or a sentence, too.
+    """
+    text = sentence.text
+    if mode == "strict":
+        cuts = _strict_boundaries(sentence)
+    else:
+        cuts = boundaries(text) if mode == "clean" else _all_boundaries(text)
+    omitted = [(cut, len(text)) for cut in cuts] + [(0, cut) for cut in cuts]
+    omitted += list(pairwise(cuts))
+    found = []
+    finite = _finite_verbs(sentence)
+    for start, end in omitted:
+        if mode == "strict" and not _is_clause(text, finite, start, end):
+            continue
+        kept = (text[:start].rstrip() + " " + text[end:]).strip()
+        found.append(Variant(kept, text[start:end].strip(), "", start))
+    return found
+
+
+def _strict_boundaries(sentence: Analysed) -> list[int]:
+    """The boundaries but those in lists with semicolons, after "(...)", and after abbreviations no table has."""
+    text = sentence.text
+    cuts = boundaries(text)
+    edges = [0, *cuts, len(text)]
+    finite = _finite_verbs(sentence)
+    marked = list(_LEFT_OUT.finditer(text))
+    ends = [match.end() for match in marked]
+    found = []
+    for before, cut, after in zip(edges, cuts, edges[2:], strict=False):
+        divides = _any_between(finite, before, cut) and _any_between(finite, cut, after)
+        end = cut
+        while end and text[end - 1].isspace():
+            end -= 1
+        doubtful = _ENDS_DOUBTFULLY.search(text, max(0, end - 5), end)
+        last = bisect_right(ends, cut) - 1
+        left_out = last >= 0 and marked[last][0][0] in "(["
+        if (divides or not doubtful) and not left_out:
+            found.append(cut)
+    return found
+
+
+def _is_clause(text: str, finite: list[int], start: int, end: int) -> bool:
+    """Whether a part of a text has a finite verb; a whole sentence needs none, but "Die Folge:" is no clause."""
+    before, part = text[:start].rstrip(), text[start:end].rstrip()
+    whole = part[-1:] not in ":;" and before[-1:] not in ":;"
+    return whole or _any_between(finite, start, end)
+
+
+def _finite_verbs(sentence: Analysed) -> list[int]:
+    """Where finite verbs begin."""
+    return [token.start for token in sentence.tokens if token.tag.endswith("FIN")]
+
+
+def _any_between(places: list[int], start: int, end: int) -> bool:
+    return bisect_left(places, start) < bisect_left(places, end)
+
+
+def boundaries(text: str) -> list[int]:
+    """Where a clause begins after another."""
+    found = []
+    apart = [match.end() for match in _APART.finditer(text)]
+    for match in _END.finditer(text):
+        known = bisect_right(apart, match.start()) - 1
+        begin = max(apart[known] if known >= 0 else 0, match.start() - _LONGEST_WORD)
+        first = match.end()
+        while first < len(text) and text[first] in _OPENING + " ":
+            first += 1
+        if _is_real(text[begin : match.start()], match.group().strip(), text[first : first + 1]):
+            found.append(match.end())
+    return found
+
+
+def _all_boundaries(text: str) -> list[int]:
+    """Where a sentence splitter that knows no abbreviations may split."""
+    return sorted({match.end() for pattern in (_END, _STRAY_END) for match in pattern.finditer(text)})
+
+
+def _is_real(word: str, mark: str, first: str) -> bool:
+    """Whether a mark after `word` ends a clause, `first` the next letter: not that of an ordinal, initial or list."""
+    if mark[0] == ":":
+        return first.isupper() and not word[-1:].isdigit()
+    if mark[0] == ";":
+        return True
+    if mark.startswith("."):
+        if first.islower() or not first:
+            return False
+        if mark[:2] != "..":
+            return not _keeps_stop(word)
+    return first.isupper() or first.isdigit() or mark[-1] not in "\"“”»«’'"
+
+
+def _keeps_stop(word: str) -> bool:
+    """Whether the stop after `word` belongs to it: 19., Dr., z.B., J."""
+    return bool(re.fullmatch(r"\d{1,3}|[IVXLC]+|\w|(?:\w\.)+\w+", word)) or word.lower() in ABBREVIATIONS
+
+
+def detect(source: str, translation: Analysed) -> bool:
+    """The translation has fewer clauses than the source, and is much shorter."""
+    fewer = len(boundaries(translation.text)) < len(boundaries(source))
+    return fewer and len(translation.text) < _SHORTEST_RATIO * len(source)
+
+
+def _omitted(source: str, translation: Analysed) -> list[int] | None:
+    """No place in particular, if a clause is left out."""
+    return [] if detect(source, translation) else None
+
+
+ERROR = ErrorType(
+    "clause_omission",
+    "de",
+    "One of the sentences or independent clauses, as punctuation divides them, is left out.",
+    variants,
+    detect,
+    looks_for=boundaries,
+    modes=("strict", "clean", "stanza-compatible"),
+    overlap=Overlap(by_count=True, wrong_places=_omitted),
+)

@@ -1,0 +1,49 @@
+"""A compound torn apart."""
+
+from __future__ import annotations
+
+from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.german.analysis import Analysed
+
+_SHORTEST = 4
+_LINKS = ("", "s", "es", "n", "en", "e", "er")
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each compound of two known nouns."""
+    found = []
+    for token in sentence.tokens:
+        if token.tag == "NN" and "-" not in token.text and (cut := _boundary(sentence, token.text)):
+            found.append(swapped(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
+    return found
+
+
+def _boundary(sentence: Analysed, word: str) -> int:
+    """Where the last part begins, if what stands before it is a noun too; else 0."""
+    nouns = sentence.analyser.nouns
+    for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
+        first = word[:cut]
+        linked = any(
+            first.endswith(link) and nouns.listed(first[: len(first) - len(link)]) for link in _LINKS
+        )
+        if linked and nouns.listed(word[cut:].capitalize()):
+            return cut
+    return 0
+
+
+def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+    """Two nouns stand side by side that are one word in the noun list."""
+    nouns = translation.analyser.nouns
+    for one, other in zip(translation.tokens, translation.tokens[1:], strict=False):
+        if one.tag == other.tag == "NN" and nouns.listed(one.text + other.text.lower()):
+            return True
+    return False
+
+
+ERROR = ErrorType(
+    "compound",
+    "de",
+    "A compound is written as two words, as in English.",
+    variants,
+    detect,
+)

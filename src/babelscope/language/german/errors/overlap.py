@@ -1,0 +1,103 @@
+"""By which words two German translations are seen to have a phenomenon in common (minimal-pairs, 3.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from babelscope.language.base import Overlap, Token
+from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.errors.phrases import noun_place_after
+from babelscope.language.german.errors.polarity import translation_is_positive
+
+_DATIVES = frozenset({"dem", "einem", "den"})
+_NOMINAL = ("NN", "NE", "PPER", "PIS", "PDS", "PRELS")
+
+
+def _by_noun(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+    return frozenset({f"{word} {_noun(sentence, place).text}"})
+
+
+def _by_noun_lemma(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+    return frozenset({f"{word} {_noun(sentence, place).lemma}"})
+
+
+def _noun(sentence: Analysed, place: int) -> Token:
+    at = noun_place_after(sentence, place)
+    return sentence.tokens[at if at is not None else min(place + 1, len(sentence.tokens) - 1)]
+
+
+def _by_preposition(sentence: Analysed, place: int, word: str) -> frozenset[str]:  # noqa: ARG001
+    case = "dative" if sentence.tokens[place].text.lower() in _DATIVES else "genitive"
+    return frozenset({f"{sentence.tokens[max(0, place - 1)].text.lower()} {case}"})
+
+
+def _by_clause(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+    return frozenset(f"{word} {each}" for each in _content_words(sentence, place))
+
+
+def _by_subject(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+    return frozenset(f"{word} {each}" for each in _subjects(sentence, place))
+
+
+def _without_ending(word: str) -> str:
+    """kein- and ein- without their endings, which say nothing of polarity."""
+    return re.sub(r"^(k?ein)e[nmrs]?$", r"\1", word.lower())
+
+
+def _is_finite(token: Token) -> bool:
+    return token.tag.endswith("FIN")
+
+
+def _negation_is_lost(sentence: Analysed, reference: Analysed, place: int) -> bool:
+    """Whether what the negation at `place` of a reference belongs to is in a sentence, in which nothing negates."""
+    known = _content_words(reference, place)
+    return translation_is_positive(sentence) and any(t.lemma.lower() in known for t in sentence.tokens)
+
+
+def _clause(sentence: Analysed, place: int) -> range:
+    """The tokens around a place up to the next marks and conjunctions."""
+
+    def ends(number: int) -> bool:
+        return sentence.tokens[number].tag.startswith(("$", "KOU", "KON"))
+
+    first = next((n + 1 for n in range(place - 1, -1, -1) if ends(n)), 0)
+    last = next((n for n in range(place + 1, len(sentence.tokens)) if ends(n)), len(sentence.tokens))
+    return range(first, last)
+
+
+def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
+    """What a particle or auxiliary may belong to: lemmas of its clause's verbs and predicate, and what follows it."""
+    clause = _clause(sentence, place)
+    verbs = {sentence.tokens[n].lemma for n in clause if sentence.tokens[n].tag.startswith(("VV", "ADJD"))}
+    after = (sentence.tokens[n] for n in clause if n > place)
+    following = next(
+        (token.lemma for token in after if token.tag.startswith(("NN", "NE", "ADJ", "VV"))), None
+    )
+    return frozenset(word.lower() for word in (*verbs, following) if word)
+
+
+def _subjects(sentence: Analysed, place: int) -> Iterator[str]:
+    """What may be the subject of the verb at a place: nouns and pronouns of its clause after no preposition."""
+    prepositional = False
+    for number in _clause(sentence, place):
+        token = sentence.tokens[number]
+        if token.tag.startswith("APPR"):
+            prepositional = True
+        elif token.tag in _NOMINAL:
+            if not prepositional:
+                yield token.text.lower()
+            prepositional = False
+
+
+BY_NOUN = Overlap(_by_noun)
+BY_KEIN = Overlap(_by_noun_lemma, plain=_without_ending)
+BY_CLAUSE = Overlap(_by_clause)
+# An infinitive looks like a plural.
+BY_SUBJECT = Overlap(_by_subject, can_be_wrong=_is_finite)
+# Of article and noun, the noun may be another.
+BY_PREPOSITION = Overlap(_by_preposition, n_compared=1)
+NEGATION_DELETED = Overlap(is_lost=_negation_is_lost)
+KEIN_DELETED = replace(BY_KEIN, is_lost=_negation_is_lost)
+NICHT_DELETED = replace(BY_CLAUSE, is_lost=_negation_is_lost)

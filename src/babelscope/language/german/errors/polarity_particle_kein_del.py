@@ -1,0 +1,52 @@
+"""Turning "kein" into "ein"."""
+
+from __future__ import annotations
+
+from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.articles import KEIN
+from babelscope.language.german.errors.overlap import KEIN_DELETED
+from babelscope.language.german.errors.phrases import noun_place_after
+from babelscope.language.german.errors.polarity import source_has_no, translation_is_positive
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each kein- that has a counterpart in ein-, which plurals have not."""
+    found = []
+    for place, token in enumerate(sentence.tokens):
+        form = token.text.lower()
+        if form in KEIN and not _is_plural(sentence, place):
+            found.append(swapped(sentence, token, form[1:]))
+    return found
+
+
+def _is_plural(sentence: Analysed, place: int) -> bool:
+    """Whether the word at `place` is a plural keine: its adjective or its noun allows no singular.
+
+    The dative keinen and the genitive keiner are taken for singulars, as in the released sets.
+    """
+    noun = noun_place_after(sentence, place)
+    if noun is None or sentence.tokens[place].text.lower() != "keine":
+        return False
+    # After keine, singular adjectives end in -e: "keine neue Frage", but "keine neuen Fragen".
+    inside = sentence.tokens[place + 1 : noun]
+    if any(token.tag == "ADJA" and token.text.endswith("en") for token in inside):
+        return True
+    known = sentence.analyser.nouns.readings(sentence.tokens[noun].text)
+    return bool(known) and all(reading.number == "pl" for reading in known & KEIN["keine"] or known)
+
+
+def detect(source: str, translation: Analysed) -> bool:
+    """The source has "no" or "not a", and nothing in the translation negates."""
+    return source_has_no(source) and translation_is_positive(translation)
+
+
+ERROR = ErrorType(
+    "polarity_particle_kein_del",
+    "de",
+    "The negative determiner kein- becomes the indefinite article ein-, so that the phrase is affirmed.",
+    variants,
+    detect,
+    looks_for=source_has_no,
+    overlap=KEIN_DELETED,
+)

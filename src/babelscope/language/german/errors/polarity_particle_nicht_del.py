@@ -1,0 +1,41 @@
+"""Deleting "nicht"."""
+
+from __future__ import annotations
+
+import re
+
+from babelscope.language.base import ErrorType, Variant
+from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.errors.overlap import NICHT_DELETED
+from babelscope.language.german.errors.polarity import source_has_particle, translation_is_positive
+
+_NICHT = re.compile(r"\bnicht\b")
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each nicht; at the beginning of a sentence it is left, since deleting it moves a capital."""
+    return [_without(sentence.text, match.start()) for match in _NICHT.finditer(sentence.text)]
+
+
+def _without(text: str, start: int) -> Variant:
+    end = start + len("nicht")
+    before, after = text[:start], text[end:]
+    # As in the released sets, the space before it goes, also where nicht is joined to a word: "nicht-staatlich".
+    joined = before[:-1] + after if before.endswith(" ") else before + after.removeprefix(" ")
+    return Variant(joined, "nicht", "", start)
+
+
+def detect(source: str, translation: Analysed) -> bool:
+    """The source has "not", and nothing in the translation negates."""
+    return source_has_particle(source) and translation_is_positive(translation)
+
+
+ERROR = ErrorType(
+    "polarity_particle_nicht_del",
+    "de",
+    "The negation particle nicht is left out, so that the sentence says the opposite.",
+    variants,
+    detect,
+    looks_for=source_has_particle,
+    overlap=NICHT_DELETED,
+)

@@ -1,0 +1,115 @@
+"""The wrong number of a finite verb."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.articles import DEFINITE
+from babelscope.language.german.errors.overlap import BY_SUBJECT
+from babelscope.language.german.verbs import Person, other_number
+
+# Subjects of these take a verb of either number: "die Hälfte der Leute ist oder sind da".
+_QUANTITIES = word_set(
+    "% anzahl dutzend drittel fülle großteil hälfte mehrheit mehrzahl menge minderheit paar prozent reihe teil"
+    " viertel vielzahl"
+)
+_FIRST = frozenset({"ich", "wir"})
+_SECOND = frozenset({"du", "ihr"})
+_BEGIN_SUBJECT = word_set("PPER ART NN NE PPOSAT PIAT ADJA CARD")
+# Pronouns that tell their number; "sie" and "ihr" do not.
+_NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
+
+
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each finite verb; "strict" leaves out those whose subject may allow both numbers."""
+    found = []
+    either = _allowing_both(sentence.tokens) if mode == "strict" else frozenset()
+    for place, token in enumerate(sentence.tokens):
+        if token.tag.endswith("FIN") and place not in either:
+            forms = dict.fromkeys(
+                form
+                for person in persons_at(sentence.tokens, place)
+                for form in other_number(token.text, token.lemma, person)
+            )
+            found += [swapped(sentence, token, new) for new in forms]
+    return found
+
+
+def _allowing_both(tokens: tuple[Token, ...]) -> frozenset[int]:
+    """The places in clauses that have sie, which is "she" or "they", or a word of quantity."""
+    marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
+    found: set[int] = set()
+    for start, end in pairwise(marks):
+        words = {token.text.lower() for token in tokens[start + 1 : end]}
+        if "sie" in words or not words.isdisjoint(_QUANTITIES):
+            found.update(range(start + 1, end))
+    return frozenset(found)
+
+
+def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:
+    """The persons a finite verb can have: told by a pronoun beside it, or perhaps by one earlier in its clause."""
+    beside = {
+        token.text.lower() for token in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+    }
+    if beside & _FIRST:
+        return [1]
+    if beside & _SECOND and tokens[place].text.lower().endswith("st"):
+        return [2]
+    return [1, 3] if _FIRST & set(_clause_before(tokens, place)) else [3]
+
+
+def _clause_before(tokens: tuple[Token, ...], place: int) -> list[str]:
+    """The words of the clause up to the verb, from the last mark or finite verb on."""
+    words: list[str] = []
+    for here in range(place - 1, -1, -1):
+        token = tokens[here]
+        if token.tag.startswith("$") or token.tag.endswith("FIN"):
+            break
+        words.append(token.text.lower())
+    return words
+
+
+def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+    """A subject whose number is plain stands beside a finite verb of the other number."""
+    tokens = translation.tokens
+    for place, token in enumerate(tokens):
+        if token.tag == "PPER" and (number := _NUMBER.get(token.text.lower())):
+            beside = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+            if any(verb.tag.endswith("FIN") and _number_of(verb) not in ("", number) for verb in beside):
+                return True
+    return _first_noun_disagrees(translation)
+
+
+def _first_noun_disagrees(translation: Analysed) -> bool:
+    """Whether a sentence begins with article, noun and a verb that does not fit: "Der Hund bellen"."""
+    if len(translation.tokens) < 4:
+        return False
+    article, noun, verb, after = translation.tokens[:4]
+    # What follows the verb may be the subject: "Das Haus kauften Freunde".
+    if not verb.tag.endswith("FIN") or after.tag in _BEGIN_SUBJECT:
+        return False
+    fitting = translation.analyser.nouns.readings(noun.text) & DEFINITE.get(article.text.lower(), frozenset())
+    numbers = {reading.number for reading in fitting}
+    nominative = any(reading.case == "nom" for reading in fitting)
+    return nominative and len(numbers) == 1 and _number_of(verb) not in ("", *numbers)
+
+
+def _number_of(verb: Token) -> str:
+    """The number a finite verb shows: all plurals of the first and third person end in -n, and few singulars do."""
+    form = verb.text.lower()
+    if form == "sind" or (form.endswith("en") and form != "en"):
+        return "pl"
+    return "" if form.endswith("n") else "sg"
+
+
+ERROR = ErrorType(
+    "subj_verb_agreement",
+    "de",
+    "A finite verb has the other number, so that it does not agree with its subject; person and tense stay.",
+    variants,
+    detect,
+    modes=("strict", "as-released"),
+    overlap=BY_SUBJECT,
+)

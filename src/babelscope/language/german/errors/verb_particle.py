@@ -1,0 +1,34 @@
+"""The wrong particle of a separable verb."""
+
+from __future__ import annotations
+
+from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.errors.overlap import BY_CLAUSE
+
+_PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um")
+
+
+def variants(sentence: Analysed) -> list[Variant]:
+    """One variant for each particle after its verb: the first other one with which no frequent verb is made."""
+    found = []
+    verb = ""
+    for token in sentence.tokens:
+        if token.tag == "VVFIN":
+            verb = token.lemma
+        elif token.tag == "PTKVZ" and verb and token.text.islower():
+            knows = sentence.analyser.tagger.knows
+            strange = (each for each in _PARTICLES if each != token.text and not knows(each + verb))
+            if (new := next(strange, None)) is not None:
+                found.append(swapped(sentence, token, new))
+            verb = ""
+    return found
+
+
+ERROR = ErrorType(
+    "verb_particle",
+    "de",
+    "The particle of a separable verb is another one, which makes another verb or none.",
+    variants,
+    overlap=BY_CLAUSE,
+)

@@ -1,0 +1,154 @@
+"""Genders and paradigms of nouns: german-nouns (from the German Wiktionary), compounds and suffixes by rule."""
+
+from __future__ import annotations
+
+import csv
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
+from babelscope.language.german import LANGUAGE
+from babelscope.language.german.analysis import Case, Gender, Nominal, Number
+
+_CASES = {"nominativ": "nom", "genitiv": "gen", "dativ": "dat", "akkusativ": "acc"}
+_NUMBERS = {"singular": "sg", "plural": "pl"}
+# Every reading is one bit, so that 350,000 forms fit in a small table.
+_READINGS = [
+    Nominal(gender, number, case)
+    for gender in get_args(Gender)
+    for number in get_args(Number)
+    for case in get_args(Case)
+]
+_BIT = {reading: 1 << place for place, reading in enumerate(_READINGS)}
+_ADJECTIVAL = 1 << len(_READINGS)
+_NAME = _ADJECTIVAL << 1
+# Names have a gender but hardly an article, and many look like other nouns.
+_NO_NOUN = frozenset({"Vorname", "Nachname", "Buchstabe", "Symbol", "Affix", "Suffix", "Wortverbindung"})
+_NAMES = frozenset({"Toponym", "Eigenname", "Straßenname", "Abkürzung", "Vorname", "Nachname"})
+# What a derived noun's ending tells: its gender, and how its plural ends.
+_SUFFIXES: tuple[tuple[str, Gender, str], ...] = (
+    ("ung", "f", "en"),
+    ("heit", "f", "en"),
+    ("keit", "f", "en"),
+    ("schaft", "f", "en"),
+    ("tion", "f", "en"),
+    ("sion", "f", "en"),
+    ("tät", "f", "en"),
+    ("enz", "f", "en"),
+    ("anz", "f", "en"),
+    ("ik", "f", "en"),
+    ("ie", "f", "n"),
+    ("erei", "f", "en"),
+    ("in", "f", "nen"),
+    ("chen", "n", ""),
+    ("lein", "n", ""),
+    ("ment", "n", "e"),
+    ("tum", "n", "er"),
+    ("ismus", "m", ""),
+    ("ling", "m", "e"),
+    ("or", "m", "en"),
+    ("eur", "m", "e"),
+    ("er", "m", ""),
+)
+_SHORTEST_PART = 3
+# Shorter last parts are found in many names: "Hartmann".
+_SHORTEST_SURE_PART = 5
+
+
+class NounList:
+    """Readings of noun forms."""
+
+    def __init__(self) -> None:
+        spec = find_spec("german_nouns")
+        if spec is None or not spec.submodule_search_locations:
+            raise LANGUAGE.missing("german-nouns")
+        self._forms = _load(Path(next(iter(spec.submodule_search_locations))) / "nouns.csv")
+        self._longest = max(map(len, self._forms))
+        self._mask = lru_cache(50_000)(self._mask_of)
+
+    def readings(self, form: str) -> frozenset[Nominal]:
+        """All readings of `form`, compounds by their last part; none if nothing is known."""
+        return _unpacked(self._mask(form))
+
+    def listed(self, form: str) -> frozenset[Nominal]:
+        """The readings of `form` if it is known as a whole."""
+        return _unpacked(self._forms.get(form, 0))
+
+    def declines_as_adjective(self, form: str) -> bool:
+        """Whether `form` can be an adjective used as a noun."""
+        return bool(self._mask(form) & _ADJECTIVAL)
+
+    def is_common(self, form: str) -> bool:
+        """Whether `form` is surely a common noun: in the list as such, or a compound with a long last part."""
+        part = self.head(form)
+        sure = part == form or len(part) >= _SHORTEST_SURE_PART
+        return sure and len(part) > _SHORTEST_PART and not self._forms[part] & _NAME
+
+    def _mask_of(self, form: str) -> int:
+        part = self.head(form)
+        return self._forms[part] if part else _by_suffix(form)
+
+    def head(self, form: str) -> str:
+        """The form itself if the list has it, else its longest last part that is there, or nothing."""
+        if form in self._forms:
+            return form
+        # A hyphenated compound is what its last part is.
+        last = form.rsplit("-", 1)[-1]
+        last = last[:1].upper() + last[1:]
+        if last in self._forms:
+            return last
+        first = max(2, len(last) - self._longest)
+        parts = (last[start:].capitalize() for start in range(first, len(last) - _SHORTEST_PART + 1))
+        return next((part for part in parts if part in self._forms), "")
+
+
+def _by_suffix(form: str) -> int:
+    for suffix, gender, plural in _SUFFIXES:
+        if form.endswith(suffix) and len(form) > len(suffix) + 2:
+            cases: tuple[Case, ...] = ("nom", "gen", "dat", "acc") if gender == "f" else ("nom", "dat", "acc")
+            return sum(_BIT[Nominal(gender, "sg", case)] for case in cases)
+        if gender != "f" and form.endswith(suffix + "s") and len(form) > len(suffix) + 3:
+            return _BIT[Nominal(gender, "sg", "gen")]
+        if plural and form.endswith(suffix + plural) and len(form) > len(suffix) + 4:
+            return sum(_BIT[Nominal(gender, "pl", case)] for case in get_args(Case))
+    return 0
+
+
+def _load(path: Path) -> dict[str, int]:
+    """Each form with the bits of its readings; the order of columns says what a form is."""
+    forms: dict[str, int] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = next(rows)
+        columns = [(place, _column(name)) for place, name in enumerate(header) if name.split()[0] in _CASES]
+        genders = [header.index(name) for name in ("genus", "genus 1", "genus 2", "genus 3", "genus 4")]
+        for row in rows:
+            kinds = set(row[1].split(","))
+            if kinds & _NAMES:
+                # Names without a paradigm must not be taken for compounds: "Italien" is no "Alien".
+                forms[row[0]] = forms.get(row[0], 0) | _NAME
+            if kinds & _NO_NOUN:
+                continue
+            marks = _ADJECTIVAL if "adjektivische Deklination" in kinds else 0
+            marks |= _NAME if kinds & _NAMES else 0
+            known = [row[place] for place in genders]
+            for place, (case, number, variant) in columns:
+                if form := row[place]:
+                    told = [known[variant]] if variant and known[variant] else [g for g in known if g] or [""]
+                    for gender in told:
+                        if (reading := Nominal(gender, number, case)) in _BIT:  # type: ignore[arg-type]
+                            forms[form] = forms.get(form, 0) | _BIT[reading] | marks
+    return forms
+
+
+def _column(name: str) -> tuple[Case, Number, int]:
+    """`dativ singular 2` is the dative singular of the second gender."""
+    case, number, *rest = name.replace("*", "").split()
+    variant = int(rest[0]) if rest and rest[0].isdigit() else 0
+    return _CASES[case], _NUMBERS[number], variant  # type: ignore[return-value]
+
+
+@lru_cache(4096)
+def _unpacked(mask: int) -> frozenset[Nominal]:
+    return frozenset(reading for reading, bit in _BIT.items() if mask & bit)

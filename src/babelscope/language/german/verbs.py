@@ -1,0 +1,142 @@
+"""Finite verbs with the other number: person, tense and mood are kept."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from babelscope.language.german.analysis import word_set
+from babelscope.language.german.irregular import AUXILIARIES, principal_parts
+
+Person = Literal[1, 2, 3]
+_PREFIXES = word_set(
+    "ab an auf aus bei be da dar durch ein emp ent entgegen er fehl fern fest fort frei ge gegen gegenüber"
+    " gleich groß heim her herab heran herauf heraus herbei herein herum herunter hervor hin hinab hinauf"
+    " hinaus hinein hinter hinüber hinunter hinweg hinzu hoch kennen klar los miss mit nach nahe nieder"
+    " offen preis statt stand still teil über um umher un unter ver vor voran voraus vorbei vorüber wahr weg"
+    " weiter wider wieder zer zu zurecht zurück zusammen zwischen auseinander aufeinander bereit bevor bloß"
+    " darauf davon dazu dazwischen einher empor entlang entzwei fertig gut hintan kaputt kund leicht locker"
+    " maß näher nebenher rück sauber schief schwer sicher stehen tot übrig überein umhin vonstatten vorweg"
+    " wett zugrunde zugute zunichte zurande zusammen zuvor zuwider missver wiederge"
+)
+_KNOWN_PREFIXES = _PREFIXES | {""}
+_VOWELS = "aeiouäöüy"
+
+
+def other_number(form: str, lemma: str, person: Person = 3) -> list[str]:
+    """The finite forms that differ from `form` in number alone, the likeliest first; none if it is not understood."""
+    lower = form.lower()
+    present = lower == lemma.lower() and not any(
+        verb in _parts() or verb in AUXILIARIES for _, verb in _splits(lower)
+    )
+    # "drängen" is no past of "dringen" where the lemma says so.
+    found = [] if present else [new for new in _irregular(lower, person) if new != lower]
+    if not found:
+        found += _regular(lower, lemma.lower(), person)
+    return list(dict.fromkeys(new for new in found if new and new != lower))[:1]
+
+
+@lru_cache(maxsize=1)
+def _parts() -> dict[str, tuple[str, str, str]]:
+    return principal_parts()
+
+
+@lru_cache(maxsize=1)
+def _index() -> dict[str, list[tuple[str, str, str]]]:
+    """Each irregular form with its counterparts in the first, second and third person."""
+    index: dict[str, list[tuple[str, str, str]]] = {}
+
+    def add(form: str, first: str, second: str, third: str) -> None:
+        index.setdefault(form, []).append((first, second, third))
+
+    for rows in AUXILIARIES.values():
+        for first, third, plural in rows:
+            add(first, plural, plural, plural)
+            if third != first:
+                add(third, plural, plural, plural)
+            add(plural, first, first, third)
+    # The present comes first where forms coincide.
+    for infinitive, (third, _, _) in _parts().items():
+        add(third, infinitive, third, infinitive)
+        add(infinitive, infinitive[:-1] if infinitive.endswith("en") else infinitive[:-1] + "e", third, third)
+    for preterite, subjunctive in ((past, wish) for _, past, wish in _parts().values()):
+        plural = preterite + ("n" if preterite.endswith("e") else "en")
+        add(preterite, plural, plural, plural)
+        add(plural, preterite, preterite, preterite)
+        add(subjunctive, subjunctive + "n", subjunctive + "n", subjunctive + "n")
+        add(subjunctive + "n", subjunctive, subjunctive, subjunctive)
+    return index
+
+
+@lru_cache(maxsize=50_000)
+def _splits(form: str) -> tuple[tuple[str, str], ...]:
+    """A form as prefix and verb, for all prefixes that German has, also two in a row; shortest prefix first."""
+    found = []
+    for cut in range(max(1, len(form) - 1)):
+        prefix = form[:cut]
+        if prefix in _KNOWN_PREFIXES or any(
+            prefix[:inner] in _KNOWN_PREFIXES and prefix[inner:] in _KNOWN_PREFIXES for inner in range(1, cut)
+        ):
+            found.append((prefix, form[cut:]))
+    return tuple(found)
+
+
+def _irregular(form: str, person: Person) -> list[str]:
+    index = _index()
+    # Old and Swiss spelling have "muß" and "liess".
+    for spelling in dict.fromkeys((form, form.replace("ß", "ss"), form.replace("ss", "ß"))):
+        for prefix, verb in _splits(spelling):
+            if verb in index:
+                return [prefix + counterparts[person - 1] for counterparts in index[verb]]
+    return []
+
+
+def _regular(form: str, lemma: str, person: Person) -> list[str]:
+    if form.endswith("n"):
+        if re.search(r"(?:t|et)en$", form) and lemma != form and len(form) > 5:
+            return [form[:-1]]  # machten, arbeiteten
+        return [_first_singular(form)] if person == 1 else [_regular_third(form)]
+    if form.endswith("e"):
+        if re.search(r"[^aeiouäöü][lr]e$", form) and lemma.endswith(("eln", "ern")):
+            return [lemma]  # ich handle: wir handeln
+        return [form + "n"]
+    if form.endswith("st") and person == 2:
+        return [form[:-2] + ("et" if form.endswith("est") else "t")]
+    if form.endswith("t"):
+        return [_infinitive_of_third(form, lemma)]
+    return [form + "en"]
+
+
+def _regular_third(infinitive: str) -> str:
+    if infinitive.endswith(("eln", "ern")) and infinitive[-4:-3] not in "hl":
+        return infinitive[:-1] + "t"
+    if not infinitive.endswith("en"):
+        return infinitive[:-1] + "t"
+    stem = infinitive[:-2]
+    return stem + ("et" if _needs_e(stem) else "t")
+
+
+def _needs_e(stem: str) -> bool:
+    """arbeit-et, red-et, öffn-et, atm-et; but nicht lern-et, wohn-et, komm-et."""
+    if stem.endswith(("t", "d")):
+        return True
+    return bool(re.search(r"(?:ch|[^aeiouäöülrhmny])[mn]$", stem)) and not stem.endswith(("mm", "nn"))
+
+
+def _infinitive_of_third(form: str, lemma: str) -> str:
+    if lemma.endswith("n") and _regular_third(lemma) == form:
+        return lemma
+    stem = form[:-1]
+    if stem.endswith("e"):
+        return stem + "n"  # arbeitet: arbeiten
+    if re.search(rf"(?:[^{_VOWELS}]|ei|au|eu)e[lr]$", stem) and not stem.endswith(("ehl", "ell")):
+        return stem + "n"  # handelt: handeln; feiert: feiern
+    return stem + "en"
+
+
+def _first_singular(plural: str) -> str:
+    """wir machen: ich mache; wir handeln: ich handle; wir ändern: ich ändere."""
+    if plural.endswith("eln"):
+        return plural[:-3] + "le"
+    return plural[:-1] if plural.endswith("en") else plural[:-1] + "e"

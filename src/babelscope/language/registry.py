@@ -1,0 +1,77 @@
+"""Languages and error types by name, each loaded when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from babelscope.core.registry import Registry
+from babelscope.language.base import ErrorType, Language
+
+_HERE = "babelscope.language"
+
+# A new language is a package and a line here, or an entry point of another distribution.
+LANGUAGES: Registry[Language] = Registry(
+    "language",
+    f"{_HERE}.base:Language",
+    "babelscope.languages",
+    {
+        "de": f"{_HERE}.german:LANGUAGE",
+        "ru": f"{_HERE}.russian:LANGUAGE",
+        "uk": f"{_HERE}.ukrainian:LANGUAGE",
+    },
+)
+
+PAPER_TYPES = (
+    "clause_omission",
+    "hypercorrect_genitive",
+    "np_agreement",
+    "placeholder_ding",
+    "polarity_affix_del",
+    "polarity_particle_kein_del",
+    "polarity_particle_nicht_del",
+    "subj_verb_agreement",
+)
+"""Those of the paper's table 2."""
+_OTHER_TYPES = (
+    "auxiliary",
+    "compound",
+    "polarity_affix_ins",
+    "polarity_particle_kein_ins",
+    "polarity_particle_nicht_ins",
+    "subj_adequacy",
+    "transliteration",
+    "verb_particle",
+)
+
+# A new error type is a module and a name above, or an entry point of another distribution.
+ERROR_TYPES: Registry[ErrorType] = Registry(
+    "error type",
+    f"{_HERE}.base:ErrorType",
+    "babelscope.error_types",
+    {name: f"{_HERE}.german.errors.{name}:ERROR" for name in (*PAPER_TYPES, *_OTHER_TYPES)},
+)
+
+
+@cache
+def language(code: str) -> Language:
+    """The language with this code."""
+    return LANGUAGES.find(code)
+
+
+@cache
+def error_type(name: str) -> ErrorType:
+    """The error type called `name`."""
+    return ERROR_TYPES.find(name)
+
+
+@cache
+def error_types(language: str | None = None) -> Mapping[str, ErrorType]:
+    """All error types by name, or those of one language; ours first."""
+    return {name: each for name, each in ERROR_TYPES.all().items() if language in (None, each.language)}
+
+
+@cache
+def controls() -> tuple[str, ...]:
+    """The error types that no system is believed to make: what is reported of them is a false positive."""
+    return tuple(sorted(name for name, each in error_types().items() if not each.plausible))

@@ -1,0 +1,112 @@
+"""How good variants and detectors are: a sample to be read by hand, and detectors asked about references."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.language.base import Analyser
+from babelscope.language.detecting import exposed
+from babelscope.language.registry import error_type, language
+from babelscope.making.pairs import make_pairs
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+
+def sample_for_audit(
+    type: str,
+    sources: Iterable[str],
+    references: Iterable[str],
+    *,
+    n: int = 30,
+    seed: int = 0,
+    mode: str | None = None,
+) -> list[dict[str, Any]]:
+    """A random sample of pairs, at most one a sentence, as rows to be judged; memory does not grow with the texts."""
+    random = stream(seed, f"audit/{type}")
+    drawn = (
+        (float(random.random()), number, pair)
+        for number, pair in enumerate(make_pairs(type, sources, references, seed=seed, mode=mode))
+    )
+    chosen = heapq.nsmallest(n, drawn, key=lambda each: each[:2])
+    return [
+        {
+            "id": pair.id,
+            "type": type,
+            "source": pair.source,
+            "reference": pair.correct,
+            "variant": pair.contrastive[0],
+            "word": pair.extra["word"],
+            "changed": pair.extra["changed"],
+            "really_wrong": None,
+        }
+        for _, _, pair in sorted(chosen, key=lambda each: each[1])
+    ]
+
+
+def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each type how many were judged, and which share is really wrong; what is not judged is left out."""
+    judged: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for number, row in enumerate(rows, 1):
+        answer = row.get("really_wrong")
+        if answer is None:
+            continue
+        if answer not in (True, False, "yes", "no"):
+            raise BabelscopeError(f"row {number}: 'really_wrong' must be yes or no, not {answer!r}")
+        if not isinstance(name := row.get("type"), str):
+            raise BabelscopeError(f"row {number}: 'type' must be text")
+        judged[name] += 1
+        wrong[name] += answer in (True, "yes")
+    return [
+        {"name": name, "value": wrong[name] / judged[name], "wrong": wrong[name], "n": judged[name]}
+        for name in sorted(judged)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorCounts:
+    """What a detector said about translations of the sources it is exposed to, as counts."""
+
+    alarms: int
+    """References, thought to be right, that it took for wrong."""
+    references: int
+    found: int
+    """Variants with the error that it found."""
+    variants: int
+
+    @property
+    def false_positive_rate(self) -> float:
+        return self.alarms / self.references if self.references else float("nan")
+
+    @property
+    def sensitivity(self) -> float:
+        return self.found / self.variants if self.variants else float("nan")
+
+
+def measure_detector(
+    type: str,
+    sources: Iterable[str],
+    references: Iterable[str],
+    *,
+    seed: int = 0,
+    analyser: Analyser | None = None,
+) -> DetectorCounts:
+    """Ask the detector of `type` about each reference, and about one variant of each that has the phenomenon."""
+    made = error_type(type)
+    if (detect := made.detect) is None:
+        raise BabelscopeError(f"error type {type} has no detector")
+    analyser = analyser or language(made.language).analyser()
+    alarms = asked = found = variants = 0
+    for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
+        if not source.strip() or not reference.strip() or not exposed(type, source):
+            continue
+        asked += 1
+        alarms += detect(source, analyser.analyse(reference))
+        for pair in make_pairs(type, [source], [reference], seed=seed + number, analyser=analyser):
+            variants += 1
+            found += detect(source, analyser.analyse(pair.contrastive[0]))
+    return DetectorCounts(alarms, asked, found, variants)

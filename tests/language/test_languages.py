@@ -1,0 +1,154 @@
+"""Languages and error types by name: ours are what they say, and a plug-in's language works like ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from babelscope.language import base, detecting, registry
+from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, swapped
+from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
+from babelscope.making.audit import measure_detector
+from babelscope.making.pairs import make_pairs
+from babelscope.methods.contrast import ContrastSettings
+from babelscope.methods.contrast.free import detections
+from babelscope.methods.patterns.morphology import lemmatise, open_morphology
+from babelscope.testsets.items import MinimalPair
+from babelscope.util.errors import BabelscopeError
+
+_CACHED = (
+    registry.language,
+    registry.error_type,
+    registry.error_types,
+    registry.controls,
+    detecting.detectors,
+)
+
+
+class Shouting:
+    """Analyses a language whose words have no tags."""
+
+    def analyse(self, text: str) -> Analysed[Shouting]:
+        spans = base.words_and_marks(text)
+        tokens = (Token(text[a:b], a, b, "", text[a:b].lower()) for a, b in spans)
+        return Analysed(text, tuple(tokens), self)
+
+
+def _whispered(sentence: Analysed[Shouting]) -> list[Variant]:
+    return [swapped(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
+
+
+def _hears_none(source: str, translation: Analysed[Shouting]) -> bool:
+    return "!" in source and all(token.text != "SHOUT" for token in translation.tokens)
+
+
+LANGUAGE = Language(
+    "xs",
+    "Shoutish",
+    packages=("pytest",),
+    install="shoutish",
+    opener=Shouting,
+    lemmatiser=lambda: lambda words: [word.lower() for word in words],
+)
+ERROR = ErrorType(
+    "whisper",
+    "xs",
+    "A shout is whispered.",
+    _whispered,
+    _hears_none,
+    looks_for=lambda source: "!" in source,
+    plausible=False,
+)
+
+
+@pytest.fixture
+def shoutish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A distribution with a language and an error type as entry points."""
+    info = tmp_path / "shoutish-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shoutish\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        f"[babelscope.languages]\nxs = {__name__}:LANGUAGE\n\n[babelscope.error_types]\nwhisper = {__name__}:ERROR\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    _forget()
+    yield
+    monkeypatch.undo()
+    _forget()
+
+
+def _forget() -> None:
+    for each in _CACHED:
+        each.cache_clear()
+
+
+def test_every_error_type_is_the_one_of_its_name_and_of_a_known_language() -> None:
+    for name, found in error_types().items():
+        assert (found.name, error_type(name)) == (name, found)
+        assert language(found.language).opener is not None
+        assert found.version >= 1
+        # What it looks for in the source says nothing without a detector.
+        assert found.detect is not None or found.looks_for is None
+    assert set(error_types("de")) == set(error_types())
+    assert error_types("uk") == {}
+
+
+def test_every_language_has_its_own_code() -> None:
+    assert {code: each.code for code, each in LANGUAGES.all().items()} == {"de": "de", "ru": "ru", "uk": "uk"}
+    with pytest.raises(
+        BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: de"
+    ):
+        language("da")
+    with pytest.raises(BabelscopeError, match="no analyser of Russian"):
+        language("ru").analyser()
+
+
+def test_an_analysis_says_what_is_missing() -> None:
+    lacking = Language("xx", "Lacking", packages=("no-such-package",), install="babelscope[lacking]")
+    assert lacking.analysis_version() == ""
+    told = "Lacking analysis needs no-such-package: pip install 'babelscope[lacking]'"
+    assert str(lacking.missing()) == told
+    assert str(lacking.missing("a tagger")).startswith("Lacking analysis needs a tagger: pip")
+
+
+@pytest.mark.usefixtures("shoutish")
+def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
+    assert error_types("xs") == {"whisper": ERROR}
+    assert ERROR_TYPES.find("whisper") is ERROR
+    pairs = list(make_pairs("whisper", ["a!", "b"], ["ein SHOUT", "nix"]))
+    assert [pair.contrastive for pair in pairs] == [("ein Hush",)]
+    assert measure_detector("whisper", ["a!", "b"], ["ein SHOUT", "nix"]).found == 1
+    assert lemmatise(["EIN SHOUT!"], "xs") == [["ein", "shout", "!"]]
+    with pytest.raises(BabelscopeError, match="known: de, ru, uk"):
+        open_morphology("xs")
+
+
+@pytest.mark.usefixtures("shoutish")
+def test_implausible_types_are_controls_whoever_brings_them() -> None:
+    assert controls() == ("hypercorrect_genitive", "placeholder_ding", "whisper")
+    assert ContrastSettings().controls == controls()
+    assert ContrastSettings(controls=("mine",)).controls == ("mine",)
+
+
+@pytest.mark.usefixtures("shoutish")
+def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "pytest " in detecting.analysis_version()
+    items = [
+        MinimalPair("1", "Go!", "SHOUT", ("hush",), "whisper", "human"),
+        MinimalPair("2", "a", "b", ("c",), "mine", "human"),
+    ]
+    # No German detector is asked about Shoutish, so German need not be installed.
+    monkeypatch.setattr(Language, "analyser", _only_shoutish)
+    assert detections(items, {"Go!": "sh"}) == [
+        {"detected": {"reference": {"whisper": False}, "best": True, "contrastive": [True]}},
+        {},
+    ]
+    monkeypatch.setattr(Language, "analysis_version", lambda _self: "")
+    assert detections(items, {"Go!": "sh"}) == [{}, {}]
+
+
+def _only_shoutish(self: Language) -> Shouting:
+    assert self.code == "xs"
+    return Shouting()
