@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.cli import (
     agreement,
     annotate,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing

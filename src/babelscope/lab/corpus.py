@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.lab.choice import stream
 from babelscope.lab.grammar import SentencePair, english_text, english_words, realise
 from babelscope.lab.lexicon import DATIVE_PREPOSITIONS

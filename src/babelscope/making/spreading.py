@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SENTENCES = 8192

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.core.answers import Capability, System, Unanswered
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.core.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered

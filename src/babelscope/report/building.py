@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
 from babelscope.core.results import Estimate, Row

@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.core.results import Record, Result, Row, differences, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records

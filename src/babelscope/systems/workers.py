@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.core.answers import Capability, Fingerprint, capabilities
 from babelscope.core.results import differences
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate

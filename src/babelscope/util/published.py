@@ -72,6 +72,8 @@ class NamedSet:
     description: str
     project: Project
     parts: tuple[Part, ...]
+    version: int = 1
+    """Raised when other items are read from the same files, or other files are published under the name."""
 
     @property
     def items(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope._version import __version__
+from babelscope.util.version import __version__
 from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
 from babelscope.methods.patterns import mucow as patterns_mucow
