@@ -202,7 +202,11 @@ def _leaves(old: object, new: object, where: str = "") -> Iterator[str]:
     """What is other than before; what is new is not told."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name, value in old.items():
-            if name == "folder" or (name == "sha256" and "signature" in old) or f"{where}.{name}".endswith(_COMMIT):
+            if (
+                name == "folder"
+                or (name == "sha256" and "signature" in old)
+                or f"{where}.{name}".endswith(_COMMIT)
+            ):
                 continue
             if name not in new:
                 yield f"{where}.{name} is gone"

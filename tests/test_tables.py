@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Table, as_latex, as_markdown, as_text, in_a_cell, number, of_rows
+from babelscope.core.results import Estimate, Row, number
+from babelscope.core.tables import Table, as_latex, as_markdown, as_text, in_a_cell, of_rows
 
 TABLE = Table("t & u", ["what", "value"], [["a|b_c", "0.5"], ["50 % \\ {x} ~ ^ #$", "–"]])
 

@@ -90,9 +90,13 @@ def test_an_installed_package_does_not_look_at_the_repository_around_it(package:
 
 
 def test_this_checkout_is_at_the_commit_that_git_says() -> None:
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools_scm"]["fallback_version"]
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools_scm"][
+        "fallback_version"
+    ]
     assert re.fullmatch(rf"{re.escape(stated)}(\+g[0-9a-f]{{9}})?", babelscope.__version__)
-    said = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
     if said.returncode:
         pytest.skip("no checkout")
     # Asked of a new process: commits may have been made while this one runs.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.results import Estimate, Row
+from babelscope.core.results import Estimate, Row, number
+from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
 _COMMON = ("figure", "method", "tests", "evaluators")
@@ -63,11 +63,6 @@ def of_rows(
     )
 
 
-def number(value: float) -> str:
-    """Four digits; a dash for what is not known."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
-
-
 def in_a_cell(estimate: Estimate) -> str:
     """A value with its interval."""
     if not estimate.n:
@@ -77,30 +72,28 @@ def in_a_cell(estimate: Estimate) -> str:
 
 def as_text(table: Table) -> str:
     """For a terminal, as wide as it needs to be; what would steer the terminal is made visible instead."""
-    cells = [[visible(cell) for cell in row] for row in (table.headings, *table.rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(table.headings))]
-
-    def line(row: Sequence[str]) -> str:
-        padded = (
-            cell.ljust(width) if column < table.labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("─" * width for width in widths)
-    return "\n".join([visible(table.title), line(cells[0]), rule, *map(line, cells[1:])])
+    columns = range(table.labels, len(table.headings))
+    return f"{visible(table.title)}\n{draw(table.headings, table.rows, right=columns)}"
 
 
 def as_markdown(table: Table) -> str:
     """A table as GitHub and others show it."""
-
-    def line(row: Sequence[str]) -> str:
-        return (
-            "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
-        )
-
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
-    return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])
+    return "\n".join(
+        [
+            f"**{visible(table.title)}**",
+            "",
+            markdown_line(table.headings),
+            rule,
+            *map(markdown_line, table.rows),
+        ]
+    )
+
+
+def markdown_line(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
+    escaped = (visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
 
 
 def as_latex(table: Table) -> str:

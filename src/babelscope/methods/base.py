@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from babelscope.util.version import __version__
 from babelscope.core.answers import Capability, System, Unanswered
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.core.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered
@@ -21,6 +20,7 @@ from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress
+from babelscope.util.version import __version__
 
 DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""

@@ -17,7 +17,6 @@ from typing import Any, cast
 
 from markupsafe import Markup
 
-from babelscope.util.version import __version__
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
 from babelscope.core.results import Estimate, Row
@@ -30,11 +29,12 @@ from babelscope.report.parts import Finding, Picture, Series, View, counted, not
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.runs.comparing import group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
-from babelscope.util.characters import HIDDEN, visible
+from babelscope.util.characters import HIDDEN, mark_hidden
 from babelscope.util.damage import telling_damage
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
+from babelscope.util.version import __version__
 
 _VIEWS = ("contrast", "conditioning", "hypothesis_space", "challenge", "likelihood")
 """Methods with a module of their own here, in the order in which they are shown."""
@@ -348,7 +348,7 @@ def render(report: Report) -> str:
         ),
     )
     # All at once, since names and labels stand in many places; the script does it for items, with a style.
-    return visible(page)
+    return mark_hidden(page)
 
 
 def _hash(text: str) -> str:

@@ -13,13 +13,13 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from babelscope.util.version import __version__
 from babelscope.core.results import Record, Result, Row, differences, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, find_method, rows_of
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs.reading import read_manifest
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
+from babelscope.util.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.util.version import __version__
 from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
 from babelscope.methods.patterns import mucow as patterns_mucow
@@ -19,6 +18,7 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
+from babelscope.util.version import __version__
 
 Verdicts = Sequence[tuple[str, Mapping[str, Any]]]
 """Where a stored verdict stands, and what it says."""
