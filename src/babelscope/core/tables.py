@@ -78,22 +78,13 @@ def as_text(table: Table) -> str:
 
 def as_markdown(table: Table) -> str:
     """A table as GitHub and others show it."""
+
+    def line(cells: Sequence[str]) -> str:
+        escaped = (visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+        return f"| {' | '.join(escaped)} |"
+
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
-    return "\n".join(
-        [
-            f"**{visible(table.title)}**",
-            "",
-            markdown_line(table.headings),
-            rule,
-            *map(markdown_line, table.rows),
-        ]
-    )
-
-
-def markdown_line(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    escaped = (visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])
 
 
 def as_latex(table: Table) -> str:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Container, Iterable, Sequence
 
 from babelscope.util.terminal import visible
 
 
 def draw(headings: Sequence[str], lines: Iterable[Sequence[str]], *, right: Container[int]) -> str:
-    """A table as wide as it needs to be, so that no figure is cut; the columns `right` end at one edge."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """A table as wide as it needs to be, so that no figure is cut; the columns numbered in `right` end flush."""
+    from rich.cells import cell_len  # a Chinese character is two columns wide
 
-    def cell(text: str) -> Text:
-        return Text(visible(text), no_wrap=True)
+    cells = [[visible(cell) for cell in line] for line in (headings, *lines)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False)
-    for column, heading in enumerate(headings):
-        table.add_column(cell(heading), justify="right" if column in right else "left")
-    for line in lines:
-        table.add_row(*map(cell, line))
-    written = io.StringIO()
-    Console(file=written, width=10_000, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in written.getvalue().rstrip("\n").split("\n"))
+    def padded(line: Sequence[str]) -> str:
+        spaces = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
+        pairs = enumerate(zip(line, spaces, strict=True))
+        return "  ".join(s + cell if n in right else cell + s for n, (cell, s) in pairs).rstrip()
+
+    rule = "  ".join("─" * width for width in widths)
+    return "\n".join([padded(cells[0]), rule, *map(padded, cells[1:])])

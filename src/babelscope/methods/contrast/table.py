@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from babelscope.core.results import Row
-from babelscope.core.tables import markdown_line
 from babelscope.methods.contrast.compare import measure_of
 from babelscope.stats.intervals import mean_and_sd
+from babelscope.util.terminal import visible
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
 _EXPLAINED = (
@@ -46,7 +46,7 @@ def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
         shown = [cell(phenomenon, reference) for _, cell in columns]
         name = f"{'*' if control else ''}{phenomenon}"
         cells.append([name, reference, sizes[phenomenon, reference], *shown])
-    text = "\n".join(markdown_line(row) for row in (cells[0], ["---"] * len(cells[0]), *cells[1:]))
+    text = "\n".join(_line(row) for row in (cells[0], ["---"] * len(cells[0]), *cells[1:]))
     return "\n".join([text, *(each for each in _EXPLAINED if each[0] in text)])
 
 
@@ -74,3 +74,7 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
         return f"{values[0]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{mark}"
 
     return cell
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(visible, cells))} |"
