@@ -195,25 +195,34 @@ def _cut(text: str) -> str:
 def render(rows: Sequence[Row]) -> str:
     """Rows as a table for a terminal."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
-    # A count of zero everywhere says nothing; one that is not stands in the table.
+    headings, figures = figure_columns(rows)
+    lines = (
+        [*(str(row.labels.get(label, "")) for label in labels), row.name, *own]
+        for row, own in zip(rows, figures, strict=True)
+    )
+    words = len(labels) + 1
+    return draw([*labels, "figure", *headings], lines, right=range(words, words + len(headings)))
+
+
+def figure_columns(
+    rows: Sequence[Row], *, shown: Sequence[str] = (), interval: str = "95 % interval"
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of values, intervals, n, and the counts that are not all 0, or are in `shown`."""
     counts = [
         count
         for count in dict.fromkeys(count for row in rows for count in row.counts)
-        if any(row.counts.get(count) for row in rows)
+        if count in shown or any(row.counts.get(count) for row in rows)
     ]
-    headings = [*labels, "figure", "value", "95 % interval", "n", *counts]
-    lines = (
+    cells = [
         [
-            *(str(row.labels.get(label, "")) for label in labels),
-            row.name,
             number(row.estimate.value),
             f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
             str(row.estimate.n),
             *(str(row.counts.get(count, "")) for count in counts),
         ]
         for row in rows
-    )
-    return draw(headings, lines, right=range(len(labels) + 1, len(headings)))
+    ]
+    return ["value", interval, "n", *counts], cells
 
 
 def number(value: float) -> str:

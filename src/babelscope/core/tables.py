@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.results import Estimate, Row, number
+from babelscope.core.results import Estimate, Row, figure_columns, number
 from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
@@ -40,25 +40,12 @@ def of_rows(
         columns[label] = [str(row.labels.get(label, "")) for row in rows]
     same = {label: own[0] for label, own in columns.items() if label in _COMMON and len(set(own)) == 1}
     told = [label for label in columns if label not in same]
-    counts = [
-        count
-        for count in dict.fromkeys(count for row in rows for count in row.counts)
-        if count in shown or any(row.counts.get(count) for row in rows)
-    ]
+    headings, figures = figure_columns(rows, shown=shown, interval=interval)
     common = ", ".join(value for label, value in same.items() if label != "figure")
     return Table(
         f"{title}: {common}" if common else title,
-        [*told, "value", interval, "n", *counts],
-        [
-            [
-                *(columns[label][place] for label in told),
-                number(row.estimate.value),
-                f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
-                str(row.estimate.n),
-                *(str(row.counts.get(count, "")) for count in counts),
-            ]
-            for place, row in enumerate(rows)
-        ],
+        [*told, *headings],
+        [[*(columns[label][place] for label in told), *own] for place, own in enumerate(figures)],
         len(told),
     )
 
