@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Table, as_latex, as_markdown, as_text, in_a_cell, number, of_rows
+from babelscope.core.results import Estimate, Row, number, render
+from babelscope.core.tables import Table, as_latex, as_markdown, as_text, in_a_cell, of_rows
 
 TABLE = Table("t & u", ["what", "value"], [["a|b_c", "0.5"], ["50 % \\ {x} ~ ^ #$", "–"]])
 
@@ -57,3 +57,9 @@ def test_rows_become_a_table() -> None:
     assert table.rows[1] == ["y", "1", "–", "[–, –]", "0", "", "2"]
     assert in_a_cell(estimate) == "0.5 [0.25, 0.8333]"
     assert in_a_cell(Estimate.of_nothing()) == number(math.nan) == "–"
+
+
+def test_wide_characters_are_aligned_as_a_terminal_shows_them() -> None:
+    rows = [Row("a", Estimate(0.5, 0.4, 0.6, 9), {"system": name}) for name in ("abcdef", "日本語")]
+    one, other = render(rows).split("\n")[2:]
+    assert one.removeprefix("abcdef") == other.removeprefix("日本語")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from babelscope._version import __version__ as __version__
+from babelscope.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from babelscope.core.answers import Fingerprint as Fingerprint

@@ -11,7 +11,7 @@ import pytest
 from annotating import HOSTILE, ITEMS, Server, item, lines, write_items
 
 from babelscope.annotate.items import UNMARKED
-from babelscope.util.characters import visible
+from babelscope.util.characters import mark_hidden
 from browser import NewPage, accessibility_faults
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
     for count in range(1, len(records) + 1):
         title = page.inner_text("#title")
         titles.add(title)
-        assert page.evaluate("document.querySelector('#blocks .source p').textContent") == visible(
+        assert page.evaluate("document.querySelector('#blocks .source p').textContent") == mark_hidden(
             f"{HOSTILE} baker"
         )
         assert page.locator("main img, main script").count() == 0

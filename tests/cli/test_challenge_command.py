@@ -88,7 +88,7 @@ def test_options_choose_metrics_and_sets(babelscope: Babelscope) -> None:
 def test_the_table_has_one_line_a_set_that_differs(babelscope: Babelscope) -> None:
     ran = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en")
     lines = ran.out.split("\n")
-    assert sum(line.startswith(" good.en") and "particle" in line and "≥ 2" in line for line in lines) == 3
+    assert sum(line.startswith("good.en") and "particle" in line and "≥ 2" in line for line in lines) == 3
     assert not any("≥ 1" in line for line in lines), "the same two sentences"
     assert any("BLEU" in line and "length-matched" in line for line in lines)
     assert "Differences between systems" in ran.out

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from synthetic import HOSTILE, contrast_run
 
-from babelscope.core.results import Estimate, Result, Row
-from babelscope.core.tables import number
+from babelscope.core.results import Estimate, Result, Row, number
 from babelscope.methods import base
 from babelscope.report.building import collect, embedded, render, write_report
 from babelscope.runs.reading import read_run

@@ -30,6 +30,13 @@ def test_translations_are_matched_by_source(tmp_path: Path) -> None:
     assert (len(some), some.skipped) == (1, {"no translation": 1})
 
 
+def test_a_set_with_translations_is_of_the_same_version(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("T\n")
+    tests = TestSet("toy", (AmbiguousSource("1", "a", ("b",), ("c",), "x"),), version=3)
+    made = with_translations(tests, read_translations(tmp_path / "t"), what="t")
+    assert (made.version, made.items[0].as_json()["translation"]) == (3, "T")
+
+
 def test_duplicate_sources_are_matched_in_order_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("a ||| one\nb ||| ba\na ||| two\n")

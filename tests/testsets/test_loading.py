@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import subprocess
 import sys
@@ -88,6 +89,18 @@ def test_a_question_mark_may_be_in_a_file_name(tmp_path: Path) -> None:
     path = tmp_path / "why?.tsv"
     path.write_text("a\tb\n")
     assert len(load(f"tsv:{path}")) == 1
+
+
+def test_a_named_set_says_which_version_of_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, "toy.human")
+    first = load("toy.human", data_dir=tmp_path)
+    raised = dataclasses.replace(registry.SETS["toy.human"], version=2)
+    monkeypatch.setattr(registry, "SETS", {"toy.human": raised})
+    second = load("toy.human", data_dir=tmp_path)
+    assert first.identity == {"kind": "MinimalPair", "digest": first.digest, "version": 1}
+    assert second.identity == {**first.identity, "version": 2}
 
 
 def test_local_files_are_used_as_they_are(tmp_path: Path, server: Any) -> None:

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from babelscope.util.characters import HIDDEN, PATTERN_IN_SCRIPT, name_of, visible
+from babelscope.util.characters import HIDDEN, PATTERN_IN_SCRIPT, mark_hidden, name_of
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_name() -> None:
 
 
 def test_it_is_shown_by_its_number() -> None:
-    assert visible("abc\u202e\u2066d") == "abc⟦U+202E⟧⟦U+2066⟧d"
-    assert visible("a" + "\u2060" * 2004) == "a" + "⟦U+2060⟧" * 4 + "⟦2,000 more⟧"
-    assert visible("שלום\tabc\n") == "שלום\tabc\n"
+    assert mark_hidden("abc\u202e\u2066d") == "abc⟦U+202E⟧⟦U+2066⟧d"
+    assert mark_hidden("a" + "\u2060" * 2004) == "a" + "⟦U+2060⟧" * 4 + "⟦2,000 more⟧"
+    assert mark_hidden("שלום\tabc\n") == "שלום\tabc\n"
 
 
 def test_pages_have_the_same_table() -> None:

@@ -13,9 +13,8 @@ import numpy as np
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
 from babelscope.core.results import Row
-from babelscope.stats.agreement import cohens_kappa, compare, krippendorffs_alpha
+from babelscope.stats.agreement import cohens_kappa, compare, krippendorffs_alpha, weight_of, weighted
 from babelscope.stats.correlation import correlation, human_correlations
-from babelscope.stats.intervals import ratio_of_sums
 from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
 from babelscope.stats.labels import Task as Labelled
 from babelscope.util.errors import BabelscopeError
@@ -184,16 +183,14 @@ class Records:
 
 
 def _verdict(place: str, record: Mapping[str, Any]) -> Found:
-    correct, weight = record.get("correct"), record.get("weight", 1.0)
+    correct = record.get("correct")
     if "verdict" in record:
         correct = {"correct": True, "wrong": False}.get(str(record["verdict"]))
     elif "correct" not in record or not (correct is None or isinstance(correct, bool)):
         raise BabelscopeError(f"{place} has neither `verdict` nor `correct` (true, false or null)")
     if record.get("predicted") in ("neutral", "unknown"):
         correct = None  # neither gender is no decision (WinoMT)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-        raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
-    return Found(place, correct, float(weight))
+    return Found(place, correct, weight_of(record, place))
 
 
 def _score(place: str, record: Mapping[str, Any], field: str) -> Found:
@@ -267,8 +264,7 @@ def _agreements(
             own = sums.setdefault(answered.item, [0.0, 0.0])
             own[0] += weight * (said == human)
             own[1] += weight
-        weighty = [each for each in sums.values() if each[1] > 0]
-        agreed = ratio_of_sums([each[0] for each in weighty], [each[1] for each in weighty], rng())
+        agreed = weighted(sums.values(), rng())
         names: Labels = {**labels, "annotators": name, "labels": "binary"}
         rows.append(Row("agreement", agreed, names, {"judgements": len(pairs), **counts}))
         if name != "all":

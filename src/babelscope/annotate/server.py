@@ -137,15 +137,7 @@ class Desk:
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [
-                {
-                    "title": block.title,
-                    "pieces": _joined(block.pieces),
-                    "role": block.role,
-                    "note": block.note,
-                }
-                for block in task.blocks
-            ],
+            "blocks": [{**asdict(block), "pieces": _joined(block.pieces)} for block in task.blocks],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),

@@ -11,7 +11,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from babelscope._version import __version__
 from babelscope.cli import (
     agreement,
     annotate,
@@ -37,6 +36,7 @@ from babelscope.cli import (
 from babelscope.cli.common import RayCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import filter_streams, visible
+from babelscope.util.version import __version__
 
 app = typer.Typer(
     name="babelscope",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.results import Estimate, Row, render
-from babelscope.util.terminal import visible
+from babelscope.util.tables import draw
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
@@ -106,20 +105,8 @@ def _columns(
 
 
 def _drawn(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table as wide as it needs to be, so that no figure is cut."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in ("n", "length", "z") else "left")
-    for line in lines:
-        table.add_row(*(Text(visible(cell), no_wrap=True) for cell in line))
-    console = Console(file=(written := io.StringIO()), width=10_000, color_system=None)
-    console.print(table)
-    return "\n".join(line.rstrip() for line in written.getvalue().rstrip("\n").split("\n"))
+    right = [column for column, heading in enumerate(headings) if heading in ("n", "length", "z")]
+    return draw(headings, lines, right=right)
 
 
 def _with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:

@@ -193,7 +193,8 @@ def _beside(group: Group) -> Table:
 
 def _seeds(rows: list[Row]) -> Table:
     """Mean and standard deviation in one cell."""
-    from babelscope.core.tables import Table, number
+    from babelscope.core.results import number
+    from babelscope.core.tables import Table
 
     pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
     labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))

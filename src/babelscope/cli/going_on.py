@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope._version import __version__
 from babelscope.cli.common import resumable
 from babelscope.util.journal import Keep, keeping
+from babelscope.util.version import __version__
 
 
 @contextlib.contextmanager

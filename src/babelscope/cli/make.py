@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope._version import __version__
 from babelscope.cli.common import (
     AsJson,
     Form,
@@ -32,6 +31,7 @@ from babelscope.util.outputs import check_outputs
 from babelscope.util.progress import progress
 from babelscope.util.terminal import write_data
 from babelscope.util.text import require_equal_counts
+from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.pairs import PairsOfFiles

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope._version import __version__
 from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
@@ -19,6 +18,7 @@ from babelscope.util.growing import growing
 from babelscope.util.journal import stamp
 from babelscope.util.outputs import check_outputs
 from babelscope.util.progress import progress
+from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.challenge import Search

@@ -8,12 +8,12 @@ from markupsafe import Markup, escape
 
 from babelscope.core.results import Row
 from babelscope.core.tables import Table, of_rows
-from babelscope.util.characters import visible
+from babelscope.util.characters import mark_hidden
 
 
 def rows_html(rows: Sequence[Row], signature: str) -> str:
     """Figures and their signature, for a notebook."""
-    return visible(f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>")
+    return mark_hidden(f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>")
 
 
 def all_rows(title: str, rows: Sequence[Row]) -> Table:

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
 Record = dict[str, Any]
@@ -200,43 +201,38 @@ def _cut(text: str) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Rows as a table for a terminal; as wide as it needs to be, so that no figure is cut."""
-    import io
-
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+    """Rows as a table for a terminal."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
-    # A count of zero everywhere says nothing; one that is not stands in the table.
+    headings, figures = figure_columns(rows)
+    lines = (
+        [*(str(row.labels.get(label, "")) for label in labels), row.name, *own]
+        for row, own in zip(rows, figures, strict=True)
+    )
+    words = len(labels) + 1
+    return draw([*labels, "figure", *headings], lines, right=range(words, words + len(headings)))
+
+
+def figure_columns(
+    rows: Sequence[Row], *, shown: Sequence[str] = (), interval: str = "95 % interval"
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of values, intervals, n, and the counts that are not all 0, or are in `shown`."""
     counts = [
         count
         for count in dict.fromkeys(count for row in rows for count in row.counts)
-        if any(row.counts.get(count) for row in rows)
+        if count in shown or any(row.counts.get(count) for row in rows)
     ]
-    table = Table(box=SIMPLE_HEAD, show_edge=False)
-    for label in labels:
-        table.add_column(label)
-    table.add_column("figure")
-    for heading in ("value", "95 % interval", "n", *counts):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        estimate = row.estimate
-        cells = [
-            *(row.labels.get(label, "") for label in labels),
-            row.name,
-            _number(estimate.value),
-            f"[{_number(estimate.low)}, {_number(estimate.high)}]",
-            estimate.n,
-            *(row.counts.get(count, "") for count in counts),
+    cells = [
+        [
+            number(row.estimate.value),
+            f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
+            str(row.estimate.n),
+            *(str(row.counts.get(count, "")) for count in counts),
         ]
-        table.add_row(*(Text(visible(str(cell)), no_wrap=True) for cell in cells))
-    console = Console(file=io.StringIO(), width=10_000, color_system=None)
-    console.print(table)
-    written = cast(io.StringIO, console.file).getvalue()
-    return "\n".join(line.rstrip() for line in written.rstrip("\n").split("\n"))
+        for row in rows
+    ]
+    return ["value", interval, "n", *counts], cells
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Four digits; a dash for what is not known."""
     return "–" if math.isnan(value) else f"{value:.4g}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.results import Estimate, Row
+from babelscope.core.results import Estimate, Row, figure_columns, number
+from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
 _COMMON = ("figure", "method", "tests", "evaluators")
@@ -40,32 +40,14 @@ def of_rows(
         columns[label] = [str(row.labels.get(label, "")) for row in rows]
     same = {label: own[0] for label, own in columns.items() if label in _COMMON and len(set(own)) == 1}
     told = [label for label in columns if label not in same]
-    counts = [
-        count
-        for count in dict.fromkeys(count for row in rows for count in row.counts)
-        if count in shown or any(row.counts.get(count) for row in rows)
-    ]
+    headings, figures = figure_columns(rows, shown=shown, interval=interval)
     common = ", ".join(value for label, value in same.items() if label != "figure")
     return Table(
         f"{title}: {common}" if common else title,
-        [*told, "value", interval, "n", *counts],
-        [
-            [
-                *(columns[label][place] for label in told),
-                number(row.estimate.value),
-                f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
-                str(row.estimate.n),
-                *(str(row.counts.get(count, "")) for count in counts),
-            ]
-            for place, row in enumerate(rows)
-        ],
+        [*told, *headings],
+        [[*(columns[label][place] for label in told), *own] for place, own in enumerate(figures)],
         len(told),
     )
-
-
-def number(value: float) -> str:
-    """Four digits; a dash for what is not known."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
 
 
 def in_a_cell(estimate: Estimate) -> str:
@@ -77,27 +59,16 @@ def in_a_cell(estimate: Estimate) -> str:
 
 def as_text(table: Table) -> str:
     """For a terminal, as wide as it needs to be; what would steer the terminal is made visible instead."""
-    cells = [[visible(cell) for cell in row] for row in (table.headings, *table.rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(table.headings))]
-
-    def line(row: Sequence[str]) -> str:
-        padded = (
-            cell.ljust(width) if column < table.labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("─" * width for width in widths)
-    return "\n".join([visible(table.title), line(cells[0]), rule, *map(line, cells[1:])])
+    columns = range(table.labels, len(table.headings))
+    return f"{visible(table.title)}\n{draw(table.headings, table.rows, right=columns)}"
 
 
 def as_markdown(table: Table) -> str:
     """A table as GitHub and others show it."""
 
-    def line(row: Sequence[str]) -> str:
-        return (
-            "| " + " | ".join(visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |"
-        )
+    def line(cells: Sequence[str]) -> str:
+        escaped = (visible(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+        return f"| {' | '.join(escaped)} |"
 
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(table.headings))) + "|"
     return "\n".join([f"**{visible(table.title)}**", "", line(table.headings), rule, *map(line, table.rows)])

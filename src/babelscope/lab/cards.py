@@ -7,11 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from babelscope._version import __version__
 from babelscope.lab.checkpoints import CARD, write_json
 from babelscope.lab.parallel import Text
 from babelscope.lab.progress import clock
 from babelscope.lab.settings import SETTABLE, Settings
+from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.lab.training import Run

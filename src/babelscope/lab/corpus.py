@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope._version import __version__
 from babelscope.lab.choice import stream
 from babelscope.lab.grammar import SentencePair, english_text, english_words, realise
 from babelscope.lab.lexicon import DATIVE_PREPOSITIONS
@@ -22,6 +21,7 @@ from babelscope.lab.plans import draw_meaning
 from babelscope.lab.words import Word, conllu, plain_text
 from babelscope.util.files import replacing
 from babelscope.util.growing import growing_together
+from babelscope.util.version import __version__
 
 Split = Literal["train", "dev", "test", "all"]
 DEV_PERCENT, TEST_PERCENT = 2, 6

@@ -10,6 +10,7 @@ score of right references alone, inserts by plain replacement, and raises 2 to n
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -368,7 +369,13 @@ def make_cues(
             f"word two senses ({'; '.join(f'{count} {reason}' for reason, count in skipped.items())})"
         )
     lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
-    return Made(cues, candidates or {}, TestSet(tests.name, tuple(items), skipped), len(chosen), lines)
+    return Made(
+        cues,
+        candidates or {},
+        dataclasses.replace(tests, items=tuple(items), skipped=skipped),
+        len(chosen),
+        lines,
+    )
 
 
 def write_candidates(candidates: Candidates) -> str:

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar
 
-from babelscope._version import __version__
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.version import __version__
 
 SENTENCES = 8192
 """In a part: seconds of work and megabytes of output. Parsers are given 64 sentences at once, and so here too."""

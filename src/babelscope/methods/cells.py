@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope._version import __version__
 from babelscope.core.answers import Capability, System, Unanswered, capabilities
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
 from babelscope.methods.base import Method, Setup
@@ -18,6 +17,7 @@ from babelscope.systems.opening import require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
 
 DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
@@ -185,7 +185,7 @@ def config_of(
             for setup in setups
         ],
         "systems": [system.fingerprint.as_json() for system in systems],
-        "tests": [{"kind": each.kind.__name__, "digest": each.digest} for each in tests.values()],
+        "tests": [each.identity for each in tests.values()],
         "seed": seed,
         # Batches are made within a chunk, and floats may differ in their last bits from batch to batch.
         "chunk": chunk,

@@ -16,7 +16,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from babelscope._version import __version__
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
 from babelscope.core.page import Finding, Section, View, counted
@@ -31,11 +30,12 @@ from babelscope.report.pictures import Scale, line, mark
 from babelscope.report.sections import shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
-from babelscope.util.characters import HIDDEN, visible
+from babelscope.util.characters import HIDDEN, mark_hidden
 from babelscope.util.damage import telling_damage
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
+from babelscope.util.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ def render(report: Report) -> str:
         ),
     )
     # All at once, since names and labels stand in many places; the script does it for items, with a style.
-    return visible(page)
+    return mark_hidden(page)
 
 
 def _hash(text: str) -> str:

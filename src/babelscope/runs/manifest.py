@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from babelscope._version import __version__
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
@@ -18,6 +17,7 @@ from babelscope.methods.cells import Cell
 from babelscope.runs.folder import read_object
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
 
 Json = dict[str, Any]
 _Text = Annotated[str, Field(strict=True)]
@@ -61,6 +61,8 @@ class TestsPart(_Part):
     kind: _Text
     """What its items are."""
     digest: _Text
+    version: int = 1
+    """Raised when a named set's figures change."""
 
 
 class CellPart(_Part):
@@ -171,7 +173,7 @@ def manifest_of(
             if label in systems
         },
         tests={
-            label: TestsPart(spec=spec, kind=tests[label].kind.__name__, digest=tests[label].digest)
+            label: TestsPart.model_validate({"spec": spec, **tests[label].identity})
             for label, spec in specs["tests"].items()
             if label in tests
         },

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from babelscope._version import __version__
 from babelscope.core.results import Record, Result, differences
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs.manifest import Cost, Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
+from babelscope.util.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

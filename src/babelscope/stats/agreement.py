@@ -220,12 +220,10 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
     """Records with `correct` (or null), perhaps `weight`; MuCoW's have source and word, WinoMT's an `id`."""
     found = []
     for place, record in rows:
-        correct, weight, number = (record.get(name) for name in ("correct", "weight", "id"))
-        weight = 1.0 if weight is None else weight
+        correct, number = record.get("correct"), record.get("id")
         if correct is not None and not isinstance(correct, bool):
             raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-            raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
+        weight = weight_of(record, place)
         if task == "winomt":
             if whole_number(str(number)) is None:
                 raise BabelscopeError(f"{place}: field 'id' must be the number of a row, from 1")
@@ -233,8 +231,17 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
             correct = None if record.get("predicted") in ("neutral", "unknown") else correct
         source, word, corpus = (str(record.get(name) or "") for name in ("source", "word", "corpus"))
         row = int(str(number)) - 1 if task == "winomt" else None
-        found.append(Verdict(place, correct, float(weight), source, word, corpus, row))
+        found.append(Verdict(place, correct, weight, source, word, corpus, row))
     return found
+
+
+def weight_of(record: Mapping[str, Any], place: str) -> float:
+    """What a verdict counts; 1 where it does not say."""
+    weight = record.get("weight")
+    weight = 1.0 if weight is None else weight
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+        raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
+    return float(weight)
 
 
 def winomt_agreement(
@@ -260,7 +267,7 @@ def winomt_agreement(
         counts["agreed"] += agreed
         counts["unknown"] += len(judged) * (verdict.correct is None)
         sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
-    return Row("agreement", _weighted(sums, rng), {"task": "winomt", "labels": "binary"}, counts)
+    return Row("agreement", weighted(sums, rng), {"task": "winomt", "labels": "binary"}, counts)
 
 
 def mucow_agreement(
@@ -308,10 +315,11 @@ def mucow_agreement(
         if verdict is not None:
             agreed = verdict.correct is pattern.correct
             sums.append((scale * verdict.weight * agreed, scale * verdict.weight))
-    return Row("agreement", _weighted(sums, rng), {"task": "mucow", "labels": "binary"}, counts)
+    return Row("agreement", weighted(sums, rng), {"task": "mucow", "labels": "binary"}, counts)
 
 
-def _weighted(sums: Sequence[tuple[float, float]], rng: np.random.Generator) -> Estimate:
+def weighted(sums: Iterable[Sequence[float]], rng: np.random.Generator) -> Estimate:
+    """The share of what agreed, from what agreed and what was judged in each item; weightless ones are left out."""
     weighty = [each for each in sums if each[1] > 0]
     return ratio_of_sums([each[0] for each in weighty], [each[1] for each in weighty], rng)
 

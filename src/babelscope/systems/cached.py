@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from babelscope._version import __version__
 from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
 from babelscope.systems.answers import AnswerStore, journal
 from babelscope.systems.asking import (
@@ -79,7 +78,7 @@ class Cached:
         self.name = inner.name
         self.fingerprint = inner.fingerprint
         self.capabilities: frozenset[Capability] = capabilities(inner)
-        self._answers = store(digest_json([self.fingerprint.digest, ANSWERS_VERSION, __version__]))
+        self._answers = store(digest_json([self.fingerprint.digest, ANSWERS_VERSION]))
 
     def __getattr__(self, name: str) -> Any:
         """Whatever is not remembered is asked of the system itself."""

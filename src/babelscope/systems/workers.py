@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from babelscope._version import __version__
 from babelscope.core.answers import Capability, Fingerprint, capabilities
 from babelscope.core.results import differences
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate
 from babelscope.systems.clusters import connect, disconnect, import_ray, reason
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.version import __version__
 
 # What kills so many workers in a row is at fault itself.
 _DEATHS = 3

@@ -100,7 +100,7 @@ def with_translations(
         dataclasses.replace(item, translation=None if number is None else given[number].translation)
         for item, number in zip(items, matched, strict=True)
     )
-    return only_translated(TestSet(tests.name, tuple(translated), tests.skipped), skip_missing=skip_missing)
+    return only_translated(dataclasses.replace(tests, items=tuple(translated)), skip_missing=skip_missing)
 
 
 def only_translated(tests: TestSet, *, skip_missing: bool) -> TestSet:
@@ -116,7 +116,7 @@ def only_translated(tests: TestSet, *, skip_missing: bool) -> TestSet:
             f"item {first.id} of the test set {tests.name} has no translation, and there is no system to ask "
             f"({missing} of {len(items)} have none)"
         )
-    return TestSet(tests.name, kept, {**tests.skipped, "no translation": missing})
+    return dataclasses.replace(tests, items=kept, skipped={**tests.skipped, "no translation": missing})
 
 
 def _refuse_ambiguous(items: Sequence[AmbiguousSource], given: Sequence[Given], what: str) -> None:

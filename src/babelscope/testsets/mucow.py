@@ -142,16 +142,18 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
                 f"{place}: the cues are for {shorten(own.word)}, the key is for {shorten(asked.word)}"
             )
         form = find_form(asked.word, source)
-        usable = form is not None and own is not None and bool(own.correct and own.incorrect)
-        if not usable and not keep_all:
+        cued = None
+        if form is not None and own is not None and own.correct and own.incorrect:
+            cued = insert_all(source, form, own, mode)
+        if cued is None and not keep_all:
             reason = "word not in the sentence" if form is None else "no cues"
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
         fields: dict[str, Any] = {
             "id": str(number),
             "source": source,
-            "correct_sources": [],
-            "incorrect_sources": [],
+            "correct_sources": cued.correct if cued else [],
+            "incorrect_sources": cued.incorrect if cued else [],
             "category": categories.get(asked.sense, NO_CATEGORY),
             "gold": " ".join(asked.correct),
             "word": asked.word,
@@ -163,9 +165,6 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
             "domain": domains.get(asked.sense),
             "reference": reference,
         }
-        if usable and form is not None and own is not None:
-            cued = insert_all(source, form, own, mode)
-            fields |= {"correct_sources": cued.correct, "incorrect_sources": cued.incorrect}
         yield place, {name: value for name, value in fields.items() if value is not None}
 
 

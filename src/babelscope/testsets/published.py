@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from babelscope.util.published import File, NamedSet, Part, Project
 
@@ -42,113 +42,72 @@ _DISTIL_ERRORS = {
     "polarity_particle_nicht_del": "nicht is left out",
     "subj_verb_agreement": "subject and verb disagree",
 }
-# Items, then bytes and SHA-256 of src.en, tgt.correct.de, tgt.incorrect.de.
-_DISTIL_SETS: Mapping[str, tuple[int, tuple[tuple[int, str], ...]]] = {
-    "clause_omission.human": (
-        1104,
-        (
-            (222222, "1f27db6e2dd052f92676d5be416a5ff5358c835be1c452138d39aad4634b9922"),
-            (252200, "ce67724cf3edeb9107b8ee337416b59b539eec8bb7d2a92e4a17c16bf1a2ae9d"),
-            (171465, "b088eea11c0fc2ea160cf7ae5c8a51f48f3621b6b200955fb21396c12cbc8b09"),
-        ),
-    ),
-    "clause_omission.mt": (
-        1025,
-        (
-            (198056, "b6c770b2ab500ccd4c75e0fa3e685f9c9fbc5d68ac048e98e6a8e9f4987336bc"),
-            (218554, "08f522509a16148c1c8977161d8164cc02a509ecd2568628c4a77b9d08968f64"),
-            (150273, "dbf5ff31edcba398e292f3710dc6e3cb7da0d209dcf4190ee1f5dc8f6e580e94"),
-        ),
-    ),
-    "hypercorrect_genitive.human": (
-        3404,
-        (
-            (351964, "df4a9b6966309f5038a913863b8c99ae36722fcc50dcccb36d3be9e66718eb4a"),
-            (394066, "b4cd0bbe057e533dd674c002042055b8b33ef1d804ec1ce87d2902527a7adab4"),
-            (396912, "2236018b603f66056638adae506082935d28ed4ae30bbc25aaecff19602c22d8"),
-        ),
-    ),
-    "np_agreement.mt": (
-        10595,
-        (
-            (1615966, "3770804a78516287a25631530f5ae0f4ce253b05a3ae1639d67d943e783d09d6"),
-            (1806529, "cd58b4c2ae1eb5020c37813507ddf8e5a83339effdffcd5100e76739ea950722"),
-            (1806529, "42ce351d85a69425d81c1aed6c14e2f23d825013cb31e85680bd6ddfba5931f8"),
-        ),
-    ),
-    "placeholder_ding.human": (
-        18647,
-        (
-            (2256405, "a973bdefd1fdeee0728aa436b6619cc87921f267a19a741bd1bdc8208f8ce8f3"),
-            (2569393, "87dd604195039db2d4400b6dafea989c774eeb5c941934f7cead31c25759c4e4"),
-            (2477351, "f4b2c4b6ebf6646a04a29865bb84d585cbec030a2fed6c6fbc1d37964eb4e90a"),
-        ),
-    ),
-    "placeholder_ding.mt": (
-        18659,
-        (
-            (2280057, "2ab9fdbbab1e04687329ce83d5fe2d902bdcc9a0d6a30c9d542f77039359e330"),
-            (2553195, "c35907a6079df4ed70ae809ce6b5b6e6c4e659cde077d2e316cdc249e49d0e1a"),
-            (2464015, "5b11c7ef083f15d35d94016af096f2f9a281655264aef680d04826815f5174fe"),
-        ),
-    ),
-    "polarity_affix_del.human": (
-        408,
-        (
-            (58974, "2c80ae8cc207c12ab27ae0182275750a642c065b1ced02dfb042b633d9afd974"),
-            (67291, "9880168c5c71556c4ca9a2731cc089f4ca34b5febfcfd59027cb956a07c28f89"),
-            (66475, "f9bebd44a82256e3cedc2d05a4f2e0587a1da39ec7fff72b939ac0e0d70835f8"),
-        ),
-    ),
-    "polarity_particle_kein_del.human": (
-        554,
-        (
-            (74778, "1ea666d12b9b02714108c4b1bcab7f8429713b51e59d1f23333ee5a5008b314f"),
-            (85614, "c980c7ebf11a33229a639efe04fad43dfd5e8a8cbce47873cc4c643d1e115f20"),
-            (85060, "86a74f1d68defe33c63972f80d6c62549c07b51f5f6d5220862ac3c690279f36"),
-        ),
-    ),
-    "polarity_particle_kein_del.mt": (
-        201,
-        (
-            (26371, "a987d64faf35449d84709360de4c307778d0a28f9c509cdfde0b1ef2c4324ba4"),
-            (29601, "4ab3f3f3015a6e60926e9303c23f9e3e019c932e7a551197887e6cbf0f874c19"),
-            (29400, "942825accf7f980e053b17ac6ad54fa112040161a7afa525ebe1aeee77cb62b9"),
-        ),
-    ),
-    "polarity_particle_nicht_del.human": (
-        2561,
-        (
-            (348180, "0b0e0de9c4ac9f3858e70e1d93f82d0b4bf3ec582f3ecbab6216d51ed299cdb9"),
-            (404820, "391742b0ac8bf03322b2e60b6bcf2c1e25358cfe4d461c2c57afbe00fb47a03c"),
-            (389454, "d1610e48002b7ceb545cc365b33c68f1e6b8a890ef24df3daf9c07e0b5701b45"),
-        ),
-    ),
-    "polarity_particle_nicht_del.mt": (
-        888,
-        (
-            (113628, "77ddb44a44f6db6d777c369351a96c05a100c8724bb512e04c4f08e8ca36fbc9"),
-            (130263, "ff0e8111af073745f053af8085fc72019760d6c9c5f3e8f25a52d979b282f82e"),
-            (124935, "4858a687aed2577f7d0fdca25689a6ed8a0b90ea7876680e57fd412a406434e8"),
-        ),
-    ),
-    "subj_verb_agreement.mt": (
-        6701,
-        (
-            (894411, "273fe6e6cf24859bafe8e1fb57db3c30dcbfc7ab51a8105ebcf2487d176f06fd"),
-            (1007088, "6ac9189afd46463080e9e390ca113159a2bda346c476e965e289476a6e297a6c"),
-            (1010069, "c77fbe898c123b5b3913ebf5478b98656187232975335195af4dbf051e914539"),
-        ),
-    ),
-    "hypercorrect_genitive.mt": (635, ()),
-    "np_agreement.human": (24055, ()),
-    "polarity_affix_del.mt": (180, ()),
-    "subj_verb_agreement.human": (31978, ()),
-}
+# A set and how many items it has; then bytes and SHA-256 of its files, where they are known.
+_DISTIL_SETS = """\
+set clause_omission.human 1104
+222222 1f27db6e2dd052f92676d5be416a5ff5358c835be1c452138d39aad4634b9922
+252200 ce67724cf3edeb9107b8ee337416b59b539eec8bb7d2a92e4a17c16bf1a2ae9d
+171465 b088eea11c0fc2ea160cf7ae5c8a51f48f3621b6b200955fb21396c12cbc8b09
+set clause_omission.mt 1025
+198056 b6c770b2ab500ccd4c75e0fa3e685f9c9fbc5d68ac048e98e6a8e9f4987336bc
+218554 08f522509a16148c1c8977161d8164cc02a509ecd2568628c4a77b9d08968f64
+150273 dbf5ff31edcba398e292f3710dc6e3cb7da0d209dcf4190ee1f5dc8f6e580e94
+set hypercorrect_genitive.human 3404
+351964 df4a9b6966309f5038a913863b8c99ae36722fcc50dcccb36d3be9e66718eb4a
+394066 b4cd0bbe057e533dd674c002042055b8b33ef1d804ec1ce87d2902527a7adab4
+396912 2236018b603f66056638adae506082935d28ed4ae30bbc25aaecff19602c22d8
+set np_agreement.mt 10595
+1615966 3770804a78516287a25631530f5ae0f4ce253b05a3ae1639d67d943e783d09d6
+1806529 cd58b4c2ae1eb5020c37813507ddf8e5a83339effdffcd5100e76739ea950722
+1806529 42ce351d85a69425d81c1aed6c14e2f23d825013cb31e85680bd6ddfba5931f8
+set placeholder_ding.human 18647
+2256405 a973bdefd1fdeee0728aa436b6619cc87921f267a19a741bd1bdc8208f8ce8f3
+2569393 87dd604195039db2d4400b6dafea989c774eeb5c941934f7cead31c25759c4e4
+2477351 f4b2c4b6ebf6646a04a29865bb84d585cbec030a2fed6c6fbc1d37964eb4e90a
+set placeholder_ding.mt 18659
+2280057 2ab9fdbbab1e04687329ce83d5fe2d902bdcc9a0d6a30c9d542f77039359e330
+2553195 c35907a6079df4ed70ae809ce6b5b6e6c4e659cde077d2e316cdc249e49d0e1a
+2464015 5b11c7ef083f15d35d94016af096f2f9a281655264aef680d04826815f5174fe
+set polarity_affix_del.human 408
+58974 2c80ae8cc207c12ab27ae0182275750a642c065b1ced02dfb042b633d9afd974
+67291 9880168c5c71556c4ca9a2731cc089f4ca34b5febfcfd59027cb956a07c28f89
+66475 f9bebd44a82256e3cedc2d05a4f2e0587a1da39ec7fff72b939ac0e0d70835f8
+set polarity_particle_kein_del.human 554
+74778 1ea666d12b9b02714108c4b1bcab7f8429713b51e59d1f23333ee5a5008b314f
+85614 c980c7ebf11a33229a639efe04fad43dfd5e8a8cbce47873cc4c643d1e115f20
+85060 86a74f1d68defe33c63972f80d6c62549c07b51f5f6d5220862ac3c690279f36
+set polarity_particle_kein_del.mt 201
+26371 a987d64faf35449d84709360de4c307778d0a28f9c509cdfde0b1ef2c4324ba4
+29601 4ab3f3f3015a6e60926e9303c23f9e3e019c932e7a551197887e6cbf0f874c19
+29400 942825accf7f980e053b17ac6ad54fa112040161a7afa525ebe1aeee77cb62b9
+set polarity_particle_nicht_del.human 2561
+348180 0b0e0de9c4ac9f3858e70e1d93f82d0b4bf3ec582f3ecbab6216d51ed299cdb9
+404820 391742b0ac8bf03322b2e60b6bcf2c1e25358cfe4d461c2c57afbe00fb47a03c
+389454 d1610e48002b7ceb545cc365b33c68f1e6b8a890ef24df3daf9c07e0b5701b45
+set polarity_particle_nicht_del.mt 888
+113628 77ddb44a44f6db6d777c369351a96c05a100c8724bb512e04c4f08e8ca36fbc9
+130263 ff0e8111af073745f053af8085fc72019760d6c9c5f3e8f25a52d979b282f82e
+124935 4858a687aed2577f7d0fdca25689a6ed8a0b90ea7876680e57fd412a406434e8
+set subj_verb_agreement.mt 6701
+894411 273fe6e6cf24859bafe8e1fb57db3c30dcbfc7ab51a8105ebcf2487d176f06fd
+1007088 6ac9189afd46463080e9e390ca113159a2bda346c476e965e289476a6e297a6c
+1010069 c77fbe898c123b5b3913ebf5478b98656187232975335195af4dbf051e914539
+set hypercorrect_genitive.mt 635
+set np_agreement.human 24055
+set polarity_affix_del.mt 180
+set subj_verb_agreement.human 31978
+"""
 
 
-def _distil_part(name: str) -> Part:
-    items, facts = _DISTIL_SETS[name]
+def _distil_facts() -> dict[str, tuple[int, list[tuple[int, str]]]]:
+    found = {}
+    for each in _DISTIL_SETS.split("set ")[1:]:
+        name, items, *facts = each.split()
+        found[name] = int(items), list(zip(map(int, facts[::2]), facts[1::2], strict=True))
+    return found
+
+
+def _distil_part(name: str, items: int, facts: Sequence[tuple[int, str]]) -> Part:
     files = (
         File(f"distil-lingeval/{name}/{file}", f"{_DISTIL_AT}/{name}/{file}", *fact)
         for file, fact in zip(
@@ -159,7 +118,7 @@ def _distil_part(name: str) -> Part:
 
 
 def _distil_sets() -> list[NamedSet]:
-    parts = {name: _distil_part(name) for name in sorted(_DISTIL_SETS)}
+    parts = {name: _distil_part(name, *facts) for name, facts in sorted(_distil_facts().items())}
     sets = [NamedSet("distil-lingeval", "all error types", _DISTIL, tuple(parts.values()))]
     for error, description in _DISTIL_ERRORS.items():
         both = [part for name, part in parts.items() if name.rpartition(".")[0] == error]

@@ -68,10 +68,7 @@ def read_distil_lingeval(folder: str | Path) -> TestSet:
     folder = Path(folder)
     if not os.path.isdir(folder):  # not Path.is_dir, which raises on a name that is too long
         raise BabelscopeError(f"{folder}: no such folder")
-    if (folder / _DISTIL_FILES[0]).exists():
-        folders = [folder]
-    else:
-        folders = [path for path in sorted(folder.iterdir()) if path.is_dir() and distil_name(path)]
+    folders = distil_folders(folder)
     if not folders:
         raise BabelscopeError(
             f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
@@ -109,6 +106,13 @@ def _collect(
 
 def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]:
     return {"id": str(number), "source": source, "reference": references}
+
+
+def distil_folders(folder: Path) -> list[Path]:
+    """A set itself, or those of a folder of sets in the order of their names."""
+    if (folder / _DISTIL_FILES[0]).exists():
+        return [folder]
+    return [path for path in sorted(folder.glob("*")) if path.is_dir() and distil_name(path)]
 
 
 def distil_name(folder: Path) -> re.Match[str] | None:

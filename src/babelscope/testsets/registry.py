@@ -50,7 +50,7 @@ def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
         read.append(made)
         for reason, count in made.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    return TestSet(name, tuple(item for made in read for item in made.items), skipped)
+    return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
 
 
 def _check_count(part: Part, made: TestSet) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -53,7 +53,8 @@ def read_tests(spec: str, data_dir: str | Path | None = None) -> Tests:
     name, _, path = spec.partition(":")
     # The readers leave out what no system can be asked; a score file has a line for it all the same.
     if name == "distil-lingeval" and path:
-        items = tuple(_distil_items(Path(path)))
+        folders = readers.distil_folders(Path(path))
+        items = tuple(fields for folder in folders for _, fields in readers.distil_rows(folder))
         if not items:
             readers.read_distil_lingeval(path)  # says what is wrong with the folder
         return Tests(Path(path).resolve().name, items, "blocks")
@@ -65,16 +66,6 @@ def read_tests(spec: str, data_dir: str | Path | None = None) -> Tests:
     items = tuple(item.as_json() for item in loaded.items_of(MinimalPair, what_for="contrast"))
     blocks = spec.startswith("distil-lingeval/")
     return Tests(loaded.name, items, "blocks" if blocks else "interleaved", sum(loaded.skipped.values()))
-
-
-def _distil_items(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """One set, or those of a folder of sets in the order of their names."""
-    if (folder / "src.en").exists():
-        folders = [folder]
-    else:
-        folders = [path for path in sorted(folder.glob("*")) if path.is_dir() and readers.distil_name(path)]
-    for each in folders:
-        yield from (fields for _, fields in readers.distil_rows(each))
 
 
 def read_scores(

@@ -14,9 +14,7 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.json_lines import Row, fault, read_json_lines
-from babelscope.util.text import (
-    LARGEST_HELD,
-)
+from babelscope.util.text import LARGEST_HELD
 
 _Kind = TypeVar("_Kind", bound=Item)
 
@@ -32,6 +30,8 @@ class TestSet:
     items: tuple[Item, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many items of the files are left out, by reason."""
+    version: int = 1
+    """Raised by whoever reads or publishes the set when figures over it change."""
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -62,6 +62,11 @@ class TestSet:
     def digest(self) -> str:
         """SHA-256 of the items, whatever the set is called and wherever it was read from."""
         return digest_json([self.kind.__name__, [item.as_json() for item in self.items]])
+
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """What a signature is made of."""
+        return {"kind": self.kind.__name__, "digest": self.digest, "version": self.version}
 
     def items_of(self, kind: type[_Kind], *, what_for: str) -> tuple[_Kind, ...]:
         """The items for a method that needs one kind, or an error that says so."""

@@ -44,7 +44,7 @@ def name_of(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def visible(text: str, most: int = 4) -> str:
+def mark_hidden(text: str, most: int = 4) -> str:
     """The text with hidden characters as `⟦U+202E⟧`; of a long run the first `most`, and how many more."""
     return _RUN.sub(lambda found: placeholder(found[0], most), text)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import tenacity
 
-import babelscope.util.progress
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 
@@ -71,14 +68,3 @@ def _may_pass(error: BaseException) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code >= 500 or error.response.status_code in _PASSING_STATUS
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
-
-
-def progress(what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal; gives the function that moves it on by so many bytes."""
-    return babelscope.util.progress.progress(what, total, _bytes)
-
-
-def _bytes() -> tuple[Any, ...]:
-    from rich.progress import DownloadColumn, TransferSpeedColumn
-
-    return DownloadColumn(), TransferSpeedColumn()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.locks import missing_folders, remove_empty
 from babelscope.util.terminal import visible
 
 
@@ -130,9 +131,8 @@ def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
         part = target.with_name(f"{_part_prefix(target)}.{secrets.token_hex(4)}.part")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            with contextlib.suppress(
-                OSError
-            ):  # a disk without locks, where nothing is taken for stale either
+            # A disk without locks is one where nothing is taken for stale either.
+            with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Before it was locked, another process may have taken it for stale.
             if part.exists() and os.path.samestat(part.stat(), os.fstat(descriptor)):
@@ -165,7 +165,7 @@ def _part_prefix(target: Path) -> str:
 @contextlib.contextmanager
 def _folders(path: Path) -> Iterator[None]:
     """The folder and those above it, made for the block; those that are still empty after it are removed."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = missing_folders(path / "file")
     try:
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -173,9 +173,7 @@ def _folders(path: Path) -> Iterator[None]:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
         yield
     finally:
-        for folder in missing:
-            with contextlib.suppress(OSError):  # not empty, or never made
-                folder.rmdir()
+        remove_empty(missing)
 
 
 @contextlib.contextmanager

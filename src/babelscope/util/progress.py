@@ -18,19 +18,22 @@ PATIENCE_SECONDS = 2.0
 
 
 @contextmanager
-def progress(
-    what: str, total: int, columns: Callable[[], tuple[Any, ...]] | None = None
-) -> Iterator[Callable[[int], None]]:
+def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
     """Shows how far `what` is; the function it gives is called with the number of things done since."""
     if not sys.stderr.isatty():
         yield lambda _count: None
         return
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich import progress as rich
 
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *(columns or _counted)(),
+    columns = (
+        (rich.DownloadColumn(), rich.TransferSpeedColumn())
+        if of_bytes
+        else (rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+    )
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        *columns,
         console=live_console(),
         transient=True,
         # Else rich would print on stderr also what belongs into the file or pipe that stdout is.
@@ -80,9 +83,3 @@ def hub_bar() -> type[Any]:
             super().__init__(*arguments, **{**options, **told})  # type: ignore[no-untyped-call]
 
     return Bar
-
-
-def _counted() -> tuple[Any, ...]:
-    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
-
-    return MofNCompleteColumn(), TimeRemainingColumn()

@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.progress import progress
 
 SERVER = "https://raw.githubusercontent.com"
 
@@ -72,6 +73,8 @@ class NamedSet:
     description: str
     project: Project
     parts: tuple[Part, ...]
+    version: int = 1
+    """Raised when other items are read from the same files, or other files are published under the name."""
 
     @property
     def items(self) -> int:
@@ -117,9 +120,9 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     needed = [file for file in wanted.files if file not in found and file.sha256]
     if needed:
         # Late, since most runs find their files, and httpx is slow to import.
-        from babelscope.util.download import download, progress
+        from babelscope.util.download import download
 
-        with progress(name, sum(file.bytes for file in needed)) as advance:
+        with progress(name, sum(file.bytes for file in needed), of_bytes=True) as advance:
             for file in needed:
                 path = folder / file.local
                 download(file_url(file), path, size=file.bytes, sha256=file.sha256, advance=advance)

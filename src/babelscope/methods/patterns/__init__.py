@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope._version import __version__
 from babelscope.core.results import Record, Result, Row
 from babelscope.language.align import Links, align
 from babelscope.language.base import GenderRules
@@ -20,6 +19,7 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
+from babelscope.util.version import __version__
 
 Verdicts = Sequence[tuple[str, Mapping[str, Any]]]
 """Where a stored verdict stands, and what it says."""
@@ -153,7 +153,7 @@ def _result(
     config = {
         "methods": [{"name": name, "settings": dict(settings), "roles": {}}],
         "systems": [{"translations": translations}],
-        "tests": [{"kind": tests.kind.__name__, "digest": tests.digest}],
+        "tests": [tests.identity],
         "seed": seed,
         "version": __version__,
     }
