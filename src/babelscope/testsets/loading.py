@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.systems.opening import Options, parse_options, split_options
+from babelscope.core.specs import Options, parse_options, split_options
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import check_name
