@@ -19,7 +19,7 @@ from babelscope.methods.space import (
     with_gains,
     with_quality,
 )
-from babelscope.metrics.quality import METRICS
+from babelscope.metrics.base import METRICS
 from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -37,10 +37,10 @@ def rejudge(folder: Path, **changed: Any) -> Result:
     (method,) = config["methods"]
     stored = _stored_quality(run, method)
     # Who judged from outside is asked again only if the caller says who: a run folder may be a stranger's.
-    kept = "quality" not in changed and stored not in METRICS
+    kept = "quality" not in changed and stored not in METRICS.names()
     if kept:
         _check_qualities(run, stored)
-    given = {**method["settings"], **({"quality": METRICS[0]} if kept else {}), **changed}
+    given = {**method["settings"], **({"quality": "bleu"} if kept else {}), **changed}
     settings = SpaceSettings.model_validate(set_up(METHOD, given).settings)
     judged = with_gains if kept else with_quality
     method["settings"] = {**settings.model_dump(mode="json"), **({"quality": stored} if kept else {})}

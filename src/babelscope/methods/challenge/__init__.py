@@ -13,6 +13,8 @@ from babelscope.core.answers import System, Translates
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import DEFAULT_CHUNK, Method, Settings, run_method, set_up
 from babelscope.methods.challenge.figures import (
+    METRICS,
+    CorpusMetric,
     Judged,
     control_rows,
     difference_rows,
@@ -22,13 +24,8 @@ from babelscope.methods.challenge.figures import (
     quality_rows,
 )
 from babelscope.methods.challenge.sets import instances
-from babelscope.metrics.corpus_bootstrap import (
-    METRICS,
-    CorpusMetric,
-    sentence_score,
-    sentence_statistics,
-)
-from babelscope.metrics.quality import tokens
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.sacre import tokens
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.testsets.sets import TestSet
@@ -82,8 +79,8 @@ def judge(
         some = items[start : start + _AT_ONCE]
         found = [answer[0] for answer in answers[start : start + _AT_ONCE]]
         statistics = {
-            metric: sentence_statistics(
-                metric, [scored.text for scored in found], [item.references for item in some]
+            metric: find_metric(metric).statistics(
+                [scored.text for scored in found], [item.references for item in some]
             )
             for metric in settings.metrics
         }
@@ -100,7 +97,7 @@ def judge(
                         "reference": len(tokens(item.references[0])),
                         "translation": len(tokens(scored.text)),
                     },
-                    "scores": {metric: sentence_score(metric, row) for metric, row in own.items()},
+                    "scores": {metric: find_metric(metric).of_statistics(row) for metric, row in own.items()},
                     # RIBES of a corpus is the mean of its sentences' and needs nothing else.
                     "statistics": {
                         metric: [int(count) for count in row]

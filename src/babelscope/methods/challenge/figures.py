@@ -13,17 +13,15 @@ from scipy.stats import rankdata
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.challenge.sets import Instance, Part, farthest, found_in, kinds, parts_of
-from babelscope.metrics.corpus_bootstrap import (
-    METRICS,
-    CorpusMetric,
-    corpus_score,
-    resampled_sums,
-)
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.corpus import resampled_sums
 from babelscope.stats.correlation import correlation
 from babelscope.stats.intervals import Array, mean_and_sd, percentile_estimate, proportion
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
+CorpusMetric = Literal["bleu", "chrf", "ribes"]
+METRICS: tuple[CorpusMetric, ...] = ("bleu", "chrf", "ribes")
 Coefficient = Literal["pearson", "spearman"]
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman")
 
@@ -41,7 +39,7 @@ class Judged:
     sentence_scores: Mapping[CorpusMetric, Array]
 
     def value(self, metric: CorpusMetric, members: Array) -> float:
-        return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
+        return find_metric(metric).corpus(self.statistics[metric][members].sum(axis=0))
 
     def resampled(self, *, seed: int, resamples: int) -> list[dict[str, Array]]:
         """For each part its score in every resample, by metric, and as `length` its mean length."""
@@ -117,7 +115,7 @@ def control_rows(
             own.lengths, part.members, stream(seed, "challenge/controls"), draws=draws, apart=apart
         )
         for metric, statistics in own.statistics.items():
-            scores = [corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in corpora]
+            scores = [find_metric(metric).corpus(statistics[corpus].sum(axis=0)) for corpus in corpora]
             value = own.value(metric, part.members)
             score = percentile_estimate(value, drawn[metric], len(part.members))
             labels: Labels = {**part.labels, "metric": metric}
@@ -197,7 +195,9 @@ def length_rows(own: Judged, *, seed: int, corpora: int, sizes: Sequence[int]) -
         drawn = [rng.choice(sentences, size, replace=False) for _ in range(corpora)]
         lengths = np.array([own.lengths[corpus].mean() for corpus in drawn])
         for metric, statistics in own.statistics.items():
-            scores = np.array([corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in drawn])
+            scores = np.array(
+                [find_metric(metric).corpus(statistics[corpus].sum(axis=0)) for corpus in drawn]
+            )
             for coefficient in COEFFICIENTS:
                 labels: Labels = {"phenomenon": "all", "metric": metric, "sentences": size}
                 rows.append(
@@ -234,4 +234,4 @@ def difference_rows(
 
 
 def _each_score(metric: CorpusMetric, sums: Array) -> Array:
-    return np.array([corpus_score(metric, each) for each in sums])
+    return np.array([find_metric(metric).corpus(each) for each in sums])

@@ -17,8 +17,8 @@ from babelscope.core.results import Record, Result, Row, finite_or_none
 from babelscope.methods.base import Method, Settings, run_method
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import Region, figures, gains
+from babelscope.metrics.base import Segment, find_metric, sentence_qualities
 from babelscope.metrics.mbr import mbr_decode
-from babelscope.metrics.quality import METRICS, Segment, outside, sentence_qualities
 from babelscope.metrics.ranking import Normalise
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, places
 from babelscope.testsets.items import ParallelSentence
@@ -31,7 +31,7 @@ class SpaceSettings(Settings):
     samples: int = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
     quality: str = "chrf"
-    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, or from outside, see metrics/quality.py."""
+    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, or from outside, see metrics/external.py."""
     normalise: Normalise = "bound"
     """What kQRG is divided by: eq. 19's bound, as in the paper, or the ideal order of the same hypotheses."""
     beam: int = Field(default=5, ge=1)
@@ -52,14 +52,13 @@ class SpaceSettings(Settings):
     @field_validator("quality")
     @classmethod
     def _is_known(cls, value: str) -> str:
-        if value not in METRICS:
-            outside(value)  # told before any system is asked
+        find_metric(value)  # told before any system is asked
         return value
 
     @field_serializer("quality")
     def _by_content(self, value: str) -> str:
         """In a signature, what judges from outside counts by what it is, not by where it lies."""
-        return value if value in METRICS else f"{value.partition(':')[0]} {outside(value).fingerprint.digest}"
+        return find_metric(value).identity
 
 
 def judge(
