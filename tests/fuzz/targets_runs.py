@@ -14,7 +14,7 @@ from targets import CUED, PAIR, SENTENCE, done, lines
 
 from babelscope.core.answers import Target as Answer
 from babelscope.core.columns import side_by_side
-from babelscope.core.specs import Options
+from babelscope.core.specs import split_spec
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.comparing import group_runs
 from babelscope.runs.folder import RunFolder
@@ -128,13 +128,9 @@ class _Server:
         return answer
 
     def open(self, kind: str, spec: str) -> Any:
-        from babelscope.core.specs import parse_options, split_options
         from babelscope.systems import endpoint, openai
 
-        path, query = split_options(spec)
-        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(
-            path, Options(spec, parse_options(query))
-        )
+        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(*split_spec(spec, spec))
         system._client._post = self._post
         return system
 

@@ -98,13 +98,13 @@ def test_what_is_outside_counts_by_content_with_a_bound_if_named(tmp_path: Path)
     moved.write_text("0.5\n")
     segments.write_text(Segment("s", "h", ("r",)).as_line() + "\n")
     program = f"cmd:{sys.executable} -c pass"
-    specs = [f"file:{numbers}", f"file:{numbers}?source={segments}", f"file:{numbers}?bound=1", program]
+    specs = [f"file:{numbers}?source={segments}", f"file:{numbers}?source={segments}&bound=1", program]
     identities = [find_metric(spec).identity for spec in [*specs, f"{program}?bound=1"]]
-    assert len(set(identities)) == 5
-    assert [each.split()[0] for each in identities] == ["file"] * 3 + ["cmd"] * 2
-    assert find_metric(f"file:{moved}").identity == identities[0]
-    assert find_metric(f"{program}?batch=2").identity == identities[3]
-    found = corpus_estimate(specs[1], ["h"], [["r"]], np.random.default_rng(0), sources=["s"], resamples=2)
+    assert len(set(identities)) == 4
+    assert [each.split()[0] for each in identities] == ["file"] * 2 + ["cmd"] * 2
+    assert find_metric(f"file:{moved}?source={segments}").identity == identities[0]
+    assert find_metric(f"{program}?batch=2").identity == identities[2]
+    found = corpus_estimate(specs[0], ["h"], [["r"]], np.random.default_rng(0), sources=["s"], resamples=2)
     assert (found.value, found.n) == (0.5, 1)
 
 
@@ -119,7 +119,8 @@ def test_what_is_outside_counts_by_content_with_a_bound_if_named(tmp_path: Path)
         ("cmd:cat?bond=1", "unknown option 'bond'; did you mean bound"),
         ("cmd:no-such-command", "is not found or not executable"),
         ("cmd:env KEY=x cat", "must hold no secret"),
-        ("file:nowhere", "nowhere: no such file"),
+        ("file:nowhere?source=nowhere", "nowhere: no such file"),
+        ("file:numbers", r"needs \?source=SEGMENTS"),
         ("http:x", "there is no metric 'http:x'"),
     ],
 )
@@ -128,15 +129,15 @@ def test_metrics_that_cannot_be_opened(spec: str, fault: str) -> None:
         find_metric(spec)
 
 
-def test_numbers_without_segments_are_given_out_whole(tmp_path: Path) -> None:
+def test_a_segment_has_one_number_and_its_source(tmp_path: Path) -> None:
     numbers, segments = tmp_path / "numbers", tmp_path / "segments"
+    line = Segment("s", "h", ("r",)).as_line() + "\n"
+    segments.write_text(2 * line)
     numbers.write_text("1\n2\n")
-    own = [Segment("s", "h", ("r",)), Segment("s", "i", ("r",))]
-    assert sentence_qualities(f"file:{numbers}", own) == [1.0, 2.0]
-    with pytest.raises(BabelscopeError, match=r"1 segments were asked for, but .* has 2 numbers"):
-        sentence_qualities(f"file:{numbers}", own[:1])
-    segments.write_text(2 * (own[0].as_line() + "\n"))
     with pytest.raises(BabelscopeError, match=r"segments:2 repeats a segment .* another number"):
         find_metric(f"file:{numbers}?source={segments}")
+    numbers.write_text("1\n1\n")
+    metric = find_metric(f"file:{numbers}?source={segments}")
+    assert metric.sentence(["h"], [["r"]], ["s"]) == [1.0]
     with pytest.raises(BabelscopeError, match="needs the source of every translation"):
-        find_metric(f"file:{numbers}").sentence(["h"], [["r"]])
+        metric.sentence(["h"], [["r"]])

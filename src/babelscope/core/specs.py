@@ -87,3 +87,9 @@ class Options:
             # Without its value, which may be a secret.
             where = self.spec.partition("?")[0]
             raise BabelscopeError(f"{where}: unknown option {name!r}; {known}")
+
+
+def split_spec(spec: str, rest: str) -> tuple[str, Options]:
+    """What stands in `spec` after its scheme, which is `rest`: without its options, and these."""
+    name, query = split_options(rest)
+    return name, Options(spec, parse_options(query))

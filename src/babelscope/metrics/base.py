@@ -10,7 +10,7 @@ import functools
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -65,12 +65,7 @@ class Metric(ABC):
 
     def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:
         """Sufficient statistics [sentences, columns]: a corpus score depends on their sum over its sentences."""
-        check_counts(hypotheses, references)
-        if not references or not all(references):
-            raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")
-        return self._statistics(hypotheses, references, sources)
-
-    def _statistics(self, hypotheses: Texts, references: References, sources: Texts) -> Array:
+        check_corpus(hypotheses, references)
         return np.array([[score, 1.0] for score in self.sentence(hypotheses, references, sources)])
 
     def corpus(self, sums: Array) -> float:
@@ -133,12 +128,14 @@ def _registered(name: str) -> Metric:
     return METRICS.find(name)
 
 
-def check_counts(hypotheses: Texts, references: References) -> None:
-    """Refuse hypotheses that do not have their references beside them."""
+def check_corpus(hypotheses: Texts, references: References) -> None:
+    """Refuse a corpus without sentences, and sentences without references."""
     if len(hypotheses) != len(references):
         raise BabelscopeError(
             f"{len(hypotheses)} translations cannot be held against {len(references)} references"
         )
+    if not references or not all(references):
+        raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +165,27 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
     )
     qualities = dict(zip(once, map(found.scale.quality, scores), strict=True))
     return [qualities[each] for each in segments]
+
+
+def score_records(
+    metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Records, each with its place in a file, with the quality of their `translation` as `score`."""
+    segments = []
+    for place, record in records:
+        texts = [record.get("source"), record.get("translation")]
+        references = record.get("references")
+        if (
+            not isinstance(references, list)
+            or not references
+            or not all(isinstance(text, str) for text in (*texts, *references))
+        ):
+            raise BabelscopeError(
+                f"{place} needs the texts 'source' and 'translation', and a list 'references'"
+            )
+        segments.append(Segment(record["source"], record["translation"], tuple(references)))
+    qualities = sentence_qualities(metric, segments)
+    return [
+        (place, {**record, "score": quality})
+        for (place, record), quality in zip(records, qualities, strict=True)
+    ]

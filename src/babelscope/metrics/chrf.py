@@ -23,7 +23,7 @@ class Chrf(SacreBleu):
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence chrF against the best reference; `sources` are not read."""
         groups: dict[tuple[str, ...], list[int]] = {}
-        for number, own in enumerate(references):
+        for number, (_, own) in enumerate(zip(hypotheses, references, strict=True)):
             groups.setdefault(tuple(own), []).append(number)
         found = [0.0] * len(hypotheses)
         for own, numbers in groups.items():

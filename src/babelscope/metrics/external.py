@@ -5,13 +5,14 @@ Both answer segments, a JSON object each (`Segment.as_line`), with a number each
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.answers import Fingerprint
-from babelscope.core.specs import Options, parse_options, split_options
+from babelscope.core.specs import Options, split_spec
 from babelscope.metrics.base import Metric, References, Scale, Segment, Texts
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -35,24 +36,20 @@ class External(Metric):
         triples = zip(sources, hypotheses, references, strict=True)
         lines = [Segment(source, text, tuple(own)).as_line() for source, text, own in triples]
         answers = self.ask(lines) if lines else ()
-        return [self._number(*pair) for pair in zip(answers, hypotheses, strict=True)]
-
-    def _number(self, written: str, hypothesis: str) -> float:
-        try:
-            value = float(written)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise BabelscopeError(
-                f"{self.name} gave {shorten(written)} as the quality of {shorten(hypothesis)}; "
-                "it must be a finite number"
-            )
-        return value
+        return [_number(self.name, *pair) for pair in zip(answers, hypotheses, strict=True)]
 
     @property
     def identity(self) -> str:
         """What a signature says of it: what the program or the files hold."""
         return f"{self.name.partition(':')[0]} {self.fingerprint().digest}"
+
+
+def _number(name: str, written: str, hypothesis: str) -> float:
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(written)):
+            return value
+    told = f"{name} gave {shorten(written)} as the quality of {shorten(hypothesis)}"
+    raise BabelscopeError(f"{told}; it must be a finite number")
 
 
 def open_command(spec: str, rest: str) -> External:
@@ -80,46 +77,36 @@ def open_command(spec: str, rest: str) -> External:
 
 
 def open_file(spec: str, rest: str) -> External:
-    """`file:NUMBERS?source=SEGMENTS&bound=NUMBER`; without segments, numbers are given out whole and in order."""
+    """`file:NUMBERS?source=SEGMENTS&bound=NUMBER`."""
     path, options = _split(spec, rest)
-    source = options.text("source")
+    if not (source := options.text("source")):
+        raise BabelscopeError(f"{spec} needs ?source=SEGMENTS, the segments of its numbers, a line each")
     scale, bounded = _scale(options)
-    data = read_line_bytes(path)
-    numbers = parse_lines(data, path)
-    settings = {"format": "plain", **bounded}
+    data, source_data = read_line_bytes(path), read_line_bytes(source)
+    numbers, segments = parse_lines(data, path), parse_lines(source_data, source)
+    require_equal_counts({path: len(numbers), source: len(segments)})
     found: dict[str, str] = {}
-    if source:
-        source_data = read_line_bytes(source)
-        segments = parse_lines(source_data, source)
-        require_equal_counts({path: len(numbers), source: len(segments)})
-        settings["source"] = hashlib.sha256(source_data).hexdigest()
-        for line, (segment, number) in enumerate(zip(segments, numbers, strict=True), 1):
-            if found.setdefault(segment, number) != number:
-                raise BabelscopeError(
-                    f"{source}:{line} repeats a segment to which {path} gives another number"
-                )
+    for line, (segment, number) in enumerate(zip(segments, numbers, strict=True), 1):
+        if found.setdefault(segment, number) != number:
+            raise BabelscopeError(f"{source}:{line} repeats a segment to which {path} gives another number")
 
     def ask(lines: Sequence[str]) -> list[str]:
-        if not source and len(lines) != len(numbers):
-            raise BabelscopeError(
-                f"{len(lines)} segments were asked for, but {path} has {len(numbers)} numbers; say ?source=FILE "
-                "to find them by their segment"
-            )
-        if unknown := next((line for line in lines if source and line not in found), None):
+        if unknown := next((line for line in lines if line not in found), None):
             raise BabelscopeError(f"{source} has no line {shorten(unknown)}")
-        return [found[line] for line in lines] if source else numbers
+        return [found[line] for line in lines]
 
+    settings = {"format": "plain", "source": hashlib.sha256(source_data).hexdigest(), **bounded}
     fingerprint = Fingerprint("file", hashlib.sha256(data).hexdigest(), settings=settings)
     return External(spec, scale, ask, lambda: fingerprint)
 
 
 def _split(spec: str, rest: str) -> tuple[str, Options]:
-    path, query = split_options(check_name(rest))
+    path, options = split_spec(check_name(spec), rest)
     if not path:
         raise BabelscopeError(
             f"{spec!r} says nothing after the colon; examples: cmd:COMMAND, file:NUMBERS?source=SEGMENTS"
         )
-    return path, Options(spec, parse_options(query))
+    return path, options
 
 
 def _scale(options: Options) -> tuple[Scale, dict[str, float]]:

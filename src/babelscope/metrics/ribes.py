@@ -24,13 +24,8 @@ _SHORT = 4  # words of a context that is found by counting
 class Ribes(Metric):
     """RIBES of 13a tokens, cased; that of a corpus is the mean over its sentences."""
 
-    def sentence(
-        self,
-        hypotheses: Texts,
-        references: References,
-        sources: Texts = (),  # noqa: ARG002 (some metrics read them)
-    ) -> list[float]:
-        """RIBES of each hypothesis against its best reference."""
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
+        """RIBES of each hypothesis against its best reference; `sources` are not read."""
         return [
             sentence_ribes(tokens(text), [tokens(each) for each in own])
             for text, own in zip(hypotheses, references, strict=True)

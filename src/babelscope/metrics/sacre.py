@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from babelscope.core.registry import resolve
-from babelscope.metrics.base import Array, Metric, References, Texts
+from babelscope.metrics.base import Array, Metric, References, Texts, check_corpus
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class SacreBleu(Metric):
         rows = _extract(self._sentence_scorer, hypotheses, references) if hypotheses else ()
         return [self.of_statistics(row) for row in rows]
 
-    def _statistics(self, hypotheses: Texts, references: References, _sources: Texts) -> Array:
+    def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:  # noqa: ARG002
+        """sacreBLEU's counts of each sentence; `sources` are not read."""
         return _extract(self._scorer, hypotheses, references)
 
     def corpus(self, sums: Array) -> float:
@@ -51,6 +52,7 @@ class SacreBleu(Metric):
 
 
 def _extract(scorer: Any, hypotheses: Texts, references: References) -> Array:
+    check_corpus(hypotheses, references)
     most = max(map(len, references))
     streams = [[own[i] if i < len(own) else None for own in references] for i in range(most)]
     return np.array(scorer._extract_corpus_statistics(list(hypotheses), streams), dtype=float)

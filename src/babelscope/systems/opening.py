@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from babelscope.core.answers import CAPABILITIES, Capability, System, capabilities
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.specs import Options, parse_options, split_options
+from babelscope.core.specs import Options, split_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import check_name
 
@@ -149,8 +149,7 @@ def open_system(spec: str) -> Any:
         raise BabelscopeError(
             f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
         ) from error
-    path, query = split_options(rest)
-    options = Options(spec, parse_options(query))
+    path, options = split_spec(spec, rest)
     system = opener(path, options)
     options.refuse_unused()
     return system
