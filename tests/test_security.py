@@ -144,8 +144,12 @@ def _check_call(node: ast.Call, where: str) -> None:
     if called == "torch.load":
         assert options.get("weights_only") == "True", f"{where}:{node.lineno}"
     if "shell" in options:
-        assert where == "systems/blackbox.py", f"{where}:{node.lineno}"
-        assert options["shell"] in ("self._shell", "options.flag('shell')"), f"{where}:{node.lineno}"
+        allowed = {
+            "util/process.py": ("self.shell",),
+            "systems/blackbox.py": ("shell", "options.flag('shell')"),
+            "metrics/external.py": ("options.flag('shell')",),
+        }
+        assert options["shell"] in allowed.get(where, ()), f"{where}:{node.lineno}"
     if "trust_remote_code" in options:
         assert options["trust_remote_code"] == "remote_code", f"{where}:{node.lineno}"
     if "verify" in options:

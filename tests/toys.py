@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.systems.opening import Options, Scheme
+from babelscope.core.specs import Options
+from babelscope.systems.opening import Scheme
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 from babelscope.util.text import check_texts

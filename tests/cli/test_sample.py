@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import toys
+from babelscope.metrics.mbr import expected_utility, mbr_decode
 from toy_fixtures import Babelscope
 
 SOURCES = ["a b", "b c", "ca"]
@@ -43,9 +45,36 @@ def test_json_has_scores_and_counts_what_did_not_end(babelscope: Babelscope) -> 
     assert ran.err == f"babelscope: samples with notes: {unfinished} unfinished\n"
 
 
+def test_the_sample_of_least_risk_by_each_metric(babelscope: Babelscope) -> None:
+    asked = (
+        "sample",
+        "--system",
+        "toy:1",
+        "--n",
+        "9",
+        "--source",
+        "in.txt",
+        "--metric",
+        "chrf",
+        "--metric",
+        "ter",
+    )
+    right = [
+        [mbr_decode([each.text for each in drawn], expected_utility(metric)) for metric in ("chrf", "ter")]
+        for drawn in toys.ToySystem(salt="1").sample(SOURCES, n=9, seed=0)
+    ]
+    expected = "".join("\t".join(choice.text for choice in choices) + "\n" for choices in right)
+    assert babelscope(*asked).out == expected
+    rows = [json.loads(line) for line in babelscope(*asked, "--json").out.split("\n")[:-1]]
+    for row, (by_chrf, by_ter) in zip(rows, right, strict=True):
+        assert row["chosen"]["chrf"] == asdict(by_chrf)
+        assert row["samples"][row["chosen"]["ter"]["number"]]["text"] == by_ter.text
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (("--metric", "chfr"), "did you mean chrf?"),
         (("--n", "0"), "'--n'"),
         (("--temperature", "0"), "a temperature is above 0, not 0.0"),
         (("--top-p", "1.5"), "top-p is above 0 and at most 1, not 1.5"),

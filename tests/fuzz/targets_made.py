@@ -19,8 +19,9 @@ from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries
-from babelscope.metrics.quality import Segment, sentence_qualities, tokens
+from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
+from babelscope.metrics.sacre import tokens
 from babelscope.runs.comparing_groups import column_of, read_table
 from babelscope.runs.study import read_study
 from babelscope.systems.blackbox import TranslationsFile

@@ -14,6 +14,7 @@ from targets import CUED, PAIR, SENTENCE, done, lines
 
 from babelscope.core.answers import Target as Answer
 from babelscope.core.columns import side_by_side
+from babelscope.core.specs import split_spec
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.comparing import group_runs
 from babelscope.runs.folder import RunFolder
@@ -21,7 +22,6 @@ from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
-from babelscope.systems.opening import Options
 from toys import ToySystem
 
 _PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)]
@@ -129,12 +129,8 @@ class _Server:
 
     def open(self, kind: str, spec: str) -> Any:
         from babelscope.systems import endpoint, openai
-        from babelscope.systems.opening import parse_options, split_options
 
-        path, query = split_options(spec)
-        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(
-            path, Options(spec, parse_options(query))
-        )
+        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(*split_spec(spec, spec))
         system._client._post = self._post
         return system
 

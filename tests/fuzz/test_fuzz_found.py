@@ -16,6 +16,7 @@ from targets import CONLLU, CUED, SENTENCE, lines, text
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
+from babelscope.core.specs import Options
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules, read_rules
@@ -25,7 +26,7 @@ from babelscope.runs.reading import Run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import read_study, run_study
 from babelscope.stats.agreement import parse_earlier
-from babelscope.systems.opening import Options, open_system
+from babelscope.systems.opening import open_system
 from babelscope.testsets import given_answers, load, score_files
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.metrics.ribes import corpus_ribes, sentence_ribes
+from babelscope.metrics.ribes import METRIC, _align, _align_by_suffixes, sentence_ribes
 from babelscope.util.errors import BabelscopeError
 
 
@@ -82,6 +82,12 @@ def test_contexts_are_those_of_the_definition(hypothesis: str, reference: str) -
     assert sentence_ribes(hypothesis, [reference]) == by_definition(hypothesis, reference)
 
 
+@given(st.text("ab", max_size=30), st.text("ab", min_size=1, max_size=30))
+def test_counting_and_sorting_find_the_same_contexts(hypothesis: str, reference: str) -> None:
+    words = list(hypothesis), list(reference)
+    assert _align(*words) == _align_by_suffixes(*words)
+
+
 @pytest.mark.parametrize("words", [["a"] * 10_000, [str(n % 100) for n in range(10_000)]])
 def test_ten_thousand_words(words: list[str]) -> None:
     begun = time.process_time()
@@ -95,8 +101,9 @@ def test_the_best_of_several_references_counts() -> None:
 
 
 def test_a_corpus_is_the_mean_of_its_sentences() -> None:
-    assert corpus_ribes([["Yes"], ["x"]], [[["Yes"]], [("a", "b")]]) == pytest.approx(0.5)
-    assert math.isnan(corpus_ribes([], []))
+    sums = METRIC.statistics(["Yes", "x"], [["Yes"], ["a b"]]).sum(axis=0)
+    assert METRIC.corpus(sums) == pytest.approx(0.5)
+    assert math.isnan(METRIC.corpus(0 * sums))
 
 
 def test_bad_input_is_refused() -> None:
@@ -104,8 +111,8 @@ def test_bad_input_is_refused() -> None:
         ribes("a", "")
     with pytest.raises(BabelscopeError, match="at least one reference"):
         ribes("a")
-    with pytest.raises(BabelscopeError, match="1 hypotheses cannot be held against 0 references"):
-        corpus_ribes([["a"]], [])
+    with pytest.raises(BabelscopeError, match="1 translations cannot be held against 0 references"):
+        METRIC.statistics(["a"], [])
 
 
 @pytest.mark.parametrize(

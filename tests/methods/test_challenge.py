@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.results import Result, Row
 from babelscope.methods.challenge.figures import _coefficients, matched
-from babelscope.metrics.quality import tokens
-from babelscope.metrics.ribes import corpus_ribes
+from babelscope.metrics.ribes import sentence_ribes
+from babelscope.metrics.sacre import tokens
 from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -102,7 +103,9 @@ def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
     return {
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
         "chrf": sacrebleu.corpus_chrf(translations, references).score,
-        "ribes": corpus_ribes([tokens(t) for t in translations], [[tokens(r)] for r in references[0]]),
+        "ribes": mean(
+            sentence_ribes(tokens(t), [tokens(r)]) for t, r in zip(translations, references[0], strict=True)
+        ),
     }
 
 

@@ -17,7 +17,7 @@ from babelscope.methods.space import METHOD
 from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
-from babelscope.metrics.quality import Segment, sentence_qualities
+from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.runs.judging import space as evaluate
 from babelscope.systems.opening import open_system
@@ -334,7 +334,7 @@ def test_a_system_that_cannot_search_is_refused_before_it_is_asked(tmp_path: Pat
 def test_an_unknown_quality_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     toy = Enumerated()
     toy.log = tmp_path / "asked"
-    with pytest.raises(BabelscopeError, match="no quality 'comet'"):
+    with pytest.raises(BabelscopeError, match="no metric 'comet'"):
         space(toy, ITEMS, quality="comet")
     assert not toy.log.exists()
 

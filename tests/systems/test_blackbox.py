@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from babelscope.core.answers import capabilities
-from babelscope.systems.opening import open_system, split_options
+from babelscope.core.specs import split_options
+from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PYTHON = shlex.quote(sys.executable)

@@ -14,7 +14,10 @@ from babelscope.util.outputs import check_outputs
 def correlate(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Scores as JSON lines with `system`, `id` and `score`."),
+        typer.Argument(
+            metavar="FILE...",
+            help="JSON lines with `system`, `id` and `score`; with --metric, `source`, `translation`, `references`.",
+        ),
     ],
     human: Annotated[
         Path,
@@ -25,26 +28,39 @@ def correlate(
     field: Annotated[
         str, typer.Option(metavar="NAME", help="The scores' field, as `top_kqrg` in the records of `space`.")
     ] = "score",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Score the files' translations by it: chrf, bleu, cmd:COMMAND...; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     out: OutFile = None,
     seed: Seed = 0,
 ) -> None:
     """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
     from babelscope.core.results import render
+    from babelscope.metrics.base import find_metric, score_records
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
     from babelscope.util.seeds import stream
 
-    check_outputs({"--out": out}, inputs=[*files, human])
+    check_outputs({"--out": out}, inputs=[*files, human, *(metric or ())])
+    chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
     judged = parse_scores(read_json_lines(human), average=True)
     stems = [path.stem for path in files]
     # Files of one name in two folders are told apart by their paths.
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
-    metrics = {
-        name: parse_scores(read_json_lines(path), field=field)
-        for name, path in zip(names, files, strict=True)
-    }
-    rows = human_correlations(judged, metrics, lambda: stream(seed, "correlate"))
+    scores = {}
+    for name, path in zip(names, files, strict=True):
+        for each in chosen:
+            rated = score_records(each, list(read_json_lines(path)))
+            scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
+        if not chosen:
+            scores[name] = parse_scores(read_json_lines(path), field=field)
+    rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
     with output(out, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +27,10 @@ from babelscope.cli.common import (
 from babelscope.cli.translate import described, one_line, tell_notes
 from babelscope.util.outputs import check_outputs
 
+if TYPE_CHECKING:
+    from babelscope.core.answers import Scored
+    from babelscope.metrics.mbr import Choice
+
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 _SAMPLES_AT_ONCE = 6400
 
@@ -41,6 +47,14 @@ def sample(
     ] = 1,
     epsilon: Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")] = 0,
     max_length: Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")] = 0,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Write the sample of least Bayes risk by it (chrf, bleu, cmd:COMMAND...) instead; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     out: OutFile = None,
     cache: Cache = None,
@@ -48,15 +62,18 @@ def sample(
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
 
     Samples that did not end within the limit are kept and counted. With several systems, each line begins with the
-    system and a tab.
+    system and a tab. With --metric, a line has one sample a metric; JSON has all of them, and the choices by metric.
     """
     from babelscope.core.answers import Drawing
+    from babelscope.metrics.base import find_metric
+    from babelscope.metrics.mbr import expected_utility, mbr_decode
     from babelscope.systems.asking import ask_sample
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    check_outputs({"--out": out}, inputs=[source, *system])
+    check_outputs({"--out": out}, inputs=[source, *system, *(metric or ())])
+    metrics = [find_metric(each) for each in dict.fromkeys(metric or ())]
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
     for each in opened.values():
@@ -73,16 +90,24 @@ def sample(
                     write(as_line(told) if as_json else "" if len(opened) == 1 else f"{name}\t")
                     advance(1)
                     continue
-                here = Counter(note for answer in drawn for note in answer.notes)
-                notes += here
+                notes.update(note for answer in drawn for note in answer.notes)
+                texts = [answer.text for answer in drawn]
+                chosen = {by.name: mbr_decode(texts, expected_utility(by, source=asked)) for by in metrics}
                 if as_json:
                     row = {"system": name, "source": asked, "n": n, "seed": seed}
-                    row |= {
-                        "unfinished": here["unfinished"],
-                        "samples": [described(answer) for answer in drawn],
-                    }
-                    write(as_line(row))
+                    write(as_line({**row, **_as_json(drawn, chosen)}))
                 else:
-                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, drawn)]))
+                    shown = [drawn[choice.number] for choice in chosen.values()] if chosen else drawn
+                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, shown)]))
                 advance(1)
     tell_notes("samples", notes)
+
+
+def _as_json(drawn: Sequence[Scored], chosen: Mapping[str, Choice]) -> dict[str, Any]:
+    """The samples of a source, and which of them was chosen by each metric."""
+    choices = {"chosen": {metric: asdict(choice) for metric, choice in chosen.items()}} if chosen else {}
+    return {
+        "unfinished": sum("unfinished" in answer.notes for answer in drawn),
+        "samples": [described(answer) for answer in drawn],
+        **choices,
+    }

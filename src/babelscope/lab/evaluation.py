@@ -11,7 +11,7 @@ from babelscope.lab import suites
 from babelscope.lab.corpus import references
 from babelscope.lab.grammar import SentencePair
 from babelscope.lab.oracle import Verdict, judge
-from babelscope.metrics.quality import corpus_quality
+from babelscope.metrics.corpus import corpus_estimate
 from babelscope.stats.intervals import proportion
 from babelscope.systems.asking import ask_translate
 from babelscope.util.seeds import stream
@@ -76,7 +76,7 @@ def _quality(
     return [
         Row(
             metric,
-            corpus_quality(metric, translations, group, stream(seed, f"lab/{metric}/{count}")),
+            corpus_estimate(metric, translations, group, stream(seed, f"lab/{metric}/{count}")),
             {**labels, "references": count},
         )
         for count, group in ((1, one), (_REFERENCES, several))

@@ -16,7 +16,7 @@ from babelscope.lab.locality_networks import Network, Recurrent, Transformer, gr
 from babelscope.lab.loss import smoothed_cross_entropy
 from babelscope.lab.networks import torch_seed
 from babelscope.lab.training import numerics
-from babelscope.metrics.quality import corpus_quality
+from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream
 
@@ -60,7 +60,7 @@ def train_cell(plan: Plan, cell: Cell, pairs: Sequence[Pair]) -> dict[str, Any]:
             some = asked[start : start + _AT_ONCE]
             rows += greedy(network, some, begin=_START, end=_END, longest=longest)
     words = [[vocabularies[1].words[number] for number in row] for row in rows]
-    bleu = corpus_quality(
+    bleu = corpus_estimate(
         "bleu",
         [_text(row) for row in words],
         [[_text(target)] for _, target in test],

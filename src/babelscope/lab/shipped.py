@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.registry import did_you_mean
+from babelscope.core.specs import Options
 from babelscope.lab import cued, suites
-from babelscope.systems.opening import Options
 from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError

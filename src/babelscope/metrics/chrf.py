@@ -1,17 +1,46 @@
-"""Sentence chrF of many texts against many: sacreBLEU's numbers, with the n-grams of each text counted once."""
+"""chrF and chrF++ (Popović 2015, 2017): sacreBLEU's numbers; of many texts against many, each text counted once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from babelscope.metrics.base import Array, References, Scale, Texts
+from babelscope.metrics.sacre import SacreBleu
 
 # Recall counts as much as precision times this squared, as in sacreBLEU.
 _BETA = 2
+
+
+@dataclass(frozen=True)
+class Chrf(SacreBleu):
+    """chrF, whose n-grams of a text are counted once for all that it is held against."""
+
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
+        """sacreBLEU's sentence chrF against the best reference; `sources` are not read."""
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for number, (_, own) in enumerate(zip(hypotheses, references, strict=True)):
+            groups.setdefault(tuple(own), []).append(number)
+        found = [0.0] * len(hypotheses)
+        for own, numbers in groups.items():
+            best = self.pairwise([hypotheses[number] for number in numbers], own).max(axis=1)
+            for number, value in zip(numbers, best.tolist(), strict=True):
+                found[number] = value
+        return found
+
+    def pairwise(self, candidates: Texts, references: Texts, source: str = "") -> Array:  # noqa: ARG002
+        """All pairs at once; `source` is not read."""
+        return pairwise_chrf(candidates, references, word_order=self.options["word_order"])
+
+
+METRIC, PLUS_PLUS = (
+    Chrf(name, Scale(0, 100, "higher", "percent"), "sacrebleu.metrics.chrf:CHRF", {"word_order": order})
+    for name, order in (("chrf", 0), ("chrf++", 2))
+)
 
 
 def pairwise_chrf(candidates: Sequence[str], references: Sequence[str], *, word_order: int = 0) -> Array:

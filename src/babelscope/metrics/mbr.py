@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from babelscope.metrics.chrf import Array, pairwise_chrf
+from babelscope.metrics.base import Array, Metric, find_metric
 from babelscope.util.errors import BabelscopeError
 
 # Sums of the same utilities in another order differ by less, on a scale of 0 to 100.
@@ -32,38 +32,31 @@ class Choice:
     n: int
 
 
-def quadratic(utility: Callable[[Sequence[str], Sequence[str]], Array] = pairwise_chrf) -> Expected:
-    """Compare everything with everything; `utility` gives a matrix [candidates, references]."""
+def expected_utility(metric: str | Metric = "chrf", *, source: str = "") -> Expected:
+    """Every candidate compared with every reference by any metric; lower is better counts negatively.
+
+    `source` is what all of them translate, for metrics that read it.
+    """
+    found = find_metric(metric)
 
     def expected(candidates: Sequence[str], references: Sequence[str]) -> Array:
         distinct = list(dict.fromkeys(references))
         where = {text: number for number, text in enumerate(distinct)}
         weights = np.bincount([where[text] for text in references]) / len(references)
-        answer: Array = utility(candidates, distinct) @ weights
-        return answer
+        answer: Array = found.pairwise(candidates, distinct, source) @ weights
+        return answer if found.scale.better == "higher" else -answer
 
     return expected
 
 
-def of_pairs(quality: Callable[[Sequence[str], Sequence[str]], Sequence[float]]) -> Expected:
-    """Any quality function of translations and their references, one score a pair, as an expected utility."""
-
-    def utility(candidates: Sequence[str], references: Sequence[str]) -> Array:
-        pairs = [(candidate, reference) for candidate in candidates for reference in references]
-        scores = quality([candidate for candidate, _ in pairs], [reference for _, reference in pairs])
-        return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
-
-    return quadratic(utility)
-
-
 def mbr_decode(samples: Sequence[str], expected: Expected | None = None) -> Choice:
-    """The sample of highest expected utility, the first drawn of several; by default chrF, all against all.
+    """The sample of highest expected utility, the first drawn of several; by default of chrF, all against all.
 
     `babelscope.metrics.chrf.aggregated_chrf` is an `expected` that takes linear time.
     """
     if not samples:
         raise BabelscopeError("minimum Bayes risk decoding needs at least one sample")
     distinct = list(dict.fromkeys(samples))
-    utilities = (expected or quadratic())(distinct, samples)
+    utilities = (expected or expected_utility())(distinct, samples)
     best = int(np.argmax(utilities >= utilities.max() - _ROUNDING))
     return Choice(samples.index(distinct[best]), distinct[best], float(utilities[best]), len(samples))

@@ -10,16 +10,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from babelscope.metrics.base import Array, Metric
 from babelscope.util.errors import BabelscopeError
 
 Normalise = Literal["bound", "ideal"]
-"""What kQRG is divided by: eq. 19's upper bound, reached if all qualities are 1, or the list in its best order."""
+"""What kQRG is divided by: eq. 19's upper bound, reached if all qualities are the highest, or the list in its best
+order."""
 
-Array = np.ndarray[Any, Any]
+
+def bound_of(metric: Metric, named: float | None = None) -> float:
+    """The highest quality that kQRG assumes: the caller's, else that of the metric's scale; refused without any."""
+    bound = metric.scale.best_quality if named is None else named
+    if bound is None or not 0 < bound < math.inf:
+        raise BabelscopeError(
+            f"kQRG needs the highest quality that {metric.name} can give, a positive number: name it, as in "
+            "cmd:COMMAND?bound=1, or divide by the ideal order"
+        )
+    return bound
 
 
 def krg(qualities: Sequence[float], logprobs: Sequence[float] | None = None) -> float:
@@ -39,16 +50,17 @@ def kqrg(
     logprobs: Sequence[float] | None = None,
     *,
     normalise: Normalise = "bound",
+    bound: float = 1.0,
 ) -> float:
     """k-approximated quality-based ranked gains (eq. 16 to 19); NaN for an empty list.
 
-    With qualities from 0 to 1 it is from 0 to 1; others (COMET's, 1 - TER) can leave that range. Divided by the
-    `ideal` order it says nothing where that has no positive gain: NaN.
+    `bound` is the highest quality, see `bound_of`. With qualities from 0 to there it is from 0 to 1; others (COMET's,
+    1 - TER) can leave that range. Divided by the `ideal` order it says nothing where that has no positive gain: NaN.
     """
     values = _checked(qualities)
     if not len(values):
         return math.nan
-    best = float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal(values)
+    best = bound * float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal(values)
     return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
 
 

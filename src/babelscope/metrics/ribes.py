@@ -6,7 +6,10 @@ import itertools
 import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from babelscope.metrics.base import Metric, References, Scale, Texts
+from babelscope.metrics.sacre import tokens
 from babelscope.util.errors import BabelscopeError
 
 ALPHA, BETA = 0.25, 0.10
@@ -14,15 +17,22 @@ ALPHA, BETA = 0.25, 0.10
 
 Words = Sequence[str]
 
+_SHORT = 4  # words of a context that is found by counting
 
-def corpus_ribes(hypotheses: Sequence[Words], references: Sequence[Sequence[Words]]) -> float:
-    """Mean of the sentences' scores, 0 to 1; NaN without a sentence."""
-    if len(hypotheses) != len(references):
-        raise BabelscopeError(
-            f"{len(hypotheses)} hypotheses cannot be held against {len(references)} references"
-        )
-    scores = [sentence_ribes(*pair) for pair in zip(hypotheses, references, strict=True)]
-    return math.fsum(scores) / len(scores) if scores else math.nan
+
+@dataclass(frozen=True)
+class Ribes(Metric):
+    """RIBES of 13a tokens, cased; that of a corpus is the mean over its sentences."""
+
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
+        """RIBES of each hypothesis against its best reference; `sources` are not read."""
+        return [
+            sentence_ribes(tokens(text), [tokens(each) for each in own])
+            for text, own in zip(hypotheses, references, strict=True)
+        ]
+
+
+METRIC = Ribes("ribes", Scale(0, 1, "higher", "share"))
 
 
 def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:
@@ -57,8 +67,44 @@ def _ascending(places: Sequence[int]) -> int:
 def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
     """Where words stand in the reference, if they or their shortest telling contexts occur once on both sides.
 
-    Contexts grow word by word; at each length the one to the left is tried before the one to the right.
+    Contexts grow word by word; at each length the one to the left is tried before the one to the right. Most words
+    are told by a short one, for which counting is faster; where it does not suffice, all suffixes are sorted.
     """
+    found: dict[int, int] = {}
+    pending: Sequence[int] = range(len(hypothesis))
+    for size in range(1, _SHORT + 1):
+        here, there = _single_places(hypothesis, size), _single_places(reference, size)
+        undecided = []
+        for at in pending:
+            contexts = [
+                (tuple(hypothesis[start : start + size]), start)
+                for start in (at - size + 1, at)
+                if 0 <= start <= len(hypothesis) - size
+            ]
+            for context, start in contexts:
+                if here[context] >= 0 and (place := there.get(context, -1)) >= 0:
+                    found[at] = place + at - start
+                    break
+            else:
+                # A context that the reference does not have is in no longer one that it has.
+                if any(context in there for context, _ in contexts):
+                    undecided.append(at)
+        if not undecided:
+            return [found[at] for at in sorted(found)]
+        pending = undecided
+    return _align_by_suffixes(hypothesis, reference)
+
+
+def _single_places(words: list[str], size: int) -> dict[tuple[str, ...], int]:
+    """Where each context of `size` words begins; -1 if it occurs several times."""
+    places: dict[tuple[str, ...], int] = {}
+    for start, context in enumerate(zip(*(words[offset:] for offset in range(size)), strict=False)):
+        places[context] = -1 if context in places else start
+    return places
+
+
+def _align_by_suffixes(hypothesis: list[str], reference: list[str]) -> list[int]:
+    """The same for contexts of any length."""
     right = _shortest_contexts(hypothesis, reference)
     left = _shortest_contexts(hypothesis[::-1], reference[::-1])
     found = []

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from babelscope.core.specs import parse_options, split_options
 from babelscope.runs.study import Study, read_study
-from babelscope.systems.opening import Scheme, parse_options, schemes, split_options
+from babelscope.systems.opening import Scheme, schemes
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
 from babelscope.util.text import read_bytes

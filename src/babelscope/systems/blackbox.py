@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-import shlex
-import shutil
-import signal
-import subprocess
 from collections.abc import Sequence
 from functools import cached_property
 
 from babelscope.core.answers import Fingerprint, Scored
-from babelscope.systems.opening import Options
+from babelscope.core.specs import Options
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.process import Program
 from babelscope.util.text import (
     check_texts,
     parse_lines,
@@ -25,16 +20,7 @@ from babelscope.util.text import (
     whole_number,
 )
 
-# `NAME=value` where a shell or env takes it for a variable, before the program's own name.
-_ASSIGNMENT = re.compile(
-    r"(?:^|[;&|(`{]|\$\(|\b(?:env|export|declare|set|sudo|do|then)\b)\s*(?:-\S+\s+)*[\"']?[A-Za-z_]\w*=\S"
-)
-_SECRET_OPTION = re.compile(
-    r"(?:--?)?[\w-]*(?:api[-_]?key|token|secret|password|passwd|pwd|auth)(?:=|$)", re.IGNORECASE
-)
 _UNSAID = ""  # no format given: plain, but a tab is asked about rather than guessed at
-_STDERR_LINES = 5
-_LONGEST = 1e6  # seconds; what poll() can wait for is bounded
 
 
 def best(found: Sequence[str], n_best: int, *, source: str, where: str) -> list[Scored]:
@@ -163,41 +149,16 @@ class Command:
         name: str = "",
     ) -> None:
         self.name = name or f"cmd:{command}"
-        self._command = command
-        self._shell = shell
+        self._program = Program(self.name, command, shell=shell, timeout=timeout)
         self._batch = batch
-        self._timeout = timeout
         self._form = form
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            if not shell:
-                raise BabelscopeError(
-                    f"{self.name}: the command cannot be split into words ({error})"
-                ) from None
-            self._words = []
-        _refuse_secrets(command, self._words)
-        if shell:
-            return
-        if not self._words:
-            raise BabelscopeError(f"{self.name}: the command is empty")
-        if shutil.which(self._words[0]) is None:
-            raise BabelscopeError(
-                f"{self.name}: the command {self._words[0]!r} is not found or not executable"
-            )
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """The command line, and the content of the program and of every file the command line names."""
-        files = {}
-        for position, word in enumerate(self._words):
-            path = (shutil.which(word) if position == 0 else None) or word.rpartition("=")[2]
-            # os.path.isfile, since Path.is_file raises on a word too long for a file name.
-            if os.path.isfile(path) and os.access(path, os.R_OK):
-                with open(path, "rb") as file:
-                    files[word] = hashlib.file_digest(file, "sha256").hexdigest()
-        settings = {"command": self._command, "shell": self._shell, "format": self._form or "plain"}
-        return Fingerprint("command", digest_json(files), settings=settings)
+        program = self._program
+        settings = {"command": program.command, "shell": program.shell, "format": self._form or "plain"}
+        return Fingerprint("command", digest_json(program.file_digests()), settings=settings)
 
     def translate(
         self,
@@ -217,71 +178,13 @@ class Command:
 
     def _run(self, sources: Sequence[str]) -> list[list[str]]:
         """One run of the command: the translations of each source."""
-        try:
-            process = subprocess.Popen(
-                self._command if self._shell else self._words,
-                shell=self._shell,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # so that its children can be ended with it
-            )
-        except OSError as error:
-            raise SystemFailure(f"{self.name} cannot be started: {error.strerror}") from error
-        with process:
-            try:
-                output, stderr = process.communicate(
-                    "".join(f"{source}\n" for source in sources).encode(), timeout=self._timeout
-                )
-            except subprocess.TimeoutExpired as error:
-                _end(process)
-                raise SystemFailure(
-                    f"{self.name} did not finish within {self._timeout:g} seconds (timeout=) on "
-                    f"{len(sources)} lines{_tail(error.stderr)}"
-                ) from None
-            except BaseException:  # Ctrl-C goes to us alone, since the command has its own session
-                _end(process)
-                raise
-        if process.returncode:
-            raise SystemFailure(f"{self.name} failed with exit code {process.returncode}{_tail(stderr)}")
-        where = f"the output of {self.name}"
-        found = alternatives(parse_lines(output, where, keep_separators=True), self._form, where)
+        lines, stderr = self._program.run(sources)
+        found = alternatives(lines, self._form, f"the output of {self.name}")
         if len(found) != len(sources):
             raise SystemFailure(
-                f"{self.name} was given {len(sources)} lines but wrote translations of {len(found)}"
-                f"{_tail(stderr)}"
+                f"{self.name} was given {len(sources)} lines but wrote translations of {len(found)}{stderr}"
             )
         return found
-
-
-def _refuse_secrets(command: str, words: Sequence[str]) -> None:
-    """A command is stored with the results, so that no secret may stand in it."""
-    named = [word for word in words if _SECRET_OPTION.match(word)]
-    if named or _ASSIGNMENT.search(command):
-        raise BabelscopeError(
-            "a command is stored with the results and must hold no secret: set variables and keys in the "
-            "environment before you start babelscope, which hands them on to the command"
-        )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a command and the children it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        process.kill()
-
-
-def _tail(stderr: bytes | None) -> str:
-    """The last lines of a command's standard error, for a message."""
-    lines = [line.strip() for line in (stderr or b"").decode(errors="replace").split("\n") if line.strip()]
-    told = " | ".join(lines[-_STDERR_LINES:])
-    return f"; its standard error ends: {shorten(told[-500:], 500)}" if told else ""
-
-
-def seconds(options: Options, name: str, default: float) -> float:
-    """A time-out: above zero, and no longer than the operating system can wait."""
-    return min(options.number(name, default, least=0.001), _LONGEST)
 
 
 def _format(options: Options) -> str:
@@ -301,7 +204,7 @@ def open_command(rest: str, options: Options) -> Command:
         rest,
         shell=options.flag("shell"),
         batch=options.integer("batch", 1024),
-        timeout=seconds(options, "timeout", 3600.0),
+        timeout=options.seconds("timeout", 3600.0),
         form=_format(options),
         name=options.spec,
     )

@@ -23,10 +23,9 @@ import httpx
 import tenacity
 
 from babelscope.core.answers import Unanswered
+from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
-from babelscope.systems.blackbox import seconds
 from babelscope.systems.deadline import Deadlines
-from babelscope.systems.opening import Options
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten, text_fault
 
@@ -72,7 +71,7 @@ class Client:
     """
 
     def __init__(self, options: Options) -> None:
-        self._timeout = seconds(options, "timeout", 120.0)
+        self._timeout = options.seconds("timeout", 120.0)
         self._concurrency = options.integer("concurrency", 4)
         self._tries = options.integer("retries", 4, least=0) + 1
         self._backoff = options.number("backoff", 0.5)

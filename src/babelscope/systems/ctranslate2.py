@@ -9,9 +9,9 @@ from typing import Any
 import ctranslate2
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.specs import Options
 from babelscope.systems.checkpoints import checked, fetch
 from babelscope.systems.model_folders import TOKENIZER_FILES
-from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
 from babelscope.util.errors import BabelscopeError

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.blackbox import best
 from babelscope.systems.client import Client, Question, checked_url, each_or_unanswered, line_of
-from babelscope.systems.opening import Options
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, shorten
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from babelscope.core.answers import Fingerprint, Scored, Scores, System, Target
-from babelscope.systems.opening import Options, open_system, require
+from babelscope.core.specs import Options
+from babelscope.systems.opening import open_system, require
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 

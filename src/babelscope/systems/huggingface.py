@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
+from babelscope.core.specs import Options
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
@@ -27,7 +28,6 @@ from babelscope.systems.checkpoints import (
     token_id,
 )
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, shorten

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
+from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.client import Client, Question, Refusal, checked_url, each_or_unanswered, line_of
-from babelscope.systems.opening import Options
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, read_bytes, shorten
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
-from urllib.parse import unquote
 
 from babelscope.core.answers import CAPABILITIES, Capability, System, capabilities
 from babelscope.core.registry import Registry, did_you_mean, resolve
+from babelscope.core.specs import Options, split_spec
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import check_name, whole_number
+from babelscope.util.text import check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,6 @@ class Scheme:
     """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
 
 
-_OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
     Scheme(
@@ -152,81 +149,10 @@ def open_system(spec: str) -> Any:
         raise BabelscopeError(
             f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
         ) from error
-    path, query = split_options(rest)
-    options = Options(spec, parse_options(query))
+    path, options = split_spec(spec, rest)
     system = opener(path, options)
     options.refuse_unused()
     return system
-
-
-def split_options(rest: str) -> tuple[str, str]:
-    """The name and its options, after the last "?" that `option=value` pairs follow; another is just text."""
-    start = len(rest)
-    while (start := rest.rfind("?", 0, start)) >= 0:
-        if _OPTIONS.fullmatch(rest, start + 1):
-            return rest[:start], rest[start + 1 :]
-    return rest, ""
-
-
-def parse_options(query: str) -> dict[str, str]:
-    """`option=value&option=value`, percent-decoded; a plus stays a plus, as in file names."""
-    pairs = (part.partition("=") for part in query.split("&") if part)
-    return {name: unquote(value) for name, _, value in pairs}
-
-
-class Options:
-    """The `option=value` part of a system's name; every option must be taken by its opener."""
-
-    def __init__(self, spec: str, values: Mapping[str, str]) -> None:
-        self.spec = spec
-        self._values = dict(values)
-        self._known: set[str] = set()
-
-    def text(self, name: str, default: str = "") -> str:
-        self._known.add(name)
-        return self._values.get(name, default)
-
-    def choice(self, name: str, choices: Iterable[str], default: str) -> str:
-        value = self.text(name, default)
-        if value not in (allowed := list(choices)):
-            raise BabelscopeError(f"{self.spec}: {name}={value} is not one of {', '.join(allowed)}")
-        return value
-
-    def integer(self, name: str, default: int, *, least: int = 1) -> int:
-        value = self.text(name, str(default))
-        number = whole_number(value)
-        if number is None or number < least:
-            raise BabelscopeError(f"{self.spec}: {name}={value} is not a whole number of at least {least}")
-        return number
-
-    def number(self, name: str, default: float, *, least: float = 0.0) -> float:
-        value = self.text(name, str(default))
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not number >= least:
-            raise BabelscopeError(f"{self.spec}: {name}={value} is not a number of at least {least}")
-        return number
-
-    def flag(self, name: str) -> bool:
-        return self.choice(name, ("yes", "no"), "no") == "yes"
-
-    @property
-    def names(self) -> list[str]:
-        """The options that were given."""
-        return list(self._values)
-
-    def take_all(self) -> None:
-        """Accept whatever was given: the opener hands it on."""
-        self._known |= self._values.keys()
-
-    def refuse_unused(self) -> None:
-        for name in self._values.keys() - self._known:
-            known = did_you_mean(name, self._known, f"known: {', '.join(sorted(self._known)) or 'none'}")
-            # Without its value, which may be a secret.
-            where = self.spec.partition("?")[0]
-            raise BabelscopeError(f"{where}: unknown option {name!r}; {known}")
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:

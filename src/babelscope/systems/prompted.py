@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.specs import Options
 from babelscope.decoding.model import out_of_memory
 from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.opening import Options
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
 from babelscope.util.errors import BabelscopeError, SystemFailure

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.systems.opening import Options, parse_options, split_options
+from babelscope.core.specs import split_spec
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import check_name
@@ -138,8 +138,7 @@ def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:
 
 
 def _read(known: Format, spec: str, rest: str) -> TestSet:
-    path, query = split_options(rest)
-    options = Options(spec, parse_options(query))
+    path, options = split_spec(spec, rest)
     flags: dict[str, bool | int] = {name: options.flag(name) for name in known.flags}
     flags |= {name: options.integer(name, 0, least=0) for name in known.numbers}
     options.refuse_unused()

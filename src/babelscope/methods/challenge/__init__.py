@@ -21,15 +21,14 @@ from babelscope.methods.challenge.figures import (
     quality_rows,
 )
 from babelscope.methods.challenge.sets import instances
-from babelscope.methods.challenge.settings import ChallengeSettings
-from babelscope.metrics.corpus_bootstrap import sentence_score, sentence_statistics
-from babelscope.metrics.quality import tokens
+from babelscope.methods.challenge.settings import ChallengeSettings, identity
+from babelscope.metrics.base import Metric, find_metric
+from babelscope.metrics.sacre import tokens
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
 _AT_ONCE = 100  # sentences, between two steps of a progress bar
 _NOTES = ("truncated", "unfinished")
-_UNITS = {"bleu": "points", "chrf": "points", "ribes": "ribes"}
 
 
 def ask(
@@ -58,13 +57,8 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
     judged: list[Record] = []
     for start in range(0, len(records), _AT_ONCE):
         some = records[start : start + _AT_ONCE]
-        translations = [record["translation"] for record in some]
-        references = [tuple(record["references"]) for record in some]
-        statistics = {
-            metric: sentence_statistics(metric, translations, references) for metric in settings.metrics
-        }
+        measured = {name: _measured(name, some) for name in settings.metrics}
         for number, record in enumerate(some):
-            own = {metric: rows[number] for metric, rows in statistics.items()}
             judged.append(
                 {
                     **record,
@@ -73,16 +67,31 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                         "reference": len(tokens(record["references"][0])),
                         "translation": len(tokens(record["translation"])),
                     },
-                    "scores": {metric: sentence_score(metric, row) for metric, row in own.items()},
-                    # RIBES of a corpus is the mean of its sentences' and needs nothing else.
-                    "statistics": {
-                        metric: [int(count) for count in row]
-                        for metric, row in own.items()
-                        if metric != "ribes"
-                    },
+                    "scores": {name: scores[number] for name, (scores, _) in measured.items()},
+                    # Where the score of a corpus is the mean of its sentences', it needs nothing else.
+                    "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
     return judged
+
+
+def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
+    """Scores of sentences, and the statistics that corpus scores are made of, if these are more than a mean.
+
+    What a program said is used again: a run that names one does not start it.
+    """
+    if ":" in name and all(name in record.get("scores", ()) for record in records):
+        return [record["scores"][name] for record in records], []
+    metric = find_metric(name)
+    statistics = metric.statistics(
+        [record["translation"] for record in records],
+        [tuple(record["references"]) for record in records],
+        [record["source"] for record in records],
+    )
+    scores = [metric.of_statistics(row) for row in statistics]
+    if type(metric).corpus is Metric.corpus:
+        return scores, []
+    return scores, [[int(each) if each == int(each) else float(each) for each in row] for row in statistics]
 
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
@@ -104,7 +113,13 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
 
 def comparable(settings: ChallengeSettings) -> list[Comparable]:
     """Scores of sentences."""
-    return [Comparable(f"scores.{metric}", _UNITS[metric], metric) for metric in settings.metrics]
+    found = []
+    for name in settings.metrics:
+        scale = find_metric(name).scale
+        unit = "points" if scale.unit == "percent" else name
+        higher = scale.better == "higher"
+        found.append(Comparable(f"scores.{name}", unit, name, higher_is_better=higher))
+    return found
 
 
 def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
@@ -130,6 +145,7 @@ METHOD = Method(
     judge=judge,
     summarise=summarise,
     asks=frozenset({"beam"}),
+    identity=identity,
     comparable=comparable,
     across=differences,
     view="babelscope.methods.challenge.view:VIEW",

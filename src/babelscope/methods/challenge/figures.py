@@ -13,12 +13,8 @@ from scipy.stats import rankdata
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.challenge.sets import Instance, Part, farthest, found_in, kinds, parts_of
-from babelscope.metrics.corpus_bootstrap import (
-    METRICS,
-    CorpusMetric,
-    corpus_score,
-    resampled_sums,
-)
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.corpus import resampled_sums
 from babelscope.stats.correlation import correlation
 from babelscope.stats.intervals import Array, mean_and_sd, percentile_estimate, proportion
 from babelscope.util.seeds import stream
@@ -36,11 +32,11 @@ class Judged:
     found: Sequence[Sequence[Instance]]
     lengths: Array
     """Source tokens of each sentence."""
-    statistics: Mapping[CorpusMetric, Array]
+    statistics: Mapping[str, Array]
     """[sentences, columns] each."""
-    sentence_scores: Mapping[CorpusMetric, Array]
+    sentence_scores: Mapping[str, Array]
 
-    def value(self, metric: CorpusMetric, members: Array) -> float:
+    def value(self, metric: str, members: Array) -> float:
         return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
 
     def resampled(self, *, seed: int, resamples: int) -> list[dict[str, Array]]:
@@ -63,18 +59,28 @@ class Judged:
         return [found[part.members.tobytes()] for part in self.parts]
 
 
+def _names(records: Sequence[Record]) -> list[str]:
+    return list(records[0]["scores"]) if records else []
+
+
+def corpus_score(metric: str, sums: Array) -> float:
+    """The score of a corpus from the sums of its sentences' statistics; of a metric from outside, the mean."""
+    if ":" in metric:
+        return float(sums[0] / sums[1]) if sums[1] else math.nan
+    return find_metric(metric).corpus(sums)
+
+
 def judged(records: Sequence[Record], distances: Sequence[int], *, exact: bool) -> Judged:
     """The records of one system on one test set, as arrays."""
     found = found_in(records)
-    known = [metric for metric in METRICS if records and metric in records[0]["scores"]]
-    scores = {metric: np.array([record["scores"][metric] for record in records]) for metric in known}
+    scores = {name: np.array([record["scores"][name] for record in records]) for name in _names(records)}
     statistics = {
-        metric: (
-            np.stack([scores["ribes"], np.ones(len(records))], axis=1)
-            if metric == "ribes"
-            else np.array([record["statistics"][metric] for record in records], dtype=float)
+        name: (
+            np.array([record["statistics"][name] for record in records], dtype=float)
+            if name in records[0]["statistics"]
+            else np.stack([own, np.ones(len(records))], axis=1)
         )
-        for metric in known
+        for name, own in scores.items()
     }
     lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
     return Judged(parts_of(found, distances, exact=exact), found, lengths, statistics, scores)
@@ -233,5 +239,5 @@ def difference_rows(
     return rows
 
 
-def _each_score(metric: CorpusMetric, sums: Array) -> Array:
+def _each_score(metric: str, sums: Array) -> Array:
     return np.array([corpus_score(metric, each) for each in sums])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from babelscope.core.results import Record, Row
-from babelscope.metrics.quality import corpus_quality
+from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.util.seeds import stream
@@ -189,7 +189,7 @@ def _decoded(cell: _Cell) -> Iterator[Row]:
         for metric in ("bleu", "chrf"):
             texts, references = [text for text, _ in kept], [record["references"] for _, record in kept]
             rng = stream(cell.seed, f"hypothesis_space/{metric}")
-            estimate = corpus_quality(metric, texts, references, rng, resamples=chosen.resamples)
+            estimate = corpus_estimate(metric, texts, references, rng, resamples=chosen.resamples)
             yield Row(metric, estimate, labels, {"unresolved": len(answers) - len(kept), **counts})
         qualities = [answer["quality"] if answer else None for answer in answers]
         yield cell.mean("quality", qualities, labels, counts)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.figures import Region, gains
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.mbr import mbr_decode
-from babelscope.metrics.quality import Segment, sentence_qualities
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:

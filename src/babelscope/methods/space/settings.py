@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
-from babelscope.metrics.quality import METRICS, outside
+from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Normalise
 
 
@@ -39,14 +39,11 @@ class SpaceSettings(Settings):
     @field_validator("quality")
     @classmethod
     def _is_known(cls, value: str) -> str:
-        if value not in METRICS:
-            outside(value)  # told before any system is asked
+        find_metric(value)  # told before any system is asked
         return value
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:
     """In a signature, what judges from outside counts by what it is, not by where it lies."""
-    quality = settings.quality
-    if quality in METRICS:
-        return {}
-    return {"quality": f"{quality.partition(':')[0]} {outside(quality).fingerprint.digest}"}
+    found = find_metric(settings.quality).identity
+    return {} if found == settings.quality else {"quality": found}

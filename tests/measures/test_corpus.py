@@ -10,13 +10,9 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.metrics.corpus_bootstrap import (
-    corpus_score,
-    resampled_sums,
-    sentence_score,
-    sentence_statistics,
-)
-from babelscope.metrics.ribes import corpus_ribes
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.corpus import resampled_sums
+from babelscope.metrics.ribes import sentence_ribes
 from babelscope.util.errors import BabelscopeError
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "."]), min_size=1, max_size=9)
@@ -33,38 +29,37 @@ def test_sums_make_the_scores_of_sacrebleu_and_the_mean_of_ribes(
     for metric, right in (
         ("bleu", sacrebleu.corpus_bleu(translations, streams).score),
         ("chrf", sacrebleu.corpus_chrf(translations, streams).score),
-        ("ribes", corpus_ribes([one for one, _ in pairs], [[other] for _, other in pairs])),
+        ("ribes", math.fsum(sentence_ribes(one, [other]) for one, other in pairs) / len(pairs)),
     ):
-        statistics = sentence_statistics(metric, translations, references)
-        assert corpus_score(metric, statistics.sum(axis=0)) == pytest.approx(right, abs=1e-9)
-    rows = sentence_statistics("bleu", translations, references)
-    for row, translation, own in zip(rows, translations, references, strict=True):
-        assert sentence_score("bleu", row) == pytest.approx(sacrebleu.sentence_bleu(translation, own).score)
-    rows = sentence_statistics("chrf", translations, references)
-    for row, translation, own in zip(rows, translations, references, strict=True):
-        assert sentence_score("chrf", row) == pytest.approx(sacrebleu.sentence_chrf(translation, own).score)
+        statistics = find_metric(metric).statistics(translations, references)
+        assert find_metric(metric).corpus(statistics.sum(axis=0)) == pytest.approx(right, abs=1e-9)
+    for name, right in (("bleu", sacrebleu.sentence_bleu), ("chrf", sacrebleu.sentence_chrf)):
+        metric = find_metric(name)
+        rows = metric.statistics(translations, references)
+        for row, translation, own in zip(rows, translations, references, strict=True):
+            assert metric.of_statistics(row) == pytest.approx(right(translation, own).score)
 
 
 def test_references_may_differ_in_number() -> None:
     translations, references = ["a cat sat", "on the mat"], [["a cat sat", "the cat"], ["on a mat"]]
     for metric in ("bleu", "chrf", "ribes"):
-        statistics = sentence_statistics(metric, translations, references)
+        statistics = find_metric(metric).statistics(translations, references)
         alone = [
-            sentence_statistics(metric, [t], [r])[0] for t, r in zip(translations, references, strict=True)
+            find_metric(metric).statistics([t], [r])[0] for t, r in zip(translations, references, strict=True)
         ]
         assert np.array_equal(statistics, np.array(alone))
     with pytest.raises(BabelscopeError, match="2 translations cannot be held against 1 references"):
-        sentence_statistics("bleu", translations, references[:1])
+        find_metric("bleu").statistics(translations, references[:1])
     for metric in ("bleu", "chrf", "ribes"):
         for some in ([], [[]]):
             with pytest.raises(BabelscopeError, match="needs sentences, and at least one reference of each"):
-                sentence_statistics(metric, translations[: len(some)], some)
+                find_metric(metric).statistics(translations[: len(some)], some)
 
 
 def test_nothing_has_no_score() -> None:
     for metric in ("bleu", "chrf", "ribes"):
-        columns = sentence_statistics(metric, ["a"], [["a"]]).shape[1]
-        assert math.isnan(corpus_score(metric, np.zeros(columns)))
+        columns = find_metric(metric).statistics(["a"], [["a"]]).shape[1]
+        assert math.isnan(find_metric(metric).corpus(np.zeros(columns)))
 
 
 def test_resamples_are_of_all_sentences_and_shared_by_all_parts() -> None:
@@ -81,6 +76,6 @@ def test_resamples_are_of_all_sentences_and_shared_by_all_parts() -> None:
 
 
 def test_batches_leave_the_sums_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("babelscope.metrics.corpus_bootstrap._BATCH", 12)
+    monkeypatch.setattr("babelscope.metrics.corpus._BATCH", 12)
     found = resampled_sums(np.ones((5, 1)), [np.arange(5)], np.random.default_rng(0), resamples=7)[0]
     assert found.tolist() == [[5.0]] * 7

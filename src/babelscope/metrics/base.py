@@ -1,0 +1,191 @@
+"""How good a translation is: what every metric has, and how one is found by name.
+
+BLEU, chrF, chrF++ and TER are sacreBLEU's, RIBES is ours. COMET, BLEURT and whatever else cannot live in our
+environment are asked outside of it, see external.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from babelscope.core.registry import Registry, did_you_mean, resolve
+from babelscope.util.errors import BabelscopeError
+
+Array = np.ndarray[Any, Any]
+Texts = Sequence[str]
+References = Sequence[Sequence[str]]
+"""Of each hypothesis its references; their number may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The values of a metric: between which bounds, which direction is better, and in what unit."""
+
+    low: float | None
+    high: float | None
+    """By definition or by convention (COMET's is 1); None where there is no bound."""
+    better: Literal["higher", "lower"] = "higher"
+    unit: Literal["percent", "share", ""] = ""
+    """percent: 100 is the whole. share: 1 is. Else the metric has a unit of its own."""
+
+    def quality(self, value: float) -> float:
+        """A value as a quality, of which higher is always better, and a percentage or share is from 0 to 1."""
+        share = value / 100 if self.unit == "percent" else value
+        if self.better == "higher":
+            return share
+        return 1 - share if self.unit else -share
+
+    @property
+    def best_quality(self) -> float | None:
+        """The quality of a perfect translation; None where the scale has no bound there."""
+        best = self.high if self.better == "higher" else self.low
+        return None if best is None else self.quality(best)
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric; scores are on its `scale`, and those of a corpus are the mean over sentences unless overridden."""
+
+    name: str
+    scale: Scale
+    version: int = field(default=1, kw_only=True)
+    """Raised when its numbers change."""
+
+    @abstractmethod
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
+        """The score of each hypothesis against its references; only some metrics read the sources."""
+
+    def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:
+        """Sufficient statistics [sentences, columns]: a corpus score depends on their sum over its sentences."""
+        check_corpus(hypotheses, references)
+        return np.array([[score, 1.0] for score in self.sentence(hypotheses, references, sources)])
+
+    def corpus(self, sums: Array) -> float:
+        """The score of a corpus from the sums of its sentences' statistics [columns]; NaN if it has none."""
+        return float(sums[0] / sums[1]) if sums[1] else math.nan
+
+    def of_statistics(self, statistics: Array) -> float:
+        """The score of one sentence from its statistics [columns]."""
+        return self.corpus(statistics)
+
+    def pairwise(self, candidates: Texts, references: Texts, source: str = "") -> Array:
+        """The score of each candidate against each reference alone [candidates, references]."""
+        pairs = [(candidate, [reference]) for candidate in candidates for reference in references]
+        scores = self.sentence(
+            [candidate for candidate, _ in pairs], [own for _, own in pairs], [source] * len(pairs)
+        )
+        return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
+
+    @property
+    def identity(self) -> str:
+        """What a signature says of it: its name, and its version once that was raised."""
+        return self.name if self.version == 1 else f"{self.name} {self.version}"
+
+
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    "babelscope.metrics.base:Metric",
+    "babelscope.metrics",
+    {
+        "bleu": "babelscope.metrics.bleu:METRIC",
+        "chrf": "babelscope.metrics.chrf:METRIC",
+        "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
+        "ter": "babelscope.metrics.ter:METRIC",
+        "ribes": "babelscope.metrics.ribes:METRIC",
+    },
+)
+_EXTERNAL = {
+    "cmd": "babelscope.metrics.external:open_command",
+    "file": "babelscope.metrics.external:open_file",
+}
+
+
+def find_metric(metric: str | Metric) -> Metric:
+    """A metric by its name: one that is registered, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
+    if isinstance(metric, Metric):
+        return metric
+    scheme, colon, rest = metric.partition(":")
+    if colon and scheme in _EXTERNAL:
+        found: Metric = resolve(_EXTERNAL[scheme])(metric, rest)
+        return found
+    return _registered(metric)
+
+
+@functools.cache  # reading the entry points takes longer than scoring a sentence
+def _registered(name: str) -> Metric:
+    known = METRICS.names()
+    if name not in known:
+        hint = did_you_mean(name, known, "COMET and the like are asked by cmd:COMMAND")
+        raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
+    return METRICS.find(name)
+
+
+def check_corpus(hypotheses: Texts, references: References) -> None:
+    """Refuse a corpus without sentences, and sentences without references."""
+    if len(hypotheses) != len(references):
+        raise BabelscopeError(
+            f"{len(hypotheses)} translations cannot be held against {len(references)} references"
+        )
+    if not references or not all(references):
+        raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A hypothesis with what it is a translation of, and what it is held against."""
+
+    source: str
+    hypothesis: str
+    references: tuple[str, ...]
+
+    def as_line(self) -> str:
+        """As a command gets it: a JSON object, plain ASCII; `reference` is a list if there are several."""
+        reference = self.references[0] if len(self.references) == 1 else list(self.references)
+        return json.dumps({"source": self.source, "hypothesis": self.hypothesis, "reference": reference})
+
+
+def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> list[float]:
+    """The quality of each segment, higher is better; equal segments are judged once.
+
+    From 0 to 1 with our own metrics, but 1 - TER is below 0 where there are more edits than words in the reference;
+    from outside on whatever scale the metric has.
+    """
+    found = find_metric(metric)
+    once = list(dict.fromkeys(segments))
+    scores = found.sentence(
+        [each.hypothesis for each in once], [each.references for each in once], [each.source for each in once]
+    )
+    qualities = dict(zip(once, map(found.scale.quality, scores), strict=True))
+    return [qualities[each] for each in segments]
+
+
+def score_records(
+    metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Records, each with its place in a file, with the quality of their `translation` as `score`."""
+    segments = []
+    for place, record in records:
+        texts = [record.get("source"), record.get("translation")]
+        references = record.get("references")
+        if (
+            not isinstance(references, list)
+            or not references
+            or not all(isinstance(text, str) for text in (*texts, *references))
+        ):
+            raise BabelscopeError(
+                f"{place} needs the texts 'source' and 'translation', and a list 'references'"
+            )
+        segments.append(Segment(record["source"], record["translation"], tuple(references)))
+    qualities = sentence_qualities(metric, segments)
+    return [
+        (place, {**record, "score": quality})
+        for (place, record), quality in zip(records, qualities, strict=True)
+    ]

@@ -1,0 +1,118 @@
+"""Metrics that are asked outside of our environment, such as COMET: a program's numbers, or a file of numbers.
+
+Both answer segments, a JSON object each (`Segment.as_line`), with a number each, of which higher is better.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from babelscope.core.answers import Fingerprint
+from babelscope.core.specs import Options, split_spec
+from babelscope.metrics.base import Metric, References, Scale, Segment, Texts
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.process import Program
+from babelscope.util.text import check_name, parse_lines, read_line_bytes, require_equal_counts, shorten
+
+
+@dataclass(frozen=True)
+class External(Metric):
+    """A metric whose numbers come from outside, by segments as lines."""
+
+    ask: Callable[[Sequence[str]], Sequence[str]]
+    """What is written for each line."""
+    fingerprint: Callable[[], Fingerprint]
+    """What the numbers depend on, by content and not by where it lies."""
+
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
+        """The number given for each segment; finite, or an error."""
+        if len(sources) != len(hypotheses):
+            raise BabelscopeError(f"{self.name} needs the source of every translation")
+        triples = zip(sources, hypotheses, references, strict=True)
+        lines = [Segment(source, text, tuple(own)).as_line() for source, text, own in triples]
+        answers = self.ask(lines) if lines else ()
+        return [_number(self.name, *pair) for pair in zip(answers, hypotheses, strict=True)]
+
+    @property
+    def identity(self) -> str:
+        """What a signature says of it: what the program or the files hold."""
+        return f"{self.name.partition(':')[0]} {self.fingerprint().digest}"
+
+
+def _number(name: str, written: str, hypothesis: str) -> float:
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(written)):
+            return value
+    told = f"{name} gave {shorten(written)} as the quality of {shorten(hypothesis)}"
+    raise BabelscopeError(f"{told}; it must be a finite number")
+
+
+def open_command(spec: str, rest: str) -> External:
+    """`cmd:COMMAND?bound=NUMBER&shell=yes|no&batch=N&timeout=SECONDS`."""
+    command, options = _split(spec, rest)
+    program = Program(spec, command, shell=options.flag("shell"), timeout=options.seconds("timeout", 3600.0))
+    batch = options.integer("batch", 1024)
+    scale, bounded = _scale(options)
+
+    def ask(lines: Sequence[str]) -> list[str]:
+        written: list[str] = []
+        for start in range(0, len(lines), batch):
+            part = lines[start : start + batch]
+            numbers, stderr = program.run(part)
+            if len(numbers) != len(part):
+                raise SystemFailure(f"{spec} was given {len(part)} lines but wrote {len(numbers)}{stderr}")
+            written += numbers
+        return written
+
+    def fingerprint() -> Fingerprint:
+        settings = {"command": command, "shell": program.shell, "format": "plain", **bounded}
+        return Fingerprint("command", digest_json(program.file_digests()), settings=settings)
+
+    return External(spec, scale, ask, fingerprint)
+
+
+def open_file(spec: str, rest: str) -> External:
+    """`file:NUMBERS?source=SEGMENTS&bound=NUMBER`."""
+    path, options = _split(spec, rest)
+    if not (source := options.text("source")):
+        raise BabelscopeError(f"{spec} needs ?source=SEGMENTS, the segments of its numbers, a line each")
+    scale, bounded = _scale(options)
+    data, source_data = read_line_bytes(path), read_line_bytes(source)
+    numbers, segments = parse_lines(data, path), parse_lines(source_data, source)
+    require_equal_counts({path: len(numbers), source: len(segments)})
+    found: dict[str, str] = {}
+    for line, (segment, number) in enumerate(zip(segments, numbers, strict=True), 1):
+        if found.setdefault(segment, number) != number:
+            raise BabelscopeError(f"{source}:{line} repeats a segment to which {path} gives another number")
+
+    def ask(lines: Sequence[str]) -> list[str]:
+        if unknown := next((line for line in lines if line not in found), None):
+            raise BabelscopeError(f"{source} has no line {shorten(unknown)}")
+        return [found[line] for line in lines]
+
+    settings = {"format": "plain", "source": hashlib.sha256(source_data).hexdigest(), **bounded}
+    fingerprint = Fingerprint("file", hashlib.sha256(data).hexdigest(), settings=settings)
+    return External(spec, scale, ask, lambda: fingerprint)
+
+
+def _split(spec: str, rest: str) -> tuple[str, Options]:
+    path, options = split_spec(check_name(spec), rest)
+    if not path:
+        raise BabelscopeError(
+            f"{spec!r} says nothing after the colon; examples: cmd:COMMAND, file:NUMBERS?source=SEGMENTS"
+        )
+    return path, options
+
+
+def _scale(options: Options) -> tuple[Scale, dict[str, float]]:
+    """The scale that the options name, and what of it counts in a signature; no further option is taken."""
+    named = options.number("bound", 1.0) if options.text("bound") else None
+    options.refuse_unused()
+    if named is not None and not 0 < named < math.inf:
+        raise BabelscopeError(f"{options.spec}: bound={named:g} is not a positive number")
+    return Scale(None, named), {} if named is None else {"bound": named}

@@ -1,0 +1,74 @@
+"""The one way to sacreBLEU's metrics: statistics once a sentence, and the scores that their sums make."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from babelscope.core.registry import resolve
+from babelscope.metrics.base import Array, Metric, References, Texts, check_corpus
+
+
+@dataclass(frozen=True)
+class SacreBleu(Metric):
+    """A metric of sacreBLEU, cased, with its default tokens."""
+
+    place: str
+    """`module:class` of its scorer, imported when first used."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    of_sentences: Mapping[str, Any] = field(default_factory=dict)
+    """More options where one sentence is scored."""
+
+    @functools.cached_property
+    def _scorer(self) -> Any:
+        return resolve(self.place)(**self.options)
+
+    @functools.cached_property
+    def _sentence_scorer(self) -> Any:
+        return resolve(self.place)(**self.options, **self.of_sentences)
+
+    def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
+        """sacreBLEU's sentence scores; `sources` are not read."""
+        rows = _extract(self._sentence_scorer, hypotheses, references) if hypotheses else ()
+        return [self.of_statistics(row) for row in rows]
+
+    def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:  # noqa: ARG002
+        """sacreBLEU's counts of each sentence; `sources` are not read."""
+        return _extract(self._scorer, hypotheses, references)
+
+    def corpus(self, sums: Array) -> float:
+        """The score of a corpus from the sums of its sentences' statistics; NaN if it has none."""
+        # References are never empty, so no reference length (column 1 of every metric) means no sentence.
+        return _score(self._scorer, sums) if sums[1] else math.nan
+
+    def of_statistics(self, statistics: Array) -> float:
+        """The score of one sentence from its statistics."""
+        return _score(self._sentence_scorer, statistics)
+
+
+def _extract(scorer: Any, hypotheses: Texts, references: References) -> Array:
+    check_corpus(hypotheses, references)
+    most = max(map(len, references))
+    streams = [[own[i] if i < len(own) else None for own in references] for i in range(most)]
+    return np.array(scorer._extract_corpus_statistics(list(hypotheses), streams), dtype=float)
+
+
+def _score(scorer: Any, statistics: Array) -> float:
+    return float(scorer._compute_score_from_stats(statistics.tolist()).score)
+
+
+@functools.cache
+def _tokenizer() -> Any:
+    from sacrebleu.tokenizers import tokenizer_13a
+
+    return tokenizer_13a.Tokenizer13a()  # type: ignore[no-untyped-call]
+
+
+def tokens(text: str) -> list[str]:
+    """The words of mteval-v13a, cased: BLEU's default."""
+    return str(_tokenizer()(text)).split()

@@ -1,0 +1,120 @@
+"""Programs that read lines on their standard input and write lines: started without a shell unless asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import parse_lines, shorten
+
+# `NAME=value` where a shell or env takes it for a variable, before the program's own name.
+_ASSIGNMENT = re.compile(
+    r"(?:^|[;&|(`{]|\$\(|\b(?:env|export|declare|set|sudo|do|then)\b)\s*(?:-\S+\s+)*[\"']?[A-Za-z_]\w*=\S"
+)
+_SECRET_OPTION = re.compile(
+    r"(?:--?)?[\w-]*(?:api[-_]?key|token|secret|password|passwd|pwd|auth)(?:=|$)", re.IGNORECASE
+)
+_STDERR_LINES = 5
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command line that can be run; refused at once if its program is not found or a secret stands in it."""
+
+    name: str
+    """What it is called in messages."""
+    command: str
+    shell: bool = False
+    timeout: float = 3600.0
+    """Seconds that one run may take."""
+
+    def __post_init__(self) -> None:
+        words = self.words
+        named = [word for word in words if _SECRET_OPTION.match(word)]
+        if named or _ASSIGNMENT.search(self.command):
+            raise BabelscopeError(
+                "a command is stored with the results and must hold no secret: set variables and keys in the "
+                "environment before you start babelscope, which hands them on to the command"
+            )
+        if self.shell:
+            return
+        if not words:
+            raise BabelscopeError(f"{self.name}: the command is empty")
+        if shutil.which(words[0]) is None:
+            raise BabelscopeError(f"{self.name}: the command {words[0]!r} is not found or not executable")
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The command line split as a shell would; of a line for a shell that cannot be split, none."""
+        try:
+            return shlex.split(self.command)
+        except ValueError as error:
+            if self.shell:
+                return []
+            raise BabelscopeError(f"{self.name}: the command cannot be split into words ({error})") from None
+
+    def file_digests(self) -> dict[str, str]:
+        """SHA-256 of the program and of every file that the command line names, by the word that names it."""
+        files = {}
+        for position, word in enumerate(self.words):
+            path = (shutil.which(word) if position == 0 else None) or word.rpartition("=")[2]
+            # os.path.isfile, since Path.is_file raises on a word too long for a file name.
+            if os.path.isfile(path) and os.access(path, os.R_OK):
+                with open(path, "rb") as file:
+                    files[word] = hashlib.file_digest(file, "sha256").hexdigest()
+        return files
+
+    def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
+        """What one run writes for `lines`, and how its standard error ends, ready to be added to a message."""
+        try:
+            process = subprocess.Popen(
+                self.command if self.shell else self.words,
+                shell=self.shell,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that its children can be ended with it
+            )
+        except OSError as error:
+            raise SystemFailure(f"{self.name} cannot be started: {error.strerror}") from error
+        with process:
+            try:
+                output, stderr = process.communicate(
+                    "".join(f"{line}\n" for line in lines).encode(), timeout=self.timeout
+                )
+            except subprocess.TimeoutExpired as error:
+                _end(process)
+                raise SystemFailure(
+                    f"{self.name} did not finish within {self.timeout:g} seconds (timeout=) on "
+                    f"{len(lines)} lines{_tail(error.stderr)}"
+                ) from None
+            except BaseException:  # Ctrl-C goes to us alone, since the command has its own session
+                _end(process)
+                raise
+        if process.returncode:
+            raise SystemFailure(f"{self.name} failed with exit code {process.returncode}{_tail(stderr)}")
+        return parse_lines(output, f"the output of {self.name}", keep_separators=True), _tail(stderr)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and the children it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+
+
+def _tail(stderr: bytes | None) -> str:
+    """The last lines of a program's standard error, for a message."""
+    lines = [line.strip() for line in (stderr or b"").decode(errors="replace").split("\n") if line.strip()]
+    told = " | ".join(lines[-_STDERR_LINES:])
+    return f"; its standard error ends: {shorten(told[-500:], 500)}" if told else ""
