@@ -22,7 +22,6 @@ from babelscope.util.text import held_lines, parse_lines, read_lines
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record
-    from babelscope.runs.study import Study
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -76,19 +75,6 @@ def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
 
     opened = by_name(open_system(spec) for spec in specs)
     return {name: remembering(system, cache) for name, system in opened.items()}
-
-
-def study_of(values: Mapping[str, Any]) -> Study:
-    """A command as a study, which can be stopped and gone on with."""
-    from pydantic import ValidationError
-
-    from babelscope.methods.base import explain
-    from babelscope.runs.study import Study
-
-    try:
-        return Study.model_validate(values)
-    except ValidationError as error:
-        raise BabelscopeError(explain(error, Study, "the command")) from None
 
 
 def read_sources(path: Path) -> list[str]:

@@ -39,7 +39,8 @@ _KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswer
 class Settings(BaseModel):
     """What can be chosen about a method; all of it is part of the signature."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # The docstrings of its fields are the help of a command's options.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.results import Record, Result, Row
+from babelscope.core.results import Result, Row
 from babelscope.methods.base import set_up
 from babelscope.methods.space import (
     METHOD,
     SpaceSettings,
     hypotheses_of,
-    segments_of,
     with_correlations,
     with_gains,
     with_quality,
@@ -78,11 +76,6 @@ def _check_qualities(run: Run, stored: str) -> None:
         RuntimeWarning,
         stacklevel=3,
     )
-
-
-def segment_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
-    yield from dict.fromkeys(segment.as_line() for record in records for segment in segments_of(record))
 
 
 def _finished(folder: Path) -> Run:
