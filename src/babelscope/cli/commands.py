@@ -63,95 +63,53 @@ class _Commands(Registry[Command]):
         return super()._checked(thing, entry)
 
 
-_CLI = "babelscope.cli"
-_METHODS = "babelscope.methods"
+def _function(name: str, summary: str, parser: str = "") -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:{name}", parser)
+
+
+def _judging(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.methods.{name}.command:COMMAND")
+
+
+def _group(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:app")
+
+
+# In the order of the list. A summary is how the command's own help begins.
 _BUILT_IN = (
-    Command("translate", "Translate lines of text.", f"{_CLI}.translate:translate"),
-    Command("sample", "Draw translations at random, in the order drawn.", f"{_CLI}.sample:sample"),
-    Command(
-        "score",
-        "Score translations with natural logs; the end of a sentence is scored too.",
-        f"{_CLI}.score:score",
-    ),
-    Command(
-        "contrast",
-        "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
-        f"{_METHODS}.contrast.command:COMMAND",
-    ),
-    Command(
+    _function("translate", "Translate lines of text."),
+    _function("sample", "Draw translations at random, in the order drawn."),
+    _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
+    _judging("contrast", "Contrastive evaluation on minimal pairs, by systems or from stored scores."),
+    _judging(
         "condition",
         "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
-        f"{_METHODS}.condition.command:COMMAND",
     ),
-    Command(
-        "space",
-        "The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors.",
-        f"{_METHODS}.space.command:COMMAND",
+    _judging("space", "The exact k best translations and samples of models: empty modes, kRG and kQRG"),
+    _judging("challenge", "BLEU, chrF and RIBES by phenomenon and distance, against the whole"),
+    _judging("likelihood", "Log-probability a token, and perplexity, of the references of a test set."),
+    _function(
+        "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
     ),
-    Command(
-        "challenge",
-        "BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched controls.",
-        f"{_METHODS}.challenge.command:COMMAND",
-    ),
-    Command(
-        "likelihood",
-        "Log-probability a token, and perplexity, of the references of a test set.",
-        f"{_METHODS}.likelihood.command:COMMAND",
-    ),
-    Command(
-        "run",
-        "Run a study, or go on with it where it was stopped.",
-        f"{_CLI}.run:run",
-        f"{_CLI}.common:RayCommand",
-    ),
-    Command(
-        "merge",
-        "Put the shards of a study together: the same run folder as without shards.",
-        f"{_CLI}.merge:merge",
-    ),
-    Command(
-        "compare",
-        "Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression.",
-        f"{_CLI}.compare:compare",
-    ),
-    Command(
-        "report",
-        "Show runs to people: findings in plain words, tables, pictures, and every single item.",
-        f"{_CLI}.report:report",
-    ),
-    Command(
-        "demo",
-        "Evaluate two small translation models, a teacher and its student, by every method there is.",
-        f"{_CLI}.demo:demo",
-    ),
-    Command("systems", "List what can be opened as a system, with examples.", f"{_CLI}.systems:systems"),
-    Command(
-        "annotate",
-        "Judge translations in the browser: blind, by keyboard, every answer saved at once.",
-        f"{_CLI}.annotate:annotate",
-    ),
-    Command(
-        "agreement",
-        "How far annotators agree, and methods with them: kappa, alpha for more than two, correlations.",
-        f"{_CLI}.agreement:agreement",
-    ),
-    Command(
-        "correlate",
-        "Pearson's and Spearman's correlation with human scores, over sentences and over systems.",
-        f"{_CLI}.correlate:correlate",
-    ),
-    Command("data", "List, show and download public test sets and parser models.", f"{_CLI}.data:app"),
-    Command("make", "Make test sets from sources and references.", f"{_CLI}.make:app"),
-    Command(
-        "patterns",
-        "Judge given translations by known words and word forms (the baselines of conditioning).",
-        f"{_CLI}.patterns:app",
-    ),
-    Command("lab", "Make parallel text, and train and distill translation models.", f"{_CLI}.lab:app"),
+    _function("merge", "Put the shards of a study together: the same run folder as without shards."),
+    _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
+    _function("report", "Show runs to people: findings in plain words, tables, pictures"),
+    _function("demo", "Evaluate two small translation models, a teacher and its student, by every method"),
+    _function("systems", "List what can be opened as a system, with examples."),
+    _function("annotate", "Judge translations in the browser: blind, by keyboard, every answer saved"),
+    _function("agreement", "How far annotators agree, and methods with them: kappa, alpha"),
+    _function("correlate", "Pearson's and Spearman's correlation with human scores, over sentences"),
+    _group("data", "List, show and download public test sets and parser models."),
+    _group("make", "Make test sets from sources and references."),
+    _group("patterns", "Judge given translations by known words and word forms"),
+    _group("lab", "Make parallel text, and train and distill translation models."),
 )
 
 COMMANDS: Registry[Command] = _Commands(
-    "command", f"{_CLI}.commands:Command", "babelscope.commands", {each.name: each for each in _BUILT_IN}
+    "command",
+    "babelscope.cli.commands:Command",
+    "babelscope.commands",
+    {each.name: each for each in _BUILT_IN},
 )
 
 

@@ -80,15 +80,16 @@ def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[st
     for option in options:
         names = [_identifier(name) for name in (option.name, *option.hidden)]
         explicit = [name for name in names if _was_said(context, name)]
-        value = values[option.name] = _plain(
-            parsed[(explicit or names)[-1 if explicit else 0]], option.repeat
-        )
-        if explicit and option.setting:
+        value = _plain(parsed[explicit[0] if explicit else names[0]], option.repeat)
+        values[option.name] = value
+        if not option.setting:
+            continue
+        if explicit:
             said.add(option.setting)
-        if option.value is not None and value:
-            settings[option.setting] = option.value
-        elif option.setting and option.value is None and (value or not option.repeat):
+        if option.value is None and (value or not option.repeat):
             settings[option.setting] = value
+        elif option.value is not None and value:
+            settings[option.setting] = option.value
     return Given(values, settings, frozenset(said))
 
 

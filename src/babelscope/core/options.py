@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -38,6 +39,16 @@ class Option:
     """The field of the settings that it fills."""
     value: Any = None
     """What a flag fills that field with; True unless said."""
+
+
+def reads(name: str, help: str, *, repeat: bool = False) -> Option:
+    """An option that names a file which is read."""
+    return Option(name, help, Path, metavar="FILE", repeat=repeat, role="read")
+
+
+def writes(name: str, help: str) -> Option:
+    """An option that names a file which is written."""
+    return Option(name, help, Path, metavar="FILE", role="write")
 
 
 def options_of(settings: type[BaseModel]) -> list[Option]:

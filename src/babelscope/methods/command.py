@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from babelscope.core.options import Option, options_of
+from babelscope.core.options import Option, options_of, writes
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result, Row
@@ -29,7 +29,7 @@ ASKED = (
 KEPT = (
     Option("json", "Print one JSON object a line, and nothing else.", bool),
     Option("out", "A run folder, to keep and resume a run.", Path, metavar="FOLDER"),
-    Option("records", "Write a JSON object an item there.", Path, metavar="FILE", role="write"),
+    writes("records", "Write a JSON object an item there."),
     Option("seed", "Seed of everything random.", int, 0),
     Option(
         "cache",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from babelscope.core.options import Option
+from babelscope.core.options import Option, reads, writes
 from babelscope.methods.challenge import ChallengeSettings, with_comparisons
 from babelscope.methods.challenge.annotation import answer_rows, answers, queue
 from babelscope.methods.challenge.table import tables
@@ -64,20 +63,9 @@ COMMAND = JudgingCommand(
     "challenge",
     ChallengeSettings,
     options=(
+        writes("annotate", "Write a blind queue for annotators there: was the dependency translated right?"),
         Option(
-            "annotate",
-            "Write a blind queue for annotators there: was the dependency translated right?",
-            Path,
-            metavar="FILE",
-            role="write",
-        ),
-        Option(
-            "per-phenomenon",
-            "Instances of each phenomenon in the queue.",
-            int,
-            30,
-            metavar="N",
-            minimum=1,
+            "per-phenomenon", "Instances of each phenomenon in the queue.", int, 30, metavar="N", minimum=1
         ),
         Option(
             "annotate-distance",
@@ -87,14 +75,7 @@ COMMAND = JudgingCommand(
             minimum=0,
             repeat=True,
         ),
-        Option(
-            "answers",
-            "A queue that was answered; one for each annotator.",
-            Path,
-            metavar="FILE",
-            repeat=True,
-            role="read",
-        ),
+        reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
     ),
     changed={
         "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from babelscope.core.options import Option
+from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.condition import ConditioningSettings, condition, weighed
 from babelscope.methods.condition.figures import least_certain
@@ -89,19 +88,12 @@ COMMAND = JudgingCommand(
             role="read",
             setting="evaluator",
         ),
-        Option(
+        reads(
             "translations",
             "Translations instead of a system: a line an item, plain or `source ||| translation`.",
-            Path,
-            metavar="FILE",
-            role="read",
         ),
-        Option(
-            "scores",
-            "Instead of an evaluator: best correct and best incorrect log score, a line an item.",
-            Path,
-            metavar="FILE",
-            role="read",
+        reads(
+            "scores", "Instead of an evaluator: best correct and best incorrect log score, a line an item."
         ),
         Option(
             "ask-all",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from babelscope.core.options import Option
+from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.contrast import ContrastSettings, with_comparisons
 from babelscope.testsets.score_files import Direction, Layout
@@ -56,14 +55,7 @@ COMMAND = JudgingCommand(
     "contrast",
     ContrastSettings,
     options=(
-        Option(
-            "scores",
-            "Stored scores instead of a system; may be repeated.",
-            Path,
-            metavar="FILE",
-            repeat=True,
-            role="read",
-        ),
+        reads("scores", "Stored scores instead of a system; may be repeated.", repeat=True),
         Option("direction", "Which scores are better.", default="higher", choices=get_args(Direction)),
         Option(
             "layout",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from babelscope.core.options import Option
+from babelscope.core.options import Option, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space import SpaceSettings, segments_of, with_correlations
 from babelscope.methods.space.tables import case, tables, worst_ranked
@@ -51,20 +51,8 @@ COMMAND = JudgingCommand(
             metavar="FOLDER",
             role="read",
         ),
-        Option(
-            "cases",
-            "Show the top region of so many sentences, worst ranked first.",
-            int,
-            0,
-            minimum=0,
-        ),
-        Option(
-            "segments",
-            "Write all hypotheses there, for a metric to judge elsewhere.",
-            Path,
-            metavar="FILE",
-            role="write",
-        ),
+        Option("cases", "Show the top region of so many sentences, worst ranked first.", int, 0, minimum=0),
+        writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),
     changed={
         "tests": {"help": "Sentences with references.", "required": False, "default": ""},
