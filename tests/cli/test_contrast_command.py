@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope import cli, contrast
-from babelscope.cli.contrast import contrast as command
+from babelscope import contrast
 from babelscope.testsets import load
 from toy_fixtures import Babelscope
 from toys import ToySystem
@@ -26,8 +25,6 @@ TESTS = ("--tests", "pairs.jsonl")
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path) -> None:
-    if not any(known.name == "contrast" for known in cli.app.registered_commands):
-        cli.app.command("contrast")(command)
     names = ("source", "correct", "contrastive", "phenomenon", "reference")
     lines = [{"id": str(n), **dict(zip(names, pair, strict=True))} for n, pair in enumerate(PAIRS)]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

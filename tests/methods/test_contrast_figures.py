@@ -11,8 +11,8 @@ import pytest
 
 from babelscope.core.columns import Column, Group
 from babelscope.core.results import Record, Row
-from babelscope.methods.contrast import METHOD
 from babelscope.methods.contrast.figures import Scores, _expected, discrepancy, figures, judged
+from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.comparing import paired
 

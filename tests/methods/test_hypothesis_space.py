@@ -13,8 +13,8 @@ import pytest
 
 from babelscope.core.answers import Scored
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space import METHOD
 from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
+from babelscope.methods.space.method import METHOD
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
 from babelscope.metrics.base import Segment, sentence_qualities

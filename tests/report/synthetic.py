@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
-from babelscope.methods.contrast import METHOD
+from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.util.digests import digest_json
 

@@ -1,4 +1,4 @@
-"""The command line: one file a command, each a single call of the public API."""
+"""The command line: global options, help and errors. What can be run is in `commands`."""
 
 from __future__ import annotations
 
@@ -11,35 +11,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from babelscope.cli import (
-    agreement,
-    annotate,
-    challenge,
-    compare,
-    condition,
-    contrast,
-    correlate,
-    data,
-    demo,
-    lab,
-    make,
-    merge,
-    patterns,
-    report,
-    run,
-    sample,
-    score,
-    space,
-    systems,
-    translate,
-)
-from babelscope.cli.common import RayCommand
+from babelscope.cli.commands import CommandGroup
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import filter_streams, visible
 from babelscope.util.version import __version__
 
 app = typer.Typer(
     name="babelscope",
+    cls=CommandGroup,
     help="Shows what a machine translation model gets wrong.",
     no_args_is_help=True,
     add_completion=False,
@@ -63,28 +42,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("translate")(translate.translate)
-app.command("sample")(sample.sample)
-app.command("score")(score.score)
-app.command("contrast")(contrast.contrast)
-app.command("condition")(condition.condition)
-app.command("space")(space.space)
-app.command("challenge")(challenge.challenge)
-app.command("run", cls=RayCommand)(run.run)
-app.command("merge")(merge.merge)
-app.command("compare")(compare.compare)
-app.command("report")(report.report)
-app.command("demo")(demo.demo)
-app.command("systems")(systems.systems)
-app.add_typer(data.app, name="data")
-app.add_typer(make.app, name="make")
-app.add_typer(patterns.app, name="patterns")
-app.command("annotate")(annotate.annotate)
-app.command("agreement")(agreement.agreement)
-app.command("correlate")(correlate.correlate)
-app.add_typer(lab.app, name="lab")
 
 
 def main() -> None:

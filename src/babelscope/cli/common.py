@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
 from babelscope.util.terminal import visible, write_data
@@ -22,7 +23,6 @@ from babelscope.util.text import held_lines, parse_lines, read_lines
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record
-    from babelscope.runs.study import Study
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -32,29 +32,19 @@ _TOLD = 5
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
-Systems = Annotated[
-    list[str],
-    typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
+# Said once, for commands that judge and for those that do not.
+_HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
+Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
+AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
 OutFile = Annotated[
     Path | None,
     typer.Option("--out", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
 ]
 Records = Annotated[
-    Path | None,
-    typer.Option("--records", metavar="FILE", help="Write a JSON object an item there.", show_default=False),
+    Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Cache = Annotated[
-    bool | None,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder. Said neither way, those of "
-        "servers are kept until the command has ended well; --no-cache keeps none.",
-        show_default=False,
-    ),
-]
+Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
+Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
 
 
 class RayCommand(TyperCommand):
@@ -76,19 +66,6 @@ def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
 
     opened = by_name(open_system(spec) for spec in specs)
     return {name: remembering(system, cache) for name, system in opened.items()}
-
-
-def study_of(values: Mapping[str, Any]) -> Study:
-    """A command as a study, which can be stopped and gone on with."""
-    from pydantic import ValidationError
-
-    from babelscope.core.settings import explain
-    from babelscope.runs.study import Study
-
-    try:
-        return Study.model_validate(values)
-    except ValidationError as error:
-        raise BabelscopeError(explain(error, Study, "the command")) from None
 
 
 def read_sources(path: Path) -> list[str]:

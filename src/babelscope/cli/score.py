@@ -98,7 +98,7 @@ def _summarise(
     from babelscope.core.results import Result, Row
     from babelscope.methods.base import set_up
     from babelscope.methods.cells import config_of
-    from babelscope.methods.likelihood import METHOD, summarise
+    from babelscope.methods.likelihood.method import METHOD, summarise
     from babelscope.systems.asking import scored_as_json
     from babelscope.util.digests import digest_json
 

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Literal
 
 Ties = Literal["half", "correct", "wrong"]
 """half: half right. correct: as in the released code of contrastive conditioning. wrong: only better is right."""
-
-
-class TiesOption(StrEnum):
-    """The same as a choice on a command line."""
-
-    half = "half"
-    correct = "correct"
-    wrong = "wrong"
 
 
 def credit(ties: Ties) -> Mapping[str, float]:

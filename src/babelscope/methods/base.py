@@ -21,11 +21,11 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
 _BUILT_IN = {
-    "challenge": "babelscope.methods.challenge:METHOD",
-    "condition": "babelscope.methods.condition:METHOD",
-    "contrast": "babelscope.methods.contrast:METHOD",
-    "likelihood": "babelscope.methods.likelihood:METHOD",
-    "space": "babelscope.methods.space:METHOD",
+    "challenge": "babelscope.methods.challenge.method:METHOD",
+    "condition": "babelscope.methods.condition.method:METHOD",
+    "contrast": "babelscope.methods.contrast.method:METHOD",
+    "likelihood": "babelscope.methods.likelihood.method:METHOD",
+    "space": "babelscope.methods.space.method:METHOD",
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
 """What methods were called before; still understood."""

@@ -13,8 +13,8 @@ from babelscope.core.results import Record, Result, signature
 from babelscope.core.ties import credit
 from babelscope.methods.base import Setup, set_up
 from babelscope.methods.cells import config_of
-from babelscope.methods.contrast import METHOD
 from babelscope.methods.contrast.figures import Scores, judged
+from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.execute import conclude
 from babelscope.runs.manifest import CellPart, Manifest, SystemPart, TestsPart, method_part

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from scipy.special import expit
 from scipy.stats import rankdata
@@ -15,10 +14,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties, credit
+from babelscope.methods.condition.settings import Base, Equal
 from babelscope.testsets.mucow import NO_CATEGORY
-
-Base = Literal["e", "2"]
-Equal = Literal["shared", "order"]
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 """Bins of |score - 0.5|. Likelihoods a token differ little (table 1: .516 is clear), so bins are narrow near 0."""

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
-from babelscope.methods.condition.figures import Base, Equal
+
+Base = Literal["e", "2"]
+Equal = Literal["shared", "order"]
 
 
 class ConditionSettings(Settings):

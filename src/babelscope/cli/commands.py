@@ -1,0 +1,168 @@
+"""The commands, ours and those of installed packages, each imported when it is run."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+from babelscope.core.registry import Registry, resolve
+from babelscope.util.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.methods.command import JudgingCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command by its name, with a summary for the list of all."""
+
+    name: str
+    summary: str
+    place: str | Callable[..., Any] | typer.Typer | JudgingCommand
+    """What is run: a function with typer's annotations, a group of commands (a `typer.Typer`), a method's
+    `JudgingCommand`; or where one of these is, as `module:attribute`."""
+    parser: str = ""
+    """`module:attribute` of a typer command class that parses its arguments in a way of its own."""
+
+    def build(self) -> Any:
+        """The command as typer runs it."""
+        found: Any = resolve(self.place) if isinstance(self.place, str) else self.place
+        group = typer.Typer(rich_markup_mode=None, add_completion=False)
+        if isinstance(found, typer.Typer):
+            group.add_typer(found, name=self.name)
+        else:
+            if not callable(found):
+                from babelscope.cli.judging import function_of
+
+                found = function_of(found)
+            group.command(self.name, cls=resolve(self.parser) if self.parser else None)(found)
+        return get_group(group).commands[self.name]
+
+
+class _Commands(Registry[Command]):
+    """Plug-ins may offer a `Command`, or what one is made of."""
+
+    def _checked(self, thing: Any, entry: Any) -> Command:
+        from babelscope.methods.command import JudgingCommand
+
+        if isinstance(thing, Command):
+            return dataclasses.replace(thing, name=entry.name)
+        if isinstance(thing, JudgingCommand):
+            return Command(entry.name, thing.help, thing)
+        if isinstance(thing, typer.Typer):
+            return Command(entry.name, thing.info.help if isinstance(thing.info.help, str) else "", thing)
+        if inspect.isfunction(thing):
+            return Command(entry.name, inspect.getdoc(thing) or "", thing)
+        return super()._checked(thing, entry)
+
+
+def _function(name: str, summary: str, parser: str = "") -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:{name}", parser)
+
+
+def _judging(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.methods.{name}.command:COMMAND")
+
+
+def _group(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:app")
+
+
+# In the order of the list. A summary is how the command's own help begins.
+_BUILT_IN = (
+    _function("translate", "Translate lines of text."),
+    _function("sample", "Draw translations at random, in the order drawn."),
+    _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
+    _judging("contrast", "Contrastive evaluation on minimal pairs, by systems or from stored scores."),
+    _judging(
+        "condition",
+        "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
+    ),
+    _judging("space", "The exact k best translations and samples of models: empty modes, kRG and kQRG"),
+    _judging("challenge", "BLEU, chrF and RIBES by phenomenon and distance, against the whole"),
+    _judging("likelihood", "Log-probability a token, and perplexity, of the references of a test set."),
+    _function(
+        "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
+    ),
+    _function("merge", "Put the shards of a study together: the same run folder as without shards."),
+    _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
+    _function("report", "Show runs to people: findings in plain words, tables, pictures"),
+    _function("demo", "Evaluate two small translation models, a teacher and its student, by every method"),
+    _function("systems", "List what can be opened as a system, with examples."),
+    _function("annotate", "Judge translations in the browser: blind, by keyboard, every answer saved"),
+    _function("agreement", "How far annotators agree, and methods with them: kappa, alpha"),
+    _function("correlate", "Pearson's and Spearman's correlation with human scores, over sentences"),
+    _group("data", "List, show and download public test sets and parser models."),
+    _group("make", "Make test sets from sources and references."),
+    _group("patterns", "Judge given translations by known words and word forms"),
+    _group("lab", "Make parallel text, and train and distill translation models."),
+)
+
+COMMANDS: Registry[Command] = _Commands(
+    "command",
+    "babelscope.cli.commands:Command",
+    "babelscope.commands",
+    {each.name: each for each in _BUILT_IN},
+)
+
+
+def find_command(name: str) -> Command:
+    """A command by name; of one in a plug-in that fails, whatever the fault is, an error that says so."""
+    try:
+        return COMMANDS.find(name)
+    except BabelscopeError:
+        raise
+    except (Exception, SystemExit) as error:
+        fault = f"{type(error).__name__}: {error}"
+        raise BabelscopeError(f"the plug-in that offers the command {name} fails with {fault}") from error
+
+
+class _Built(Mapping[str, Any]):
+    """Commands by name, built when asked for: ours in their order, then those of plug-ins."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        yield from COMMANDS.built_in
+        yield from (name for name in COMMANDS.names() if name not in COMMANDS.built_in)
+
+    def __len__(self) -> int:
+        return len(COMMANDS.names())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            if name not in COMMANDS.names():
+                raise KeyError(name)
+            self._built[name] = find_command(name).build()
+        return self._built[name]
+
+
+class CommandGroup(TyperGroup):
+    """All commands. Their list takes names and summaries; only the command that is run is imported."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = _Built()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        listed = {name: TyperCommand(name, help=_summary(name)) for name in self.commands}
+        TyperGroup(commands=dict(listed)).format_commands(ctx, formatter)
+
+
+def _summary(name: str) -> str:
+    try:
+        found = COMMANDS.built_in.get(name) or find_command(name)
+        return found.summary if isinstance(found, Command) else ""
+    except BabelscopeError as error:
+        return f"(cannot be used: {error})"

@@ -1,0 +1,186 @@
+"""The command of a method: options from its description, a study made of them, and its result shown."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import keyword
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from babelscope.cli.common import Form, print_json, then_records, write_file
+from babelscope.methods.command import Given, JudgingCommand
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import visible
+
+if TYPE_CHECKING:
+    from babelscope.core.options import Option
+    from babelscope.core.results import Result
+    from babelscope.runs.study import Study
+
+
+def function_of(command: JudgingCommand) -> Callable[..., None]:
+    """A function with annotations that typer makes a command of."""
+    options = command.all_options()
+
+    def judge(context: typer.Context, **values: Any) -> None:
+        _run(command, options, _given(options, context, values))
+
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [context, *(each for option in options for each in _parameters(option))]
+    judge.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    judge.__doc__ = command.help
+    return judge
+
+
+def _parameters(option: Option) -> Iterator[inspect.Parameter]:
+    """An option as a parameter that typer reads, and each of its hidden names as another one."""
+    kind: Any = (
+        Enum(option.name, [(each, each) for each in option.choices]) if option.choices else option.kind
+    )
+    default = kind(option.default) if option.choices and option.default is not None else option.default
+    default = False if kind is bool and default is None and not option.flags else default
+    kind = list[kind] if option.repeat else kind
+    for name in (option.name, *option.hidden):
+        hidden = name != option.name
+        info = typer.Option(
+            *(option.flags if option.flags and not hidden else [f"--{name}"]),
+            help=option.help,
+            metavar=option.metavar or None,
+            min=option.minimum,
+            show_default=default is not None and default is not False and default != "",
+            hidden=hidden,
+        )
+        required = option.required and not hidden
+        yield inspect.Parameter(
+            _identifier(name),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if required else default,
+            annotation=Annotated[kind if default is not None or required else kind | None, info],
+        )
+
+
+def _identifier(name: str) -> str:
+    name = name.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[str, Any]) -> Given:
+    """What typer parsed, by the names of the options and of the settings."""
+    values: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    said: set[str] = set()
+    for option in options:
+        names = [_identifier(name) for name in (option.name, *option.hidden)]
+        explicit = [name for name in names if _was_said(context, name)]
+        value = _plain(parsed[explicit[0] if explicit else names[0]], option.repeat)
+        values[option.name] = value
+        if not option.setting:
+            continue
+        if explicit:
+            said.add(option.setting)
+        if option.value is None and (value or not option.repeat):
+            settings[option.setting] = value
+        elif option.value is not None and value:
+            settings[option.setting] = option.value
+    return Given(values, settings, frozenset(said))
+
+
+def _was_said(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _plain(value: Any, repeat: bool) -> Any:
+    """Choices by their names, and what may be repeated as a tuple."""
+    if repeat:
+        return tuple(_plain(each, False) for each in value or ())
+    return value.value if isinstance(value, Enum) else value
+
+
+def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> None:
+    """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
+    _check_asked(command, given)
+    command.check(given)
+    read = [given[option.name] for option in options if option.role == "read"]
+    written = {"--records": given["records"]}
+    written |= {f"--{option.name}": given[option.name] for option in options if option.role == "write"}
+    inputs = [each for value in read for each in (value if isinstance(value, tuple) else [value])]
+    check_outputs(written, folder=given["out"], inputs=inputs)
+    result = _result(command, given)
+    with contextlib.ExitStack() as after:
+        for name, lines in command.files.items():
+            if given[name] is not None:
+                after.callback(_write, given[name], functools.partial(lines, result, given))
+        after.enter_context(then_records(given["records"], [*result.records, *result.unanswered]))
+        _print(command, result, given)
+
+
+def _check_asked(command: JudgingCommand, given: Given) -> None:
+    """Systems and tests are asked, or a finished run is judged again."""
+    asked = [name for name in ("tests", "system") if given[name]]
+    if given["rejudge"] is not None and asked:
+        raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
+    if given["rejudge"] is None and not given["tests"]:
+        raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
+    if given["rejudge"] is None and not given["system"] and not command.asks_nobody(given):
+        raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
+
+
+def _result(command: JudgingCommand, given: Given) -> Result:
+    if given["rejudge"] is not None:
+        from babelscope.runs.rejudging import rejudge
+
+        changed = {name: given.settings[name] for name in given.said}
+        by = given["by"] or None
+        return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
+    if (result := command.instead(given)) is not None:
+        return result
+    from babelscope.runs.study import judge_study
+
+    head = {"name": command.name, "seed": given["seed"], "by": given["by"], **command.study(given)}
+    study = {
+        "study": head,
+        "systems": [{"spec": spec} for spec in given["system"]],
+        "tests": [{"spec": given["tests"]}],
+        "methods": [{"name": command.method, **given.settings}],
+        "run": {"data_dir": given["data-dir"]},
+    }
+    return judge_study(_study_of(study), out=given["out"], cache=given["cache"])
+
+
+def _study_of(values: Mapping[str, Any]) -> Study:
+    from pydantic import ValidationError
+
+    from babelscope.core.settings import explain
+    from babelscope.runs.study import Study
+
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        raise BabelscopeError(explain(error, Study, "the command")) from None
+
+
+def _print(command: JudgingCommand, result: Result, given: Given) -> None:
+    """To stdout: rows as JSON, or what the command shows to people."""
+    if given["json"]:
+        for number, row in enumerate(result.rows):
+            signed = {"signature": result.signature} if not number or command.signed(row) else {}
+            print_json({**row.as_json(), **signed})
+        for row in command.more(result, given):
+            print_json(row.as_json())
+        return
+    print(command.show(result, given))
+    if result.folder is not None:
+        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
+
+
+def _write(path: Path, lines: Callable[[], Any]) -> None:
+    write_file(path, Form.JSON, lines())

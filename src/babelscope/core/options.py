@@ -1,0 +1,86 @@
+"""Options of a command as plain data; those of a method are made from the fields of its settings."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a command, `--name`."""
+
+    name: str
+    help: str = ""
+    kind: type = str
+    """str, int, float, bool (a flag) or Path."""
+    default: Any = None
+    """None: there is none to show."""
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    minimum: int | None = None
+    repeat: bool = False
+    """May be given several times; its value is a tuple."""
+    required: bool = False
+    flags: tuple[str, ...] = ()
+    """How it is written, where not as `--name`."""
+    hidden: tuple[str, ...] = ()
+    """Other flags that are understood but not shown, such as a former name."""
+    role: Literal["", "read", "write"] = ""
+    """Whether its value names what is read, or a file that is written."""
+    setting: str = ""
+    """The field of the settings that it fills."""
+    value: Any = None
+    """What a flag fills that field with; True unless said."""
+
+
+def reads(name: str, help: str, *, repeat: bool = False) -> Option:
+    """An option that names a file which is read."""
+    return Option(name, help, Path, metavar="FILE", repeat=repeat, role="read")
+
+
+def writes(name: str, help: str) -> Option:
+    """An option that names a file which is written."""
+    return Option(name, help, Path, metavar="FILE", role="write")
+
+
+def options_of(settings: type[BaseModel]) -> list[Option]:
+    """An option a field: its type says what is accepted, its docstring is the help."""
+    return [_option(name, field) for name, field in settings.model_fields.items()]
+
+
+def _option(name: str, field: FieldInfo) -> Option:
+    kind, minimum = _unwrapped(field.annotation, field.metadata)
+    repeat = get_origin(kind) is tuple
+    if repeat:
+        kind, minimum = _unwrapped(get_args(kind)[0], ())
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    return Option(
+        name.replace("_", "-"),
+        help=" ".join((field.description or "").split()),
+        kind=str if choices else kind,
+        default=None if repeat or field.is_required() else field.default,
+        choices=choices,
+        minimum=minimum,
+        repeat=repeat,
+        required=field.is_required(),
+        setting=name,
+    )
+
+
+def _unwrapped(kind: Any, metadata: Iterable[Any]) -> tuple[Any, int | None]:
+    """A type without None and without what it is annotated with, and the least value allowed."""
+    metadata = list(metadata)
+    if get_origin(kind) is Annotated:
+        kind, *notes = get_args(kind)
+        metadata += [each for note in notes for each in getattr(note, "metadata", [note])]
+    if get_origin(kind) in (Union, types.UnionType):
+        (kind,) = (each for each in get_args(kind) if each is not types.NoneType)
+    return kind, next((each.ge for each in metadata if hasattr(each, "ge")), None)

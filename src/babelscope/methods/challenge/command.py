@@ -1,0 +1,92 @@
+"""`babelscope challenge`: quality by phenomenon and distance, its controls, and what people say of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from babelscope.core.options import Option, reads, writes
+from babelscope.methods.challenge.annotation import answer_rows, answers, queue
+from babelscope.methods.challenge.settings import ChallengeSettings
+from babelscope.methods.challenge.table import tables
+from babelscope.methods.command import Given, JudgingCommand
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import read_json_lines
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Result, Row
+
+
+def _check(given: Given) -> None:
+    path = given["annotate"]
+    if path is not None and path.exists():
+        raise BabelscopeError(f"{path} exists, and may have answers; choose another file for --annotate")
+    if given["annotate-distance"] and path is None:
+        raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
+
+
+def _answered(result: Result, given: Given) -> list[Row]:
+    """What annotators say, each told apart by the name of the file."""
+    if not (files := given["answers"]):
+        return []
+    names = [path.stem for path in files]
+    annotators = {
+        path.stem if names.count(path.stem) == 1 else str(path): answers(read_json_lines(path))
+        for path in files
+    }
+    return answer_rows(result.records, annotators)
+
+
+def _queue(result: Result, given: Given) -> Iterator[str]:
+    """Entries for annotators, a JSON object a line."""
+    for entry in queue(
+        result.records,
+        per_phenomenon=given["per-phenomenon"],
+        distances=given["annotate-distance"],
+        seed=given["seed"],
+    ):
+        yield json.dumps(entry, ensure_ascii=False, allow_nan=False)
+
+
+COMMAND = JudgingCommand(
+    "challenge",
+    "BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched controls.",
+    "challenge",
+    ChallengeSettings,
+    options=(
+        writes("annotate", "Write a blind queue for annotators there: was the dependency translated right?"),
+        Option(
+            "per-phenomenon", "Instances of each phenomenon in the queue.", int, 30, metavar="N", minimum=1
+        ),
+        Option(
+            "annotate-distance",
+            "Only instances with exactly N words between in the queue; may be repeated.",
+            int,
+            metavar="N",
+            minimum=0,
+            repeat=True,
+        ),
+        reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
+    ),
+    changed={
+        "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},
+        "metrics": {"name": "metric", "help": "May be repeated; all if not given."},
+        "distances": {
+            "name": "distance",
+            "metavar": "N",
+            "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
+        },
+        "beam": {"help": "Of the translations."},
+        "length-sizes": {
+            "name": "length-size",
+            "metavar": "N",
+            "help": "Sentences in each of them; may be repeated. Else 1000, 100 and 10.",
+        },
+    },
+    check=_check,
+    show=lambda result, given: f"{tables(result.rows, _answered(result, given))}\n{result.signature}",
+    signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
+    more=_answered,
+    files={"annotate": _queue},
+)

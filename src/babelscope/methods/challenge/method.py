@@ -1,0 +1,152 @@
+"""Quality on challenge sets: phenomena and distances against the whole corpus (Choshen and Abend 2019)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.core.answers import Translates
+from babelscope.core.columns import Group
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record, Row
+from babelscope.methods.base import Method
+from babelscope.methods.challenge.figures import (
+    Judged,
+    control_rows,
+    difference_rows,
+    distance_rows,
+    judged,
+    length_rows,
+    quality_rows,
+)
+from babelscope.methods.challenge.sets import instances
+from babelscope.methods.challenge.settings import ChallengeSettings, identity
+from babelscope.metrics.base import Metric, find_metric
+from babelscope.metrics.sacre import tokens
+from babelscope.systems.asking import ask_translate
+from babelscope.testsets.items import ParallelSentence
+
+_AT_ONCE = 100  # sentences, between two steps of a progress bar
+_NOTES = ("truncated", "unfinished")
+
+
+def ask(
+    systems: Mapping[str, Translates],
+    items: Sequence[ParallelSentence],
+    settings: ChallengeSettings,
+    _seed: int,
+) -> list[Record]:
+    """A record a sentence with its translation; its dependencies stand in the record's `extra`."""
+    for item in items:
+        instances(item.extra, f"item {item.id}")  # refused before anything is translated
+    answers = ask_translate(systems["system"], [item.source for item in items], beam=settings.beam)
+    return [
+        {
+            "source": item.source,
+            "references": list(item.references),
+            "translation": answer[0].text,
+            "notes": list(answer[0].notes),
+        }
+        for item, answer in zip(items, answers, strict=True)
+    ]
+
+
+def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
+    """The records with lengths in tokens, scores, and the statistics that corpus scores are made of."""
+    judged: list[Record] = []
+    for start in range(0, len(records), _AT_ONCE):
+        some = records[start : start + _AT_ONCE]
+        measured = {name: _measured(name, some) for name in settings.metrics}
+        for number, record in enumerate(some):
+            judged.append(
+                {
+                    **record,
+                    "lengths": {
+                        "source": len(tokens(record["source"])),
+                        "reference": len(tokens(record["references"][0])),
+                        "translation": len(tokens(record["translation"])),
+                    },
+                    "scores": {name: scores[number] for name, (scores, _) in measured.items()},
+                    # Where the score of a corpus is the mean of its sentences', it needs nothing else.
+                    "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+                }
+            )
+    return judged
+
+
+def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
+    """Scores of sentences, and the statistics that corpus scores are made of, if these are more than a mean.
+
+    What a program said is used again: a run that names one does not start it.
+    """
+    if ":" in name and all(name in record.get("scores", ()) for record in records):
+        return [record["scores"][name] for record in records], []
+    metric = find_metric(name)
+    statistics = metric.statistics(
+        [record["translation"] for record in records],
+        [tuple(record["references"]) for record in records],
+        [record["source"] for record in records],
+    )
+    scores = [metric.of_statistics(row) for row in statistics]
+    if type(metric).corpus is Metric.corpus:
+        return scores, []
+    return scores, [[int(each) if each == int(each) else float(each) for each in row] for row in statistics]
+
+
+def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
+    """Quality of the whole and of every phenomenon and distance, controls, and correlations."""
+    own = judged(records, settings.distances, exact=settings.exact)
+    notes = Counter(note for record in records for note in record["notes"])
+    counts = {
+        "empty": sum(not record["translation"].strip() for record in records),
+        **{note: notes[note] for note in _NOTES},
+    }
+    resampled = own.resampled(seed=seed, resamples=settings.resamples)
+    return [
+        *quality_rows(own, resampled, counts),
+        *control_rows(own, resampled, seed=seed, draws=settings.draws, apart=settings.apart),
+        *distance_rows(own, resampled),
+        *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
+    ]
+
+
+def comparable(settings: ChallengeSettings) -> list[Comparable]:
+    """Scores of sentences."""
+    found = []
+    for name in settings.metrics:
+        scale = find_metric(name).scale
+        unit = "points" if scale.unit == "percent" else name
+        higher = scale.better == "higher"
+        found.append(Comparable(f"scores.{name}", unit, name, higher_is_better=higher))
+    return found
+
+
+def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+    """Differences of corpus scores between every two systems, over the sentences that all of them answered."""
+    by_system = {column.name: column.cell.records for column in group.columns}
+    if len(by_system) < 2:
+        return []
+    common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
+    found: dict[str, tuple[Judged, Any]] = {}
+    for system, records in by_system.items():
+        both = [record for record in records if record["item"] in common]
+        own = judged(both, settings.distances, exact=settings.exact)
+        found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
+    return difference_rows(found, {})
+
+
+METHOD = Method(
+    name="challenge",
+    summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
+    kind=ParallelSentence,
+    settings=ChallengeSettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"beam"}),
+    identity=identity,
+    comparable=comparable,
+    across=differences,
+    view="babelscope.methods.challenge.view:VIEW",
+)

@@ -1,0 +1,110 @@
+"""What a method says about its command; `cli.judging` makes the command of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from babelscope.core.options import Option, options_of, writes
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Result, Row
+    from babelscope.methods.base import Settings
+
+ASKED = (
+    Option("tests", "A test set.", metavar="TESTS", default="", role="read"),
+    Option(
+        "system",
+        "A system, see `babelscope systems`; may be repeated.",
+        metavar="SYSTEM",
+        repeat=True,
+        role="read",
+    ),
+    Option(
+        "rejudge",
+        "A finished run, to be judged again under the settings given here; no system is asked.",
+        Path,
+        metavar="FOLDER",
+        role="read",
+        hidden=("from",),
+    ),
+)
+"""What every judging command asks, and whom."""
+KEPT = (
+    Option(
+        "by",
+        "All figures for each value of a field of the items, too, or of their `length`; may be repeated.",
+        metavar="FIELD",
+        repeat=True,
+    ),
+    Option("json", "Print one JSON object a line, and nothing else.", bool),
+    Option("out", "A run folder, to keep and resume a run.", Path, metavar="FOLDER"),
+    writes("records", "Write a JSON object an item there."),
+    Option("seed", "Seed of everything random.", int, 0),
+    Option(
+        "cache",
+        "Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder. Said neither way, those of "
+        "servers are kept until the command has ended well; --no-cache keeps none.",
+        bool,
+        flags=("--cache/--no-cache",),
+    ),
+    Option("data-dir", "Folder of the named test sets.", Path, metavar="FOLDER"),
+)
+"""What every judging command does with what it found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was said on a command line."""
+
+    values: Mapping[str, Any]
+    """Of every option, by its name."""
+    settings: Mapping[str, Any]
+    """Those that are settings of the method, by their fields."""
+    said: frozenset[str]
+    """The settings that were given explicitly."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingCommand:
+    """A command that judges systems on a test set by one method: its options, and what it shows."""
+
+    name: str
+    help: str
+    method: str
+    settings: type[Settings]
+    options: tuple[Option, ...] = ()
+    """Those beyond the settings, and those that fill a setting (`setting`) in a way of their own."""
+    changed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is different about an option of the settings, or one that all commands share, by its name."""
+    check: Callable[[Given], None] = lambda _given: None
+    """Refuses options that exclude each other, before anything is read."""
+    study: Callable[[Given], Mapping[str, Any]] = lambda _given: {}
+    """What `[study]` has beyond name and seed."""
+    asks_nobody: Callable[[Given], bool] = lambda _given: False
+    """Whether answers are given, so that no system need be named."""
+    instead: Callable[[Given], Result | None] = lambda _given: None
+    """The result where answers are given and no system is asked; None where systems are asked."""
+    show: Callable[[Result, Given], str] = lambda result, _given: str(result)
+    """What people read."""
+    signed: Callable[[Row], bool] = lambda row: row.name == "all"
+    """Which rows have the signature in JSON, beside the first."""
+    more: Callable[[Result, Given], list[Row]] = lambda _result, _given: []
+    """Further rows in JSON."""
+    files: Mapping[str, Callable[[Result, Given], Iterable[str]]] = field(default_factory=dict)
+    """Option that names a file -> the lines to be written there."""
+
+    def all_options(self) -> list[Option]:
+        """What is asked, the command's own options, those of the settings, and what is kept."""
+        own = {option.setting for option in self.options}
+        settings = [option for option in options_of(self.settings) if option.setting not in own]
+        return [
+            dataclasses.replace(option, **self.changed.get(option.name, {}))
+            for option in (*ASKED, *self.options, *settings, *KEPT)
+        ]

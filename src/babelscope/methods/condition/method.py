@@ -1,0 +1,53 @@
+"""Contrastive conditioning: which sense a translation has, told by sources with cues (Vamvas and Sennrich 2021)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record, Row
+from babelscope.core.ties import credit
+from babelscope.methods.base import Method
+from babelscope.methods.condition.ask import ask
+from babelscope.methods.condition.figures import rows_of
+from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, judge, weighed
+from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.testsets.items import AmbiguousSource
+
+
+def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
+    """Unweighted and weighted accuracy, by category and at least, and how confident the evaluator was."""
+    first, *rest = rows_of(records, settings.equal)
+    notes = Counter(note for record in records for note in record["notes"])
+    counts = {
+        "no_cue": sum(record["skipped"] == NO_CUE for record in records),
+        "impossible": sum(record["skipped"] == IMPOSSIBLE for record in records),
+        "given": sum(record["given"] for record in records),
+        "empty": sum(record["translation"] is not None and not record["translation"] for record in records),
+        **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
+    }
+    return [Row(first.name, first.estimate, first.labels, {**first.counts, **counts}), *rest]
+
+
+def comparable(settings: ConditionSettings) -> list[Comparable]:
+    """Accuracy, over all and by category."""
+    worth = dict(credit(settings.ties))
+    return [Comparable("verdict", worth=worth), Comparable("verdict", by=("category",), worth=worth)]
+
+
+METHOD = Method(
+    name="condition",
+    summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
+    kind=AmbiguousSource,
+    settings=ConditionSettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"translations", "beam"}),
+    needs={"system": ("translate",), "evaluator": ("score",)},
+    instead={"score": "item_scores"},
+    comparable=comparable,
+    complete=weighed,
+    view="babelscope.methods.condition.view:VIEW",
+)

@@ -1,0 +1,88 @@
+"""`babelscope contrast`: do systems prefer correct translations to ones with an error?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from babelscope.core.options import Option, reads
+from babelscope.core.registry import resolve
+from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.testsets.score_files import Direction, Layout
+from babelscope.util.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Result
+
+
+def _check(given: Given) -> None:
+    if given["rejudge"] is None and bool(given["system"]) == bool(given["scores"]):
+        raise BabelscopeError("contrast needs --system or --scores, one of the two")
+    if given["table"] and given["json"]:
+        raise BabelscopeError("--table and --json print different things; say one of the two")
+    if given["scores"] and given["out"] is not None:
+        raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
+
+
+def _from_scores(given: Given) -> Result | None:
+    if not given["scores"]:
+        return None
+    result: Result = resolve("babelscope.runs.stored_scores:contrast_scores")(
+        given["tests"],
+        given["scores"],
+        direction=given["direction"],
+        layout=given["layout"],
+        seed=given["seed"],
+        seed_groups=given["seed-group"],
+        data_dir=given["data-dir"],
+        # What score a file has, and by which beam, is not known.
+        **{name: value for name, value in given.settings.items() if name not in ("score", "beam")},
+    )
+    return result
+
+
+def _show(result: Result, given: Given) -> str:
+    if not given["table"]:
+        return str(result)
+    from babelscope.methods.contrast.table import table
+
+    return f"{table(result.rows, given['seed-group'])}\n{result.signature}"
+
+
+COMMAND = JudgingCommand(
+    "contrast",
+    "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
+    "contrast",
+    ContrastSettings,
+    options=(
+        reads("scores", "Stored scores instead of a system; may be repeated.", repeat=True),
+        Option("direction", "Which scores are better.", default="higher", choices=get_args(Direction)),
+        Option(
+            "layout",
+            "Of the score file. blocks: all correct targets, then all contrastive (DistilLingEval's). "
+            "interleaved: item by item (MuCoW's). columns: correct, contrastive and 1-best, tabs between.",
+            default="auto",
+            choices=get_args(Layout),
+        ),
+        Option(
+            "seed-group",
+            "Systems that differ by their seed only, as in 'lab:teacher-*'; may be repeated.",
+            metavar="PATTERN",
+            repeat=True,
+        ),
+        Option("table", "Print the layout of the paper's table 1, as Markdown.", bool),
+    ),
+    changed={
+        "tests": {"help": "A test set of minimal pairs."},
+        "controls": {
+            "name": "control",
+            "metavar": "TYPE",
+            "help": "An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
+        },
+    },
+    check=_check,
+    instead=_from_scores,
+    study=lambda given: {"seed_groups": given["seed-group"]},
+    asks_nobody=lambda given: bool(given["scores"]),
+    show=_show,
+)

@@ -1,0 +1,49 @@
+"""Forced choice between a correct translation and variants with an error (paper: minimal-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record, Row
+from babelscope.core.ties import credit
+from babelscope.methods.base import Method
+from babelscope.methods.contrast.ask import ask
+from babelscope.methods.contrast.compare import between_references
+from babelscope.methods.contrast.figures import figures
+from babelscope.methods.contrast.free import free_errors
+from babelscope.methods.contrast.judge import judge
+from babelscope.methods.contrast.settings import ContrastSettings, identity
+from babelscope.testsets.items import MinimalPair
+
+
+def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
+    """Accuracy and discrepancy over all and by phenomenon and reference, the false-positive meter, free errors."""
+    chosen: dict[str, Any] = {
+        "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
+    }  # fmt: skip
+    return [*figures(records, **chosen), *free_errors(records, **chosen)]
+
+
+def comparable(settings: ContrastSettings) -> list[Comparable]:
+    """Accuracy, by phenomenon and kind of reference."""
+    return [Comparable("verdict", by=("phenomenon", "reference"), worth=dict(credit(settings.ties)))]
+
+
+METHOD = Method(
+    name="contrast",
+    summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
+    kind=MinimalPair,
+    settings=ContrastSettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"beam"}),
+    needs={"system": ("score",)},
+    needs_more=lambda settings: settings.needs,
+    identity=identity,
+    comparable=comparable,
+    across=between_references,
+    view="babelscope.methods.contrast.view:VIEW",
+)

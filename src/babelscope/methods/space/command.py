@@ -1,0 +1,49 @@
+"""`babelscope space`: what models believe beyond their 1-best, and how well they rank it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from babelscope.core.options import Option, writes
+from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.space.judge import segment_lines
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.util.terminal import visible
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Result
+
+
+def _show(result: Result, given: Given) -> str:
+    """The paper's tables, all figures, and cases if wanted."""
+    parts = [tables(result.rows), str(result)]
+    for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
+        own = [record for record in result.records if record["system"] == name]
+        parts += [f"{visible(name)}, {case(record)}" for record in worst_ranked(own, given["cases"])]
+    return "\n\n".join(parts)
+
+
+COMMAND = JudgingCommand(
+    "space",
+    "The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors.",
+    "space",
+    SpaceSettings,
+    options=(
+        Option("cases", "Show the top region of so many sentences, worst ranked first.", int, 0, minimum=0),
+        writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
+    ),
+    changed={
+        "tests": {"help": "Sentences with references."},
+        "quality": {
+            "metavar": "QUALITY",
+            "role": "read",
+            "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...).",
+        },
+        "budget-expansions": {"help": "Prefixes an exact search may expand a sentence."},
+        "budget-seconds": {"help": "Seconds it may take; not reproducible."},
+        "budget-bytes": {"help": "Memory it may hold at once."},
+    },
+    show=_show,
+    files={"segments": lambda result, _given: segment_lines(result.records)},
+)
