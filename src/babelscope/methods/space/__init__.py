@@ -1,1 +1,1 @@
-"""What a model believes beyond its 1-best: its most probable translations, its samples, and how well it ranks them."""
+"""What a model believes beyond its 1-best: its most probable translations, its samples, and how it ranks them."""
