@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +23,7 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Budget
+from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.kernels import let_go, likely
 from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
@@ -86,16 +86,8 @@ def exact_search(
     size = min(_GROUP, math.ceil(len(order) / threads)) or 1
     parts = math.ceil(len(order) / size)
     groups = [order[part::parts] for part in range(parts)]  # each has short and long sources
-    if threads == 1 or len(groups) == 1:
-        for group in groups:
-            run(group)
-    else:  # a search a core: small operations need not wait for each other
-        try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-                for _ in workers.map(run, groups):
-                    pass
-        finally:
-            torch.set_num_threads(threads)
+    for _ in map_on_cores(model.device, run, groups):
+        pass
     return [answer for answer in answers if answer is not None]
 
 
