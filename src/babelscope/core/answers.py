@@ -264,6 +264,7 @@ class Properties:
 
 def properties(system: object) -> Properties:
     """What `system` states about how it is to be asked."""
-    return Properties(
-        **{each.name: getattr(system, each.name, each.default) for each in dataclasses.fields(Properties)}
-    )
+    stated: dict[str, Any] = {
+        each.name: getattr(system, each.name, each.default) for each in dataclasses.fields(Properties)
+    }
+    return Properties(**stated)

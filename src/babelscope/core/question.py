@@ -32,9 +32,10 @@ class Question:
         """The question that `as_json` wrote."""
         if isinstance(written, str):
             return cls(written)
-        return cls(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in written.items()}
-        )
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in written.items()
+        }
+        return cls(**fields)
 
 
 Asked = str | Question

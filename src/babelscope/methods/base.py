@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from babelscope._version import __version__
-from babelscope.core.answers import Capability, System, Unanswered
+from babelscope.core.answers import Capability, System, Unanswered, properties
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.core.results import Config, Estimate, Record, Result, Row, record_line, split_unanswered
-from babelscope.systems.asking import places
+from babelscope.systems.asking import relocate_errors
 from babelscope.systems.opening import open_system, require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -151,7 +151,7 @@ class Cell:
         among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
 
         def judge(some: Sequence[Any]) -> list[Record]:
-            with places(lambda what, number: f"{among}: {what} {number}"):
+            with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
                 judged = self.setup.method.judge(systems, some, self.setup.settings, self.seed)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
@@ -191,8 +191,8 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         except Unanswered as error:
             texts = {number: set(_texts(items[number].as_json())) for number in left}
             found: dict[int, str] = {}
-            for (source, target), reason in error.reasons.items():
-                about = [number for number in left if source in texts[number]]
+            for (question, target), reason in error.reasons.items():
+                about = [number for number in left if question.source in texts[number]]
                 # A target may be the system's own translation, which no item has.
                 exactly = [number for number in about if target is None or target in texts[number]]
                 found |= dict.fromkeys(exactly or about, reason)
@@ -333,7 +333,7 @@ def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
     once, and as many more may be judged while an earlier one is waited for.
     """
     systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
-    at_once = min((getattr(system, "at_once", 1) for system in systems), default=1)
+    at_once = min((properties(system).at_once for system in systems), default=1)
     if at_once == 1:
         for cell, start, stop in jobs:
             yield cell.judge(start, stop)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from babelscope.core.answers import Fingerprint, Scored, Scores, System, Target
+from babelscope.core.question import Asked
+from babelscope.systems.asking import ask_score
 from babelscope.systems.opening import Options, open_system, require
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -28,12 +31,11 @@ class Ensemble:
         members = sorted(member.fingerprint.digest for member in self.members)
         return Fingerprint(backend="ensemble of token probabilities", settings={"members": members})
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log of the members' mean probability, token by token."""
         answers: list[list[Scored]] = []
         for member in self.members:
-            assert isinstance(member, Scores)
-            answers.append(member.score(pairs))
+            answers.append(ask_score(cast(Scores, member), pairs))
         return [self._merge(group) for group in zip(*answers, strict=True)]
 
     def _merge(self, group: Sequence[Scored]) -> Scored:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, field_validator
 
-from babelscope.core.answers import System, Translates
+from babelscope.core.answers import System, Translates, properties
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.base import DEFAULT_CHUNK, Method, Settings, run_method, set_up
 from babelscope.methods.challenge.figures import (
@@ -153,8 +153,7 @@ def challenge(
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
     checked = cast(ChallengeSettings, set_up(METHOD, settings).settings)
     if chunk is None:
-        # A file of translations without its sources can be asked as a whole only.
-        whole = any(not getattr(system, "cacheable", True) for system in several)
+        whole = any(properties(system).asked_as_a_whole for system in several)
         chunk = len(tests) if whole else DEFAULT_CHUNK
     result = run_method(METHOD, several, tests, seed=seed, chunk=chunk, **settings)
     return with_comparisons(result, checked, seed=seed)

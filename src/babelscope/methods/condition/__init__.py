@@ -23,7 +23,7 @@ from babelscope.methods.condition.figures import (
     score_of,
     verdict_of,
 )
-from babelscope.systems.asking import ask_score, ask_translate, places
+from babelscope.systems.asking import ask_score, ask_translate, relocate_errors
 from babelscope.testsets.given_answers import GivenScores, GivenTranslations, only_translated
 from babelscope.testsets.items import AmbiguousSource, Item
 from babelscope.testsets.sets import TestSet
@@ -61,7 +61,7 @@ def judge(
             pairs.append((source, target))
             owners.append(item)
     # All of a chunk in one call, from which the evaluator makes its batches.
-    with places(lambda what, number: f"item {owners[number - 1].id}: the {_PLACES[what]}"):
+    with relocate_errors(lambda what, number: f"item {owners[number - 1].id}: the {_PLACES[what]}"):
         answers = iter(ask_score(evaluator, pairs) if pairs else [])
     records = []
     for item, translation in zip(items, translated, strict=True):
@@ -170,7 +170,7 @@ def _translations(
     """The translation of each item: its own, or the system's."""
     own = [item.translation if settings.translations == "given" else None for item in items]
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
-    with places(lambda what, number: f"item {asked[number - 1].id}: the {what}"):
+    with relocate_errors(lambda what, number: f"item {asked[number - 1].id}: the {what}"):
         answers = ask_translate(system, [item.source for item in asked], beam=settings.beam) if asked else []
     found = iter(answers)
     return [Scored(text) if text is not None else next(found)[0] for text in own]

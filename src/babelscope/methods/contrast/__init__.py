@@ -18,7 +18,7 @@ from babelscope.methods.contrast.compare import comparisons, over_seeds
 from babelscope.methods.contrast.figures import Scores, figures, judged
 from babelscope.methods.contrast.free import detections, free_errors
 from babelscope.methods.contrast.tokens import parting
-from babelscope.systems.asking import ask_score, ask_translate, places, scored_as_json
+from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet
 
@@ -72,7 +72,7 @@ def judge(
     asked = [(item.source, text) for item in items for text in (item.correct, *item.contrastive)]
     # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
     once = list(dict.fromkeys(asked))
-    with places(lambda what, number: f"{_asker(items, *once[number - 1])}: {what}"):
+    with relocate_errors(lambda what, number: f"{_asker(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
     best = _translations(system, items, settings.beam) if _wants_best(system, settings) else {}
     looks = best and settings.free != "no" and analysis_version()
@@ -101,7 +101,7 @@ def _wants_best(system: System, settings: ContrastSettings) -> bool:
 def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[str, Scored]:
     """The 1-best of each source, scored by the tokens it was generated with."""
     sources = list(dict.fromkeys(item.source for item in items))
-    with places(lambda what, number: f"{_asker(items, sources[number - 1])}: {what}"):
+    with relocate_errors(lambda what, number: f"{_asker(items, sources[number - 1])}: {what}"):
         found = [answer[0] for answer in ask_translate(system, sources, beam=beam)]
     # Systems rescore what they generate; those that give bare text are asked to score it.
     bare = [number for number, scored in enumerate(found) if not scored.has_scores]

@@ -20,7 +20,7 @@ from babelscope.methods.space.figures import Region, figures, gains
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.quality import METRICS, Segment, outside, sentence_qualities
 from babelscope.metrics.ranking import Normalise
-from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, places
+from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import ParallelSentence
 from babelscope.testsets.sets import TestSet
 
@@ -69,14 +69,14 @@ def judge(
     system = systems["system"]
     sources = list(dict.fromkeys(item.source for item in items))
     first = {item.source: item.id for item in reversed(items)}
-    with places(lambda what, number: f"item {first[sources[number - 1]]}: {what}"):
+    with relocate_errors(lambda what, number: f"item {first[sources[number - 1]]}: {what}"):
         best = [answer[0] for answer in ask_translate(system, sources, beam=settings.beam)]
         wide = ask_translate(system, sources, beam=settings.k, n_best=settings.k)
         tops = ask_top_k(system, sources, k=settings.k, budget=_budget(settings))
         drawn: list[list[Scored]] = [[] for _ in sources]
         if settings.samples:
             drawn = ask_sample(system, sources, n=settings.samples, seed=seed)
-    with places(lambda what, number: f"item {items[number - 1].id}: {what}"):
+    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
         references = ask_score(system, [(item.source, item.references[0]) for item in items])
     answers = {
         source: {
