@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.core.answers import Budget, Scored, Target, capabilities
+from babelscope.core.question import Asked, as_question, sources_of
 from babelscope.systems import cached as cached_module
 from babelscope.systems.cached import cached, default_path
 from babelscope.systems.opening import open_system
@@ -36,13 +37,13 @@ class Counting(ToySystem):
         super().__init__(name, salt=salt)
         self.batches: list[list[object]] = []
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        self.batches.append(list(pairs))
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        self.batches.append([(as_question(asked).source, target) for asked, target in pairs])
         return super().score(pairs)
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        self.batches.append(list(sources))
-        return super().translate(sources, beam=beam, n_best=n_best)
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        self.batches.append(sources_of(questions))
+        return super().translate(questions, beam=beam, n_best=n_best)
 
     def detokenise(self) -> str:
         return "passed through"

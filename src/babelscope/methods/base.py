@@ -167,7 +167,7 @@ class Cell:
             zip(items, _judge_answered(judge, items), strict=True), start
         ):
             keys = {**self.labels, "item": number, "id": item.id}
-            extra = {"extra": dict(item.extra)} if item.extra else {}
+            extra = {"extra": carried} if (carried := item.carried) else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))
         return records
 

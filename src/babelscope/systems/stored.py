@@ -31,7 +31,6 @@ class Form:
     read: Callable[[Any], Any]
 
 
-ONE = Form(scored_as_json, scored_from_json)
 TOP_K = Form(top_k_as_json, top_k_from_json)
 
 
@@ -73,7 +72,13 @@ class Stored(abc.ABC):
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         requests = [{"ask": "score", **_source(each), "target": _target(target)} for each, target in pairs]
-        return self._answers(requests, pairs, functools.partial(ask_score, self.inner), ONE)
+        answers = self._answers(
+            requests,
+            pairs,
+            lambda some: [[each] for each in ask_score(self.inner, some)],
+            several(range(1, 2)),
+        )
+        return [only for (only,) in answers]
 
     def sample(
         self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
