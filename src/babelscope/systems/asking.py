@@ -84,6 +84,15 @@ def ask_top_k(
     return answers
 
 
+ASK: Mapping[str, Callable[..., list[Any]]] = {
+    "translate": ask_translate,
+    "score": ask_score,
+    "sample": ask_sample,
+    "top_k": ask_top_k,
+}
+"""How a system is asked, by the name of its method."""
+
+
 def ask_answered(
     ask: Callable[[Sequence[_Question]], list[_Answer]], questions: Sequence[_Question]
 ) -> list[_Answer | str]:

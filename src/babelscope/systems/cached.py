@@ -74,7 +74,7 @@ class Cached(Stored):
     def _answers(
         self,
         requests: Sequence[dict[str, Any]],
-        questions: Sequence[Any],
+        asked: Sequence[Any],
         ask: Callable[[Sequence[Any]], list[Any]],
         form: Form,
     ) -> list[Any]:
@@ -90,7 +90,7 @@ class Cached(Stored):
             self._store.drop(unfit)
         missing = {
             request: question
-            for request, question in zip(written, questions, strict=True)
+            for request, question in zip(written, asked, strict=True)
             if request not in ready
         }
         if missing:

@@ -29,13 +29,13 @@ class Kept(Stored):
     def _answers(
         self,
         requests: Sequence[dict[str, Any]],
-        questions: Sequence[Any],
+        asked: Sequence[Any],
         ask: Callable[[Sequence[Any]], list[Any]],
         form: Form,
     ) -> list[Any]:
         method = requests[0]["ask"] if requests else "ask"
         stored = self._keep(
-            f"{method} {len(questions)} with {self.name} {digest_json(requests)[:16]}",
-            lambda: [form.write(each) for each in ask(questions)],
+            f"{method} {len(asked)} with {self.name} {digest_json(requests)[:16]}",
+            lambda: [form.write(each) for each in ask(asked)],
         )
         return [form.read(each) for each in stored]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from babelscope.core.answers import Budget, Drawing, Scored, System, Target, TopK
+from babelscope.core.answers import System
 from babelscope.core.question import Asked, as_question, sources_of
 from babelscope.systems.asking import renumber_errors
+from babelscope.systems.decorators import Decorator
 from babelscope.systems.workers import Call, Description, Origin, Pool, send
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -48,7 +49,7 @@ def spread(
         raise
 
 
-class Spread:
+class Spread(Decorator):
     """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
 
     def __init__(self, origin: Origin, pool: Pool, part: int | None, *, own_pool: bool) -> None:
@@ -63,44 +64,24 @@ class Spread:
         self.at_once = 2 * pool.workers
         """Calls from so many threads keep all workers busy, while half of the threads judge answers."""
 
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        return self._ask("translate", questions, questions, beam=beam, n_best=n_best)
-
-    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
-        return self._ask("score", pairs, [asked for asked, _ in pairs], texts)
-
-    def sample(
-        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
-    ) -> list[list[Scored]]:
-        return self._ask("sample", questions, questions, n=n, seed=seed, drawing=drawing)
-
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        return self._ask("top_k", questions, questions, k=k, budget=budget)
-
-    def _ask(
-        self,
-        method: str,
-        calls: Sequence[Any],
-        asked: Sequence[Asked],
-        targets: Sequence[str] = (),
-        **how: Any,
-    ) -> list[Any]:
+    def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         """Answers to all questions, in order, however the workers shared them."""
-        questions = [as_question(each) for each in asked]
+        questions = [as_question(each[0] if method == "score" else each) for each in asked]
         sources = sources_of(questions)
+        targets = [each[1] for each in asked] if method == "score" else []
+        texts = [target if isinstance(target, str) else target.text for target in targets]
         sizes = [
             len(source) + len(target)
-            for source, target in itertools.zip_longest(sources, targets, fillvalue="")
+            for source, target in itertools.zip_longest(sources, texts, fillvalue="")
         ]
         parts = [range(len(questions))] if self._part is None else balanced(questions, sizes, self._part)
         waiting = []
         for numbers in parts:
-            some = [calls[number] for number in numbers]
-            texts = [sources[number] for number in numbers]
-            call = Call(self._origin, self._what(method, texts), method, some, how, self.fingerprint)
+            some = [asked[number] for number in numbers]
+            what = self._what(method, [sources[number] for number in numbers])
+            call = Call(self._origin, what, method, some, how, self.fingerprint)
             waiting.append((numbers, self._pool.submit(call)))
-        answers: list[Any] = [None] * len(calls)
+        answers: list[Any] = [None] * len(asked)
         try:
             for numbers, answer in waiting:
                 with renumber_errors([number + 1 for number in numbers]):

@@ -1,26 +1,18 @@
-"""A system whose answers are stored as JSON: what its calls have in common, however and wherever they are kept."""
+"""A system whose answers are stored as JSON, however and wherever they are kept."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
-from babelscope.core.question import Asked, as_question
-from babelscope.systems.asking import (
-    ask_sample,
-    ask_score,
-    ask_top_k,
-    ask_translate,
-    scored_as_json,
-    scored_from_json,
-    top_k_as_json,
-    top_k_from_json,
-)
+from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, capabilities
+from babelscope.core.question import as_question
+from babelscope.systems.asking import ASK, scored_as_json, scored_from_json, top_k_as_json, top_k_from_json
+from babelscope.systems.decorators import Decorator
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +23,7 @@ class Form:
     read: Callable[[Any], Any]
 
 
-TOP_K = Form(top_k_as_json, top_k_from_json)
-
-
-def several(counts: range) -> Form:
-    """Lists of answers, each of as many as `counts` allows."""
-
-    def read(answers: Any) -> list[Scored]:
-        if len(answers) not in counts:
-            raise ValueError(f"{len(answers)} answers")
-        return [scored_from_json(each) for each in answers]
-
-    return Form(lambda answers: [scored_as_json(each) for each in answers], read)
-
-
-class Stored(abc.ABC):
+class Stored(Decorator):
     """Asks another system what it has no stored answer to."""
 
     def __init__(self, inner: System) -> None:
@@ -58,50 +36,51 @@ class Stored(abc.ABC):
     def _answers(
         self,
         requests: Sequence[dict[str, Any]],
-        questions: Sequence[Any],
+        asked: Sequence[Any],
         ask: Callable[[Sequence[Any]], list[Any]],
         form: Form,
     ) -> list[Any]:
-        """The answer to each question, stored or from `ask`; its request is all that the answer depends on."""
+        """The answer to all that is asked, stored or from `ask`; a request is all that its answer depends on."""
 
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        how = {"beam": beam, "n_best": n_best}
-        ask = functools.partial(ask_translate, self.inner, beam=beam, n_best=n_best)
-        requests = [{"ask": "translate", **_source(each), **how} for each in questions]
-        return self._answers(requests, questions, ask, several(range(1, n_best + 1)))
-
-    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        requests = [{"ask": "score", **_source(each), "target": _target(target)} for each, target in pairs]
-        answers = self._answers(
-            requests,
-            pairs,
-            lambda some: [[each] for each in ask_score(self.inner, some)],
-            several(range(1, 2)),
+    def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
+        requests = [_request(method, each, how) for each in asked]
+        return self._answers(
+            requests, asked, functools.partial(ASK[method], self.inner, **how), _form(method, how)
         )
-        return [only for (only,) in answers]
-
-    def sample(
-        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
-    ) -> list[list[Scored]]:
-        how = {"n": n, "seed": seed, **dataclasses.asdict(drawing or Drawing())}
-        ask = functools.partial(ask_sample, self.inner, n=n, seed=seed, drawing=drawing)
-        requests = [{"ask": "sample", **_source(each), **how} for each in questions]
-        return self._answers(requests, questions, ask, several(range(n, n + 1)))
-
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        how = {"k": k, **dataclasses.asdict(budget or Budget())}
-        ask = functools.partial(ask_top_k, self.inner, k=k, budget=budget)
-        requests = [{"ask": "top_k", **_source(each), **how} for each in questions]
-        return self._answers(requests, questions, ask, TOP_K)
 
 
-def _source(asked: Asked) -> dict[str, Any]:
-    """A question as part of a request: all of it, so that another context is another request."""
-    return {"source": as_question(asked).as_json()}
+def _request(method: str, asked: Any, how: Mapping[str, Any]) -> dict[str, Any]:
+    """A call about one question as JSON; the whole question counts, so that another context is another request."""
+    question, target = asked if method == "score" else (asked, "")
+    request = {"ask": method, "source": as_question(question).as_json(), **how}
+    if method == "score":
+        request["target"] = _target(target)
+    if method == "sample":
+        request |= dataclasses.asdict(request.pop("drawing") or Drawing())
+    if method == "top_k":
+        request |= dataclasses.asdict(request.pop("budget") or Budget())
+    return request
 
 
 def _target(target: Target) -> Any:
-    """A target as part of a request; an earlier answer counts by its tokens, which its text may not give."""
+    """An earlier answer counts by its tokens, which its text may not give."""
     if isinstance(target, str):
         return target
     return {"text": target.text, "tokens": list(target.tokens), "notes": list(target.notes)}
+
+
+def _form(method: str, how: Mapping[str, Any]) -> Form:
+    if method == "top_k":
+        return Form(top_k_as_json, top_k_from_json)
+    if method == "score":
+        return Form(lambda answer: [scored_as_json(answer)], lambda stored: _several(stored, range(1, 2))[0])
+    counts = range(how["n"], how["n"] + 1) if method == "sample" else range(1, how["n_best"] + 1)
+    return Form(
+        lambda answers: [scored_as_json(each) for each in answers], lambda stored: _several(stored, counts)
+    )
+
+
+def _several(stored: Any, counts: range) -> list[Scored]:
+    if len(stored) not in counts:
+        raise ValueError(f"{len(stored)} answers")
+    return [scored_from_json(each) for each in stored]

@@ -13,7 +13,7 @@ import queue
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,19 +22,13 @@ from typing import Any
 from babelscope._version import __version__
 from babelscope.core.answers import Capability, Fingerprint, Properties, capabilities, properties
 from babelscope.core.results import differences
-from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate
+from babelscope.systems.asking import ASK
 from babelscope.systems.clusters import connect, disconnect, import_ray, reason
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 # What kills so many workers in a row is at fault itself.
 _DEATHS = 3
 _PATIENCE_SECONDS = 60.0
-_ASK: Mapping[str, Callable[..., list[Any]]] = {
-    "translate": ask_translate,
-    "score": ask_score,
-    "sample": ask_sample,
-    "top_k": ask_top_k,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +98,7 @@ class Worker:
                 f"{system.name} on {socket.gethostname()} is not what the first worker opened "
                 f"({'; '.join(found[:3])}); give all workers the same files and versions"
             )
-        return _ASK[call.method](system, call.questions, **call.how)
+        return ASK[call.method](system, call.questions, **call.how)
 
 
 def _open(origin: Origin) -> Any:
