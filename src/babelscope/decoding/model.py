@@ -224,7 +224,7 @@ def _batches(order: Sequence[int], sizes: Sequence[int], budget: int) -> Iterato
 
 
 def out_of_memory(error: Exception) -> bool:
-    """True for the ways in which torch says that memory ran out."""
+    """True for the ways in which torch says that memory ran out; on a processor, only its message tells."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )

@@ -84,7 +84,8 @@ def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
     """Put bytes at `end` of an open file, and sync; what the disk refuses leaves nothing of them there."""
     descriptor = file.fileno()
     try:
-        os.ftruncate(descriptor, end)  # a kill may have left the beginning of what comes now
+        if os.fstat(descriptor).st_size > end:  # a kill may have left the beginning of what comes now
+            os.ftruncate(descriptor, end)
         os.lseek(descriptor, end, os.SEEK_SET)
         left = memoryview(data)
         while left:
