@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Question
 from babelscope.runs.judging import condition
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.testsets.items import AmbiguousSource
@@ -53,7 +54,7 @@ class Counted:
 
         inner.model.force = counting  # type: ignore[method-assign]
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
         self.calls += 1
         return self.inner.score(pairs)
 

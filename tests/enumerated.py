@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from babelscope.core.answers import Budget, Scored, TopK
+from babelscope.core.question import Asked, sources_of
 from toys import EOS, ToySystem
 
 
@@ -28,10 +29,10 @@ class Enumerated(ToySystem):
         ]
         return sorted(listed, key=lambda each: (-each.total, each.tokens))
 
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
+    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """With a budget of n expansions, only the n most probable of the space are seen."""
         answers = []
-        for source in sources:
+        for source in sources_of(questions):
             self._asked(f"top_k\t{source}")
             listed = self.space(source)
             seen = (budget.expansions if budget else None) or len(listed)

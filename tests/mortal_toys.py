@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.opening import Scheme
 from babelscope.util.errors import SystemFailure
@@ -26,10 +27,10 @@ class MortalToy(ToySystem):
         super().__init__(name, salt=salt)
         self.folder = folder
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         with open(self.folder / "processes", "a") as file:
             file.write(f"{os.getpid()}\n")
-        for source, _ in pairs:
+        for source in sources_of(asked for asked, _ in pairs):
             if (self.folder / "slow").exists():
                 time.sleep(0.05)
             if source == "die" or (source == "die once" and not (self.folder / "died").exists()):

@@ -21,6 +21,7 @@ import pytest
 from babelscope.annotate.answers import AnswerFile, read_answers
 from babelscope.annotate.items import read_tasks
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Question
 from babelscope.runs import folder as runfolder
 from babelscope.runs.study import run_study
 from babelscope.systems import answers
@@ -210,8 +211,8 @@ def _stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """The toy fails at the bad source; returns what mends it."""
     right = ToySystem.score
 
-    def stopped(self: ToySystem, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        if any("4" in source for source, _ in pairs):
+    def stopped(self: ToySystem, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
+        if any("4" in question.source for question, _ in pairs):
             raise SystemFailure("the toy is broken")
         return right(self, pairs)
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from babelscope.core.answers import Fingerprint, Scored, Target
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.opening import Scheme
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import RefusedText, Side
 from babelscope.util.seeds import stream
 from babelscope.util.text import check_texts
 
@@ -55,18 +56,20 @@ class ToySystem:
         weights = [1 + digest[place] % 7 for place in range(len(self.symbols))]
         return {symbol: weight / sum(weights) for symbol, weight in zip(self.symbols, weights, strict=True)}
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        self._check([source for source, _ in pairs], "source")
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        sources = sources_of(asked for asked, _ in pairs)
+        self._check(sources, "source")
         self._check([target if isinstance(target, str) else target.text for _, target in pairs], "target")
         answers = []
-        for source, target in pairs:
+        for source, (_, target) in zip(sources, pairs, strict=True):
             text = target if isinstance(target, str) else target.text
             self._asked(f"score\t{source}\t{text}")
             tokens = (*text, EOS) if isinstance(target, str) else target.tokens
             answers.append(self._scored(source, text, tokens))
         return answers
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        sources = sources_of(questions)
         self._check(sources, "source")
         answers = []
         for source in sources:
@@ -74,9 +77,9 @@ class ToySystem:
             answers.append(self._search(source, beam)[:n_best])
         return answers
 
-    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
+    def sample(self, questions: Sequence[Asked], *, n: int, seed: int) -> list[list[Scored]]:
         answers = []
-        for source in sources:
+        for source in sources_of(questions):
             self._asked(f"sample\t{source}")
             rng = stream(seed, f"toy/{source}")
             drawn = []
@@ -119,13 +122,11 @@ class ToySystem:
             logprobs.append(math.log(probability) if probability else -math.inf)
         return Scored(text, tokens, tuple(logprobs))
 
-    def _check(self, texts: Sequence[str], what: str) -> None:
+    def _check(self, texts: Sequence[str], what: Side) -> None:
         check_texts(texts, what=what, allow_empty=what == "target")
         for number, text in enumerate(texts, 1):
             if len(text) > LONGEST:
-                raise BabelscopeError(
-                    f"{what} {number} has {len(text)} tokens, but {self.name} takes {LONGEST}"
-                )
+                raise RefusedText(what, number, f"has {len(text)} tokens, but {self.name} takes {LONGEST}")
 
     def _asked(self, question: str) -> None:
         if self.delay:
@@ -152,11 +153,13 @@ def open_mute(_rest: str, _options: Options) -> object:
     """A system that answers less than it is asked."""
 
     class Mute(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return super().score(pairs)[:-1]
 
-        def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-            return super().translate(sources, beam=beam, n_best=n_best)[:-1]
+        def translate(
+            self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+        ) -> list[list[Scored]]:
+            return super().translate(questions, beam=beam, n_best=n_best)[:-1]
 
     return Mute("mute")
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from annotating import ITEMS, item, write_items
 
-from babelscope.annotate import json_lines
+from babelscope.annotate import items
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, make_tasks, read_tasks
+from babelscope.util import json_lines
 from babelscope.util.errors import BabelscopeError
 
 
@@ -209,11 +210,12 @@ def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.Monke
     path = write_items(
         tmp_path / "q.jsonl", [item("assessment", 1), item("assessment", 2, source="x" * 2000)]
     )
-    monkeypatch.setattr(json_lines, "LONGEST_LINE", 1000)
-    with pytest.raises(BabelscopeError, match=r"q\.jsonl:2 is longer than .* the most for one line"):
-        read_tasks(path)
-    monkeypatch.setattr(json_lines, "LARGEST_FILE", 1000)
-    with pytest.raises(BabelscopeError, match=r"q\.jsonl is larger than .* split it"):
+    with monkeypatch.context() as patch:
+        patch.setattr(json_lines, "LONGEST_RECORD", 1000)
+        with pytest.raises(BabelscopeError, match=r"q\.jsonl:2 has more than .* too much for one line"):
+            read_tasks(path)
+    monkeypatch.setattr(items, "LARGEST_FILE", 1000)
+    with pytest.raises(BabelscopeError, match=r"q\.jsonl has more than .* split it"):
         read_tasks(path)
     for field in ("id", "system"):
         with pytest.raises(BabelscopeError, match=f"'{field}' is longer than 10,000 characters"):

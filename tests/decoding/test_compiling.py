@@ -18,10 +18,10 @@ sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event ==
 warnings.simplefilter("always")
 from babelscope.decoding import compiling, kernels
 import numpy as np
-kernels.close_up(np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64), -1.0)
+kernels.compact(np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64), -1.0)
 compiling.numba.core.config.reload_config()
 read = [name for name in opened if name.endswith((".nbi", ".nbc", ".yaml"))]
-print(compiling.numba.config.CACHE_DIR, kernels.close_up.stats.cache_path, *read, sep="\\n")
+print(compiling.numba.config.CACHE_DIR, kernels.compact.stats.cache_path, *read, sep="\\n")
 """
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from babelscope.decoding import compiling, kernels
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.exact import exact_search, plain_likely
+from babelscope.decoding.exact import exact_search, plain_children_above
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import SystemFailure
@@ -84,7 +84,7 @@ def test_likely_tokens_are_those_of_torch(seed: int, shape: tuple[int, int], spr
     logits[:, eos] = random.normal(0, spread, shape[0])
     least = random.choice([-math.inf, -9.0, -2.0, -0.01, math.inf], shape[0])
     tops = logits.max(1)
-    norms, rows, tokens, logprobs = kernels.likely(logits, tops, least, eos)
+    norms, rows, tokens, logprobs = kernels.children_above(logits, tops, least, eos)
     truth = torch.log_softmax(torch.from_numpy(logits).double(), 1).numpy()
     assert np.allclose(norms, (logits[:, eos] - truth[:, eos]), atol=1e-6)
     found = np.zeros(shape, dtype=bool)
@@ -95,7 +95,7 @@ def test_likely_tokens_are_those_of_torch(seed: int, shape: tuple[int, int], spr
     assert (found == wanted)[~near].all()
     assert (np.diff(rows * shape[1] + tokens) > 0).all()
     assert np.allclose(logprobs, truth[rows, tokens], atol=1e-5)
-    plain = plain_likely(torch.from_numpy(logits), torch.from_numpy(tops), least, eos)
+    plain = plain_children_above(torch.from_numpy(logits), torch.from_numpy(tops), least, eos)
     assert np.allclose(plain[0], norms, atol=1e-5)
     if not near.any():
         assert all((a == b).all() for a, b in zip(plain[1:3], (rows, tokens), strict=True))
@@ -133,7 +133,7 @@ def test_nodes_go_with_their_last_reference(seed: int, size: int) -> None:
     random.shuffle(held)
     gone: list[int] = []
     for start in range(0, len(held), 4):
-        gone += kernels.let_go(held[start : start + 4], references, parents, depths, 2).tolist()
+        gone += kernels.release(held[start : start + 4], references, parents, depths, 2).tolist()
         still = set(held[start + 4 :].tolist())
         needed = {int(node) for node in still}
         for node in still:

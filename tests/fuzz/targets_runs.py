@@ -103,8 +103,8 @@ def _cache_file() -> Files:
         path = Path(made) / "cache"
         system = cached(ToySystem(), path)
         system.score(_PAIRS)
-        system._answers._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        system._answers._database.close()
+        system._store._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        system._store._database.close()
         return {"cache": path.read_bytes()}
 
 

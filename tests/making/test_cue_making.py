@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from babelscope import open_system
 from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Question
 from babelscope.lab import suites
 from babelscope.lab.choice import stream
 from babelscope.lab.corpus import split_of
@@ -306,11 +307,12 @@ class Stub:
     def __init__(self, nats: dict[tuple[str, str], float]) -> None:
         self.nats = nats
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Question, str]]) -> list[Scored]:
         answers = []
-        for source, reference in pairs:
+        for question, reference in pairs:
             known = next(
-                (n for (r, cue), n in self.nats.items() if r == reference and f" {cue} " in source), -1
+                (n for (r, cue), n in self.nats.items() if r == reference and f" {cue} " in question.source),
+                -1,
             )
             answers.append(Scored(reference, ("x",), (float(known),)))
         return answers

@@ -17,6 +17,7 @@ pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
 from babelscope.core.answers import Scored
+from babelscope.core.question import Asked, sources_of
 from babelscope.language.german.analysis import tokenise
 from babelscope.making.machine_bias import bias
 from babelscope.making.machine_references import Outcome, assign, machine_references
@@ -36,8 +37,8 @@ class Scripted:
         self.name = name
         self.translations = translations
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.translations[source])] for source in sources]
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self.translations[source])] for source in sources_of(questions)]
 
 
 def pair(phenomenon: str, source: str, correct: str, contrastive: str, name: str = "1") -> MinimalPair:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
 from babelscope.methods.challenge.figures import _coefficients, matched
 from babelscope.metrics.ribes import sentence_ribes
@@ -36,8 +37,8 @@ class Canned:
         self._every = every
         self._known = known
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._one(source))] for source in sources]
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self._one(source))] for source in sources_of(questions)]
 
     def _one(self, source: str) -> str:
         kept = self._known[source].split()

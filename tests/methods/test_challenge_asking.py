@@ -19,8 +19,9 @@ FEW: dict[str, Any] = {"resamples": 100, "draws": 2, "length_corpora": 4, "metri
 class Same:
     """Translates everything alike, but the fourth sentence of a call with nothing, and remembers its calls."""
 
-    def __init__(self, *, cacheable: bool = True) -> None:
-        self.name, self.fingerprint, self.cacheable = "same", Fingerprint("same", "same"), cacheable
+    def __init__(self, *, asked_as_a_whole: bool = False) -> None:
+        self.name, self.fingerprint = "same", Fingerprint("same", "same")
+        self.asked_as_a_whole = asked_as_a_whole
         self.calls: list[int] = []
 
     def translate(self, sources: Sequence[str], **_options: Any) -> list[list[Scored]]:
@@ -85,8 +86,8 @@ def test_all_of_many_sentences_are_judged_and_notes_counted() -> None:
     assert [row.counts[name] for name in ("empty", "unfinished", "truncated")] == [1, 102, 0]
 
 
-def test_a_system_that_is_its_own_memory_is_asked_as_a_whole() -> None:
-    whole, parts, cached = Same(cacheable=False), Same(cacheable=False), Same()
+def test_a_system_that_says_so_is_asked_as_a_whole() -> None:
+    whole, parts, cached = Same(asked_as_a_whole=True), Same(asked_as_a_whole=True), Same()
     challenge(whole, items(130), **FEW)
     challenge(parts, items(130), chunk=65, **FEW)
     challenge(cached, items(130), **FEW)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from babelscope import contrast
 from babelscope.core.answers import Capability, Scored, Target
+from babelscope.core.question import Question
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
 from babelscope.methods.contrast.tokens import Step, token_view
@@ -243,15 +244,15 @@ def test_a_1_best_without_scores_is_scored() -> None:
 
 
 def test_each_text_is_asked_once() -> None:
-    asked: list[tuple[str, Target]] = []
+    asked: list[tuple[Question, Target]] = []
 
     class Listening(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
             asked.extend(pairs)
             return super().score(pairs)
 
     contrast(Listening(), [pair(1, "a", "a", "b", "a"), pair(2, "a", "b", "c")], discrepancy="none")
-    assert asked == [("a", "a"), ("a", "b"), ("a", "c")]
+    assert asked == [(Question("a"), target) for target in ("a", "b", "c")]
 
 
 def test_a_text_the_system_refuses_is_told_with_its_item() -> None:

@@ -14,6 +14,7 @@ pytest.importorskip("german_nouns.config")
 
 from babelscope import contrast
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.lab.contrasts import CONTRASTS
 from babelscope.lab.corpus import generate
@@ -44,8 +45,8 @@ class Scripted:
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         return [Scored(str(text), (str(text),), (-len(str(text)) / 100,)) for _, text in pairs]
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.translations.get(source, source))] for source in sources]
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self.translations.get(source, source))] for source in sources_of(questions)]
 
 
 def pair(

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 
 import pytest
 
-from babelscope.core.answers import Scored, Target
+from babelscope.core.answers import Properties, Scored, Target, Unanswered, properties
+from babelscope.core.question import Asked, Question
 from babelscope.systems.asking import (
+    ask_answered,
     ask_sample,
     ask_score,
     ask_translate,
-    places,
+    check_targets,
+    relocate_errors,
+    renumber_errors,
     scored_as_json,
     scored_from_json,
 )
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from toys import ToySystem
 
 
 class Careless(ToySystem):
     """Forgets the last answer, or what belongs into it."""
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        return [[] for _ in super().translate(sources, beam=beam, n_best=n_best)]
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        return [[] for _ in super().translate(questions, beam=beam, n_best=n_best)]
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         return super().score(pairs)[:-1]
 
-    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:
-        return [drawn[:-1] for drawn in super().sample(sources, n=n, seed=seed)]
+    def sample(self, questions: Sequence[Asked], *, n: int, seed: int) -> list[list[Scored]]:
+        return [drawn[:-1] for drawn in super().sample(questions, n=n, seed=seed)]
 
 
 def test_answers_that_are_missing_are_noticed() -> None:
@@ -57,15 +62,71 @@ def test_answers_survive_json() -> None:
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (BabelscopeError("source 3 is empty"), "line 13 is empty"),
-        (BabelscopeError("target 12 is long: source 1"), "line 22 is long: source 1"),
-        (BabelscopeError("sources 3 are empty"), "sources 3 are empty"),
-        (BabelscopeError("no source 3 "), "no source 3 "),
+        (RefusedText("source", 3, "is empty"), "source line 13 is empty"),
+        (RefusedText("target", 12, "is long: source 1"), "target line 22 is long: source 1"),
+        (BabelscopeError("source 3 is empty"), "source 3 is empty"),
         (SystemFailure("source 3 timed out"), "source 3 timed out"),
     ],
 )
 def test_only_the_place_of_a_refused_text_is_changed(error: BabelscopeError, told: str) -> None:
-    with pytest.raises(BabelscopeError) as caught, places(lambda _, number: f"line {number + 10}"):
+    with (
+        pytest.raises(BabelscopeError) as caught,
+        relocate_errors(lambda side, number: f"{side} line {number + 10}"),
+    ):
         raise error
     assert str(caught.value) == told
-    assert type(caught.value) is type(error)
+    assert not isinstance(caught.value, RefusedText)
+    assert isinstance(caught.value, SystemFailure) == isinstance(error, SystemFailure)
+
+
+def test_a_refused_text_crosses_processes_and_is_renumbered() -> None:
+    refused = pickle.loads(pickle.dumps(RefusedText("target", 2, "is long")))
+    assert (str(refused), refused.side, refused.number) == ("target 2 is long", "target", 2)
+    with pytest.raises(RefusedText, match=r"^target 7 is long$") as caught, renumber_errors([5, 7]):
+        raise refused
+    assert (caught.value.side, caught.value.number, caught.value.reason) == ("target", 7, "is long")
+
+
+def test_a_refused_target_is_numbered_among_all_of_them() -> None:
+    with pytest.raises(RefusedText, match=r"^target 3 has a line break inside"):
+        check_targets(["a", Scored("b\n"), "c\n"])
+    check_targets(["", Scored("b\n")])
+
+
+def test_systems_get_questions_whatever_was_asked() -> None:
+    got: list[object] = []
+
+    class Listening(ToySystem):
+        reads_context = True
+
+        def translate(self, questions: Sequence[Asked], **how: int) -> list[list[Scored]]:
+            got.extend(questions)
+            return super().translate(questions, **how)
+
+    told = Question("b", ("a",), target_language="de")
+    ask_translate(Listening(), ["a", told])
+    assert got == [Question("a"), told]
+    assert properties(Listening()).reads_context
+    assert properties(ToySystem()) == Properties()
+
+
+def test_a_reason_stands_for_its_own_question_only() -> None:
+    lost = Question("a", ("before",))
+
+    def ask(questions: Sequence[Asked]) -> list[str]:
+        if lost in questions:
+            raise Unanswered({(lost, None): "no answer"})
+        return ["yes"] * len(questions)
+
+    assert ask_answered(ask, ["a", lost, Question("a")]) == ["yes", "no answer", "yes"]
+    again = pickle.loads(pickle.dumps(Unanswered({("a", None): "no"})))
+    assert again.reasons == {(Question("a"), None): "no"}
+
+
+def test_more_translations_than_were_asked_are_refused() -> None:
+    class Generous(ToySystem):
+        def translate(self, questions: Sequence[Asked], **_: int) -> list[list[Scored]]:
+            return [[Scored("a"), Scored("b")] for _ in questions]
+
+    with pytest.raises(BabelscopeError, match="toy gave 2 translations where 1 were asked"):
+        ask_translate(Generous(), ["a"])

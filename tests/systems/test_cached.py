@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from babelscope.core.answers import Budget, Scored, Target, capabilities
+from babelscope.core.question import Asked, Question, as_question, sources_of
 from babelscope.systems import cached as cached_module
 from babelscope.systems.cached import cached, default_path
 from babelscope.systems.opening import open_system
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, RefusedText
 from enumerated import Enumerated
 from killing import Killer
 from toys import ToySystem
@@ -36,13 +37,13 @@ class Counting(ToySystem):
         super().__init__(name, salt=salt)
         self.batches: list[list[object]] = []
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        self.batches.append(list(pairs))
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        self.batches.append([(as_question(asked).source, target) for asked, target in pairs])
         return super().score(pairs)
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        self.batches.append(list(sources))
-        return super().translate(sources, beam=beam, n_best=n_best)
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        self.batches.append(sources_of(questions))
+        return super().translate(questions, beam=beam, n_best=n_best)
 
     def detokenise(self) -> str:
         return "passed through"
@@ -389,3 +390,29 @@ def test_a_file_of_translations_is_its_own_memory(tmp_path: Path) -> None:
     system = cached(open_system(f"file:{tmp_path / 'out'}"), tmp_path / "cache")
     for _ in range(2):
         assert [group[0].text for group in system.translate(["one", "one"])] == ["eins", "zwei"]
+
+
+def test_another_context_is_another_question(tmp_path: Path) -> None:
+    inner = Counting()
+    system = cached(inner, tmp_path / "cache")
+    asked = ["a", Question("a", ("before",)), Question("a"), Question("a", target_language="de")]
+    for _ in range(2):
+        system.translate(asked)
+    system.score([(asked[0], "b"), (asked[1], "b")])
+    assert inner.batches == [["a", "a", "a"], [("a", "b"), ("a", "b")]]
+
+
+def test_a_refused_text_has_the_number_it_was_asked_with(tmp_path: Path) -> None:
+    system = cached(ToySystem(), tmp_path / "cache")
+    system.translate(["a", "b"])
+    with pytest.raises(RefusedText, match=r"^source 3 is empty") as caught:
+        system.translate(["a", "b", "", "c", ""])
+    assert (caught.value.side, caught.value.number) == ("source", 3)
+
+
+def test_what_must_be_asked_as_a_whole_is_not_cached(tmp_path: Path) -> None:
+    class Whole(ToySystem):
+        asked_as_a_whole = True
+
+    whole = Whole()
+    assert cached(whole, tmp_path / "cache") is whole

@@ -16,6 +16,7 @@ import pytest
 
 import babelscope as bs
 from babelscope.core.answers import Scored, Unanswered
+from babelscope.core.question import Question
 from babelscope.core.results import split_unanswered
 from babelscope.runs.reading import read_run
 from babelscope.runs.study import run_study
@@ -123,7 +124,7 @@ def test_an_option_that_cleans_answers_does_not_ask_again(serve, tmp_path):
     sources = [f"s {n}" for n in range(3)]
     with pytest.raises(Unanswered, match="has a line break inside; newlines=space") as caught:
         cached(open_system(llm(server)), tmp_path / "cache").translate(sources)
-    assert list(caught.value.reasons) == [("s 1", None)]
+    assert list(caught.value.reasons) == [(Question("s 1"), None)]
     system = cached(open_system(llm(server, "newlines=space")), tmp_path / "cache")
     assert [each.text for (each,) in system.translate(sources)] == ["s 0", "two lines", "s 2"]
     assert len(server.seen) == 3
@@ -153,7 +154,7 @@ def test_a_refused_source_is_found_in_its_batch(serve):
     sources = [*"abcde", "bad", *"fgh"]
     with pytest.raises(Unanswered, match="answered 400: 'not that one'") as caught:
         system.translate(sources)
-    assert list(caught.value.reasons) == [("bad", None)]
+    assert list(caught.value.reasons) == [(Question("bad"), None)]
     before = len(server.seen)
     assert [each.text for (each,) in system.translate([*"abcdefgh"])] == [*"abcdefgh"]
     assert len(server.seen) == before

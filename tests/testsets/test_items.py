@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from babelscope.core.question import Question
 from babelscope.testsets import (
     AmbiguousSource,
     Dependency,
@@ -21,6 +22,7 @@ from babelscope.testsets import (
     read_items,
 )
 from babelscope.testsets.items import kind_of
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
 PAIR: dict[str, Any] = {
@@ -54,6 +56,10 @@ OWN = {"id", "source", "correct", "contrastive", "phenomenon", "reference", "cor
     "head",
     "dependent",
     "distance",
+    "source_language",
+    "target_language",
+    "context_source",
+    "context_target",
 }
 extras = st.dictionaries(unicode_texts.filter(lambda name: name not in OWN), json_values, max_size=3)
 several = st.lists(texts, min_size=1, max_size=3).map(tuple)
@@ -256,3 +262,49 @@ def test_a_set_that_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> Non
         TestSet("mine", (pair,)).write(path)
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["set.jsonl"]
+
+
+ABOUT: dict[str, Any] = {
+    "source_language": "en",
+    "target_language": "de",
+    "context_source": ["Cats.", ""],
+    "context_target": [],
+}
+KINDS: list[dict[str, Any]] = [
+    PAIR,
+    {"id": "1", "source": "a", "correct_sources": [], "incorrect_sources": [], "category": "x"},
+    {"id": "1", "source": "a", "reference": "b"},
+]
+
+
+@pytest.mark.parametrize("plain", KINDS)
+def test_languages_and_context_are_read_asked_and_carried(plain: dict[str, Any]) -> None:
+    record = {**plain, **ABOUT, "more": 1}
+    item = kind_of(record).from_json(record)
+    assert not isinstance(item, Dependency)
+    assert item.question == Question(plain["source"], ("Cats.", ""), (), "en", "de")
+    assert item.carried == {**ABOUT, "more": 1}
+    assert item.as_json() == record
+    # As if they were further fields, which they used to be.
+    assert TestSet("t", (item,)).digest == digest_json([type(item).__name__, [record]])
+
+
+@pytest.mark.parametrize("plain", KINDS)
+def test_an_item_without_them_is_written_as_before(plain: dict[str, Any]) -> None:
+    item = kind_of(plain).from_json(plain)
+    assert not isinstance(item, Dependency)
+    assert item.question.as_json() == plain["source"]
+    assert (item.as_json(), item.carried) == (plain, {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"context_source": "Cats."}, "field 'context_source' must be a list of texts, not text"),
+        ({"context_target": ["a\nb"]}, "field 'context_target' has a line break inside"),
+        ({"source_language": 3}, "field 'source_language' must be text, not a number"),
+    ],
+)
+def test_wrong_languages_and_context_are_told(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        MinimalPair.from_json({**PAIR, **wrong})

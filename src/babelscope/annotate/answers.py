@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Task, read_tasks
-from babelscope.annotate.json_lines import LARGEST_FILE, read_objects
+from babelscope.annotate.items import LARGEST_FILE, Task, read_tasks
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
-from babelscope.util.json_lines import parse_json
+from babelscope.util.json_lines import parse_json, read_json_lines
 from babelscope.util.regular import open_regular
 from babelscope.util.text import shorten, text_fault
 
@@ -375,7 +374,7 @@ def read_judged(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     `path` is an annotator's answer file, or the queue itself with `answer` filled in by hand.
     """
     if not _ANSWERS.fullmatch(path.name):
-        yield from read_objects(path)
+        yield from read_json_lines(path, most=LARGEST_FILE)
         return
     for each in read_answers(path).values():
         said = {name: value for name, value in each.answer.items() if name != "label"}

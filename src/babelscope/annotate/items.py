@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
-from babelscope.annotate.json_lines import read_objects
 from babelscope.language.cues import find_form
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import Row
+from babelscope.util.json_lines import Row, read_json_lines
 from babelscope.util.text import shorten
 
 Pieces = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""
 
+LARGEST_FILE = 256 * 2**20  # bytes; all of it goes to the browser, or is held to be compared
 LONGEST_NAME = 10_000  # characters of an id or system: every answer repeats them
 _MOST_WORK = 10**7  # steps for marking one text: a fifth of a second
 _LONGEST_WORD = 10_000  # characters of what is looked for, since a pattern is made of it
@@ -92,7 +92,7 @@ class Task:
 
 def read_tasks(path: str | Path, kind: str | None = None) -> list[Task]:
     """The items of a file; `kind` is for lines without `task`."""
-    return make_tasks(read_objects(path), kind, str(path))
+    return make_tasks(read_json_lines(path, most=LARGEST_FILE), kind, str(path))
 
 
 def make_tasks(rows: Iterable[Row], kind: str | None, where: str) -> list[Task]:

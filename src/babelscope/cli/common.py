@@ -93,12 +93,12 @@ def ask_lines(
 
     In place of an answer that a system did not give stands the reason, and a line on stderr says which it is.
     """
-    from babelscope.systems.asking import ask_answered, places
+    from babelscope.systems.asking import ask_answered, relocate_errors
 
     unanswered = 0
     for start in range(0, len(asked), at_once):
         some = asked[start : start + at_once]
-        with places(functools.partial(_place, files, start)):
+        with relocate_errors(functools.partial(_place, files, start)):
             answers = ask_answered(ask, some)
         for number, answer in enumerate(answers, 1):
             if isinstance(answer, str):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+from babelscope.core.question import Asked, Question, as_question
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
@@ -103,14 +104,16 @@ class Fingerprint:
 class Unanswered(SystemFailure):
     """Questions that got no usable answer, where asking again would not help; all others were answered.
 
-    `reasons` says why, by question: a source and, where it was to be scored, a target.
+    `reasons` says why, by question and, where one was to be scored, the target's text.
     """
 
-    def __init__(self, reasons: Mapping[tuple[str, str | None], str]) -> None:
+    def __init__(self, reasons: Mapping[tuple[Asked, str | None], str]) -> None:
         first = next(iter(reasons.values()))
         more = f" (and {len(reasons) - 1} more questions without an answer)" if len(reasons) > 1 else ""
         super().__init__(first + more)
-        self.reasons = dict(reasons)
+        self.reasons: dict[tuple[Question, str | None], str] = {
+            (as_question(asked), target): reason for (asked, target), reason in reasons.items()
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.reasons,)  # it crosses processes
@@ -127,15 +130,17 @@ class System(Protocol):
 
 @runtime_checkable
 class Translates(Protocol):
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """For each source its `n_best` translations, best first."""
+    def translate(
+        self, questions: Sequence[Question], *, beam: int = 5, n_best: int = 1
+    ) -> list[list[Scored]]:
+        """For each question its `n_best` translations, best first."""
         ...
 
 
 @runtime_checkable
 class Scores(Protocol):
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        """Log-probabilities of each target given its source, in the order asked."""
+    def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
+        """Log-probabilities of each target given its question, in the order asked."""
         ...
 
 
@@ -171,11 +176,11 @@ class Drawing:
 @runtime_checkable
 class Samples(Protocol):
     def sample(
-        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+        self, questions: Sequence[Question], *, n: int, seed: int, drawing: Drawing | None = None
     ) -> list[list[Scored]]:
-        """For each source `n` independent samples, in the order drawn, with the model's own log-probabilities.
+        """For each question `n` independent samples, in the order drawn, with the model's own log-probabilities.
 
-        They depend on source, seed and `drawing` only.
+        They depend on question, seed and `drawing` only.
         """
         ...
 
@@ -211,8 +216,8 @@ class TopK:
 
 @runtime_checkable
 class Searches(Protocol):
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        """For each source its `k` most probable translations, with a certificate."""
+    def top_k(self, questions: Sequence[Question], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        """For each question its `k` most probable translations, with a certificate."""
         ...
 
 
@@ -241,3 +246,26 @@ def capabilities(system: object) -> frozenset[Capability]:
         for name in CAPABILITIES
         if all(callable(getattr(system, method, None)) for method in _METHODS[name])
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """How a system is to be asked; it states as attributes of the same names what is not as by default."""
+
+    asked_as_a_whole: bool = False
+    """All questions must come in one call, since an answer depends on the others or on its place among them: as in
+    a file of translations. So nothing is asked in parts, and no answer is cached by its question."""
+    reads_context: bool = False
+    """Answers depend on a question's context; a system that does not say so reads the source alone."""
+    costly: bool = False
+    """Asking costs money or patience (servers), so answers are kept at least until a command has ended well."""
+    at_once: int = 1
+    """How many calls it takes at the same time, from as many threads."""
+
+
+def properties(system: object) -> Properties:
+    """What `system` states about how it is to be asked."""
+    stated: dict[str, Any] = {
+        each.name: getattr(system, each.name, each.default) for each in dataclasses.fields(Properties)
+    }
+    return Properties(**stated)

@@ -12,12 +12,12 @@ _Part = TypeVar("_Part")
 _Answer = TypeVar("_Answer")
 
 
-def a_core_each(
+def map_on_cores(
     device: torch.device, run: Callable[[_Part], _Answer], parts: Sequence[_Part]
 ) -> Iterator[_Answer]:
     """`run` of each part, in order, a part a core: small operations need not wait for each other."""
     threads = torch.get_num_threads()
-    if device.type != "cpu" or threads == 1 or len(parts) == 1:
+    if device.type != "cpu" or threads == 1 or len(parts) < 2:
         yield from map(run, parts)
         return
     try:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +23,9 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Budget
+from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.frontier import Frontier
-from babelscope.decoding.kernels import let_go, likely
+from babelscope.decoding.kernels import children_above, release
 from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
 from babelscope.util.errors import BabelscopeError
 
@@ -86,16 +86,8 @@ def exact_search(
     size = min(_GROUP, math.ceil(len(order) / threads)) or 1
     parts = math.ceil(len(order) / size)
     groups = [order[part::parts] for part in range(parts)]  # each has short and long sources
-    if threads == 1 or len(groups) == 1:
-        for group in groups:
-            run(group)
-    else:  # a search a core: small operations need not wait for each other
-        try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-                for _ in workers.map(run, groups):
-                    pass
-        finally:
-            torch.set_num_threads(threads)
+    for _ in map_on_cores(model.device, run, groups):
+        pass
     return [answer for answer in answers if answer is not None]
 
 
@@ -302,7 +294,7 @@ class _Search:
         """Take a reference from nodes, one for each time they are named."""
         if len(nodes):
             memory = self.memory
-            memory.give_back(let_go(nodes, self.references, self.parent, memory.depth, memory.n_sources))
+            memory.give_back(release(nodes, self.references, self.parent, memory.depth, memory.n_sources))
 
     def _spent(self, sentence: Frontier) -> bool:
         """True if a sentence has used up its expansions or seconds."""
@@ -345,9 +337,9 @@ def _reduce(
         logits = model.read(hidden[piece]).float()
         tops = logits.amax(1)
         if logits.device.type == "cpu":
-            norms, rows, tokens, logprobs = likely(logits.numpy(), tops.numpy(), room[piece], eos)
+            norms, rows, tokens, logprobs = children_above(logits.numpy(), tops.numpy(), room[piece], eos)
         else:
-            norms, rows, tokens, logprobs = plain_likely(logits, tops, room[piece], eos)
+            norms, rows, tokens, logprobs = plain_children_above(logits, tops, room[piece], eos)
         refuse_nan(norms)
         parts.append((logits[:, eos].double().cpu().numpy() - norms, rows + start, tokens, logprobs))
         for place in np.flatnonzero(probed[piece]).tolist():
@@ -358,8 +350,10 @@ def _reduce(
     return ends, rows, tokens, logprobs, whole
 
 
-def plain_likely(logits: Tensor, tops: Tensor, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
-    """`kernels.likely` in tensor operations, for other devices than a processor."""
+def plain_children_above(
+    logits: Tensor, tops: Tensor, least: Array, eos: int
+) -> tuple[Array, Array, Array, Array]:
+    """`kernels.children_above` in tensor operations, for other devices than a processor."""
     norms = (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
     cut = (torch.from_numpy(least).to(logits.device) + norms).float()
     alive = torch.nonzero(tops > cut)[:, 0]

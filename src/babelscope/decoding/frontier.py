@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from babelscope.decoding.kernels import close_up, take_best
+from babelscope.decoding.kernels import compact, take_best
 from babelscope.decoding.model import Array
 
 # Prefixes taken at once are at most a quarter of those expanded before: a small space would else be overrun before
@@ -135,7 +135,7 @@ class Frontier:
     def prune(self) -> Array:
         """Close up once half of the places are empty or overtaken by the bound; returns the nodes of the latter."""
         n = self.n
-        self.n, dropped = close_up(self.scores[:n], self.parents[:n], self.tokens[:n], self.least)
+        self.n, dropped = compact(self.scores[:n], self.parents[:n], self.tokens[:n], self.least)
         return dropped
 
     def stop(self) -> Array:

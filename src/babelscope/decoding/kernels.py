@@ -73,7 +73,7 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
 
 
 @compiled
-def likely(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
+def children_above(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
     """The log of each row's normaliser [rows], then row, token and log-probability of what is above the row's `least`
     and is no EOS.
 
@@ -152,7 +152,7 @@ def take_best(
 
 
 @compiled
-def close_up(scores: Array, parents: Array, tokens: Array, least: float) -> tuple[int, Array]:
+def compact(scores: Array, parents: Array, tokens: Array, least: float) -> tuple[int, Array]:
     """Move open prefixes above `least` to the front, in their order, once they are no more than half of the places.
 
     Returns how many places are taken then, and the parents of those that were left out, but not of empty places.
@@ -176,7 +176,7 @@ def close_up(scores: Array, parents: Array, tokens: Array, least: float) -> tupl
 
 
 @compiled
-def let_go(nodes: Array, references: Array, parents: Array, depths: Array, n_sources: int) -> Array:
+def release(nodes: Array, references: Array, parents: Array, depths: Array, n_sources: int) -> Array:
     """Take a reference from each of `nodes`; returns those that are then without any, and whatever of their ancestors
     is then without any, children before parents. The sources themselves stay."""
     most = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.trees import TargetTree, target_tree
 from babelscope.util.errors import SystemFailure
 
@@ -186,20 +186,9 @@ def score_targets(
     def run(batch: list[int]) -> list[tuple[int, list[list[float]]]]:
         return list(_force(model, sources, trees, batch))
 
-    threads = torch.get_num_threads()
-    if model.device.type != "cpu" or threads == 1 or len(batches) == 1:
-        for batch in batches:
-            yield from run(batch)
-        return
-    # A batch a core beats all cores on one batch: small operations need not wait for each other (measured 1.5x).
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-            for found in workers.map(
-                run, reversed(batches)
-            ):  # the longest first, so that none is left to the end
-                yield from found
-    finally:
-        torch.set_num_threads(threads)
+    # The longest first, so that none is left to the end.
+    for found in map_on_cores(model.device, run, batches[::-1]):
+        yield from found
 
 
 def _force(
@@ -235,7 +224,7 @@ def _batches(order: Sequence[int], sizes: Sequence[int], budget: int) -> Iterato
 
 
 def out_of_memory(error: Exception) -> bool:
-    """True for the ways in which torch says that memory ran out."""
+    """True for the ways in which torch says that memory ran out; on a processor, only its message tells."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )

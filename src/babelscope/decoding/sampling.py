@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Drawing
-from babelscope.decoding.cores import a_core_each
+from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.model import Array, OpenModel
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -72,7 +72,7 @@ def draw_samples(
         return _Batch(model, [sources[i] for i in batch], n, seed, limit, drawing or Drawing(), rows).run()
 
     answers: list[list[Sample]] = [[] for _ in sources]
-    for batch, found in zip(batches, a_core_each(model.device, run, batches), strict=True):
+    for batch, found in zip(batches, map_on_cores(model.device, run, batches), strict=True):
         for i, drawn in zip(batch, found, strict=True):
             answers[i] = drawn
     return answers

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from babelscope.decoding.cores import a_core_each
+from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.model import Array, OpenModel
 from babelscope.decoding.sampling import Sample
 from babelscope.util.errors import BabelscopeError
@@ -40,7 +40,7 @@ def draw_distinct(
     if n < 1:
         raise BabelscopeError(f"at least one sample must be drawn, not {n}")
     return list(
-        a_core_each(model.device, lambda source: _search(model, source, n, seed, limit), list(sources))
+        map_on_cores(model.device, lambda source: _search(model, source, n, seed, limit), list(sources))
     )
 
 

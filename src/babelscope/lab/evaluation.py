@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from babelscope.core.answers import properties
 from babelscope.core.results import Row
 from babelscope.lab import suites
 from babelscope.lab.corpus import references
@@ -50,8 +51,7 @@ def evaluate(
 
 def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[str]:
     """The best translation of each source, asked some at a time."""
-    # A file of translations without its sources can be asked as a whole only.
-    size = _CHUNK if getattr(system, "cacheable", True) else len(sources)
+    size = len(sources) if properties(system).asked_as_a_whole else _CHUNK
     return [
         group[0].text
         for start in range(0, len(sources), size)

@@ -11,7 +11,7 @@ from babelscope.language.detecting import exposed
 from babelscope.language.registry import error_type, error_types, language
 from babelscope.making.overlap import difference, is_lost, marks, wrong_places
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
-from babelscope.systems.asking import ask_translate, places
+from babelscope.systems.asking import ask_translate, relocate_errors
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -157,7 +157,7 @@ def _translations(
             return f"item {first[sources[at - 1]]}: {what}"
 
         if sources:
-            with places(told):
+            with relocate_errors(told):
                 answers = ask_translate(system, sources, beam=beam)
             found |= {source: answer[0].text for source, answer in zip(sources, answers, strict=True)}
     return found

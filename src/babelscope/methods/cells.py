@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.answers import Capability, System, Unanswered, capabilities
+from babelscope.core.answers import Capability, System, Unanswered, capabilities, properties
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
 from babelscope.methods.base import Method, Setup
-from babelscope.systems.asking import places
+from babelscope.systems.asking import relocate_errors
 from babelscope.systems.opening import require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -49,7 +49,7 @@ class Cell:
         method, settings = self.setup.method, self.setup.settings
 
         def judge(some: Sequence[Any]) -> list[Record]:
-            with places(lambda what, number: f"{among}: {what} {number}"):
+            with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
                 judged = method.judge(method.ask(systems, some, settings, self.seed), settings)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
@@ -65,7 +65,7 @@ class Cell:
             zip(items, _judge_answered(judge, items), strict=True), start
         ):
             keys = {**self.labels, "item": number, "id": item.id}
-            extra = {"extra": dict(item.extra)} if item.extra else {}
+            extra = {"extra": carried} if (carried := item.carried) else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))
         return records
 
@@ -83,8 +83,8 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         except Unanswered as error:
             texts = {number: set(_texts(items[number].as_json())) for number in left}
             found: dict[int, str] = {}
-            for (source, target), reason in error.reasons.items():
-                about = [number for number in left if source in texts[number]]
+            for (question, target), reason in error.reasons.items():
+                about = [number for number in left if question.source in texts[number]]
                 # A target may be the system's own translation, which no item has.
                 exactly = [number for number in about if target is None or target in texts[number]]
                 found |= dict.fromkeys(exactly or about, reason)
@@ -200,7 +200,7 @@ def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
     once, and as many more may be judged while an earlier one is waited for.
     """
     systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
-    at_once = min((getattr(system, "at_once", 1) for system in systems), default=1)
+    at_once = min((properties(system).at_once for system in systems), default=1)
     if at_once == 1:
         for cell, start, stop in jobs:
             yield cell.judge(start, stop)

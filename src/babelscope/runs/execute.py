@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from babelscope.core.answers import System
+from babelscope.core.answers import System, properties
 from babelscope.core.cost import METER
 from babelscope.core.results import Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, set_up
@@ -188,5 +188,5 @@ def run_method(
 
 def chunk_for(systems: Iterable[System], tests: Iterable[TestSet]) -> int:
     """How many items are asked at once, unless the caller says: all of them, if a system must be asked as a whole."""
-    whole = any(not getattr(system, "cacheable", True) for system in systems)
+    whole = any(properties(system).asked_as_a_whole for system in systems)
     return max(len(each) for each in tests) if whole else DEFAULT_CHUNK

@@ -170,7 +170,7 @@ class AnswerStore:
         raise SystemFailure(f"{self.path}, the cache, failed: {error}") from error
 
 
-class Journal(AnswerStore):
+class UntilDone(AnswerStore):
     """Answers of a command that has not ended well yet: kept as they come, forgotten when it has."""
 
     def __init__(self, path: Path, identity: str) -> None:
@@ -198,26 +198,26 @@ class Journal(AnswerStore):
         return earlier
 
 
-_journals: list[Journal] = []
+_until_done: list[UntilDone] = []
 
 
-def journal(identity: str) -> AnswerStore:
+def store_until_done(identity: str) -> AnswerStore:
     """Where the answers of a costly system are kept until `forget_unfinished`; in memory if no file can be had."""
     import platformdirs
 
     path = platformdirs.user_state_path("babelscope") / "unfinished.sqlite"
     try:
-        _journals.append(Journal(path, identity))
+        _until_done.append(UntilDone(path, identity))
     except BabelscopeError as error:
         warnings.warn(f"{error}; answers are not kept should this command fail", RuntimeWarning, stacklevel=2)
         return AnswerStore(None, identity)
-    return _journals[-1]
+    return _until_done[-1]
 
 
 def forget_unfinished() -> None:
     """The command ended well: what was kept in case it did not is deleted."""
-    earlier = sum(each.forget() for each in _journals)
-    _journals.clear()
+    earlier = sum(each.forget() for each in _until_done)
+    _until_done.clear()
     if earlier:
         warnings.warn(
             f"{earlier} answers kept from an earlier command that did not end were used again; "

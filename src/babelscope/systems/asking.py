@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import math
-import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -22,34 +22,76 @@ from babelscope.core.answers import (
     Translates,
     Unanswered,
 )
-from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import shorten
+from babelscope.core.cost import METER
+from babelscope.core.question import Asked, Question, as_question
+from babelscope.util.errors import BabelscopeError, RefusedText, Side
+from babelscope.util.text import check_texts, shorten
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
 
+_Ask = TypeVar("_Ask", bound=Callable[..., list[Any]])
+_asking = threading.local()
+
+
+def _metered(ask: _Ask) -> _Ask:
+    """The same, with the tokens of its answers counted once, though systems around others ask in turn."""
+
+    @functools.wraps(ask)
+    def asked(*args: Any, **how: Any) -> list[Any]:
+        if getattr(_asking, "counted", False):
+            return ask(*args, **how)
+        _asking.counted = True
+        try:
+            answers = ask(*args, **how)
+        finally:
+            _asking.counted = False
+        METER.add(tokens=sum(map(_tokens, answers)))
+        return answers
+
+    return cast(_Ask, asked)
+
+
+def _tokens(answer: Any) -> int:
+    if isinstance(answer, Scored):
+        return len(answer.tokens)
+    return sum(map(_tokens, answer.found if isinstance(answer, TopK) else answer))
+
+
+@_metered
 def ask_translate(
-    system: Translates, sources: Sequence[str], *, beam: int = 5, n_best: int = 1
+    system: Translates, asked: Sequence[Asked], *, beam: int = 5, n_best: int = 1
 ) -> list[list[Scored]]:
-    """`system.translate`, with as many lists as sources, none of them empty."""
-    answers = _as_many(system, system.translate(sources, beam=beam, n_best=n_best), len(sources))
-    return _none_empty(system, sources, answers)
+    """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`."""
+    questions = [as_question(each) for each in asked]
+    answers = _as_many(system, system.translate(questions, beam=beam, n_best=n_best), len(questions))
+    for question, answer in zip(questions, answers, strict=True):
+        if not answer:
+            raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(question.source)}")
+        if len(answer) > n_best:
+            raise BabelscopeError(
+                f"{_name(system)} gave {len(answer)} translations where {n_best} were asked"
+            )
+    return answers
 
 
-def ask_score(system: Scores, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+@_metered
+def ask_score(system: Scores, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
     """`system.score`, with as many answers as pairs, all of them with log-probabilities."""
-    answers = _as_many(system, system.score(pairs), len(pairs))
+    questions = [(as_question(asked), target) for asked, target in pairs]
+    answers = _as_many(system, system.score(questions), len(pairs))
     for answer in answers:
         if not answer.has_scores:
             raise BabelscopeError(f"{_name(system)} gave no log-probabilities for {shorten(answer.text)}")
     return answers
 
 
+@_metered
 def ask_sample(
-    system: Samples, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+    system: Samples, asked: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
 ) -> list[list[Scored]]:
-    """`system.sample`, with as many lists as sources, and `n` samples in each."""
+    """`system.sample`, with as many lists as questions, and `n` samples in each."""
     ask: Callable[..., list[list[Scored]]] = system.sample
     if drawing is not None and drawing != Drawing():
         if "drawing" not in inspect.signature(ask).parameters:
@@ -57,28 +99,39 @@ def ask_sample(
                 f"{_name(system)} draws from its whole distribution only; leave out temperature, cuts and length"
             )
         ask = functools.partial(ask, drawing=drawing)
-    answers = _as_many(system, ask(sources, n=n, seed=seed), len(sources))
+    answers = _as_many(system, ask([as_question(each) for each in asked], n=n, seed=seed), len(asked))
     for samples in answers:
         _as_many(system, samples, n)
     return answers
 
 
+@_metered
 def ask_top_k(
-    system: Searches, sources: Sequence[str], *, k: int, budget: Budget | None = None
+    system: Searches, asked: Sequence[Asked], *, k: int, budget: Budget | None = None
 ) -> list[TopK]:
-    """`system.top_k`, with as many answers as sources, none with more than `k` hypotheses."""
-    answers = _as_many(system, system.top_k(sources, k=k, budget=budget), len(sources))
+    """`system.top_k`, with as many answers as questions, none with more than `k` hypotheses."""
+    found = system.top_k([as_question(each) for each in asked], k=k, budget=budget)
+    answers = _as_many(system, found, len(asked))
     for answer in answers:
         if len(answer.found) > k:
             raise BabelscopeError(f"{_name(system)} gave {len(answer.found)} hypotheses where {k} were asked")
     return answers
 
 
+ASK: Mapping[str, Callable[..., list[Any]]] = {
+    "translate": ask_translate,
+    "score": ask_score,
+    "sample": ask_sample,
+    "top_k": ask_top_k,
+}
+"""How a system is asked, by the name of its method."""
+
+
 def ask_answered(
     ask: Callable[[Sequence[_Question]], list[_Answer]], questions: Sequence[_Question]
 ) -> list[_Answer | str]:
-    """Answers to all questions, sources or pairs; in place of one that the system did not give, the reason."""
-    reasons: dict[tuple[str, str | None], str] = {}
+    """Answers to questions, or to pairs of them and targets; in place of one that the system did not give, why."""
+    reasons: dict[tuple[Question, str | None], str] = {}
     while True:
         left = [question for question in questions if _name_of(question) not in reasons]
         try:
@@ -91,42 +144,42 @@ def ask_answered(
         return [reasons.get(_name_of(question)) or next(answers) for question in questions]
 
 
-def _name_of(question: object) -> tuple[str, str | None]:
+def _name_of(asked: object) -> tuple[Question, str | None]:
     """A question as `Unanswered` names it."""
-    if isinstance(question, str):
-        return question, None
-    source, target = cast(tuple[str, Target], question)
-    return source, target if isinstance(target, str) else target.text
+    if not isinstance(asked, tuple):
+        return as_question(cast(Asked, asked)), None
+    question, target = cast(tuple[Asked, Target], asked)
+    return as_question(question), target if isinstance(target, str) else target.text
+
+
+def check_targets(targets: Sequence[Target]) -> None:
+    """Refuse a text that cannot be a target; an earlier answer is not checked again."""
+    texts = [target if isinstance(target, str) else "" for target in targets]
+    check_texts(texts, what="target", allow_empty=True)
 
 
 @contextlib.contextmanager
-def places(told: Callable[[str, int], str]) -> Iterator[None]:
-    """Says where a refused text really stands: `told("source", 3)` takes the place of "source 3".
-
-    A system that refuses a text begins its sentence so, counting from 1 what it was asked at once; only who asked
-    knows which line of which file that is.
-    """
+def relocate_errors(place_of: Callable[[Side, int], str]) -> Iterator[None]:
+    """Say where a refused text stands: `place_of("source", 3)`, a file's line or an item, instead of "source 3"."""
     try:
         yield
-    except BabelscopeError as error:
-        refused = re.match(r"(source|target) ([0-9]+)(?= )", str(error))
-        if refused is None or type(error) is not BabelscopeError:
-            raise
-        where = told(refused[1], int(refused[2]))
-        raise BabelscopeError(where + str(error)[refused.end() :]) from error
+    except RefusedText as error:
+        raise BabelscopeError(f"{place_of(error.side, error.number)} {error.reason}") from error
+
+
+@contextlib.contextmanager
+def renumber_errors(numbers: Sequence[int]) -> Iterator[None]:
+    """Where only some of the questions are asked on: number a refused text as it was asked, which `numbers` say."""
+    try:
+        yield
+    except RefusedText as error:
+        raise RefusedText(error.side, numbers[error.number - 1], error.reason) from error
 
 
 def _as_many(system: object, answers: list[_Answer], count: int) -> list[_Answer]:
     # Pairing answers with questions by position is only safe if none is missing.
     if len(answers) != count:
         raise BabelscopeError(f"{_name(system)} gave {len(answers)} answers to {count} questions")
-    return answers
-
-
-def _none_empty(system: object, sources: Sequence[str], answers: list[list[Scored]]) -> list[list[Scored]]:
-    for source, answer in zip(sources, answers, strict=True):
-        if not answer:
-            raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(source)}")
     return answers
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
@@ -73,7 +74,9 @@ def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]
 class TranslationsFile:
     """Translations made elsewhere: a line a source, found by the source's text or by position."""
 
-    cacheable = False  # it is its own memory, and without sources it can be asked for as a whole only
+    asked_as_a_whole = (
+        True  # an answer depends on its place, where the file's sources are not given or repeated
+    )
 
     def __init__(self, path: str, *, source: str = "", form: str = _UNSAID, name: str = "") -> None:
         self.name = name or f"file:{path}"
@@ -96,12 +99,13 @@ class TranslationsFile:
 
     def translate(
         self,
-        sources: Sequence[str],
+        questions: Sequence[Asked],
         *,
         beam: int = 5,  # noqa: ARG002 (the protocol's; these translations have been found already)
         n_best: int = 1,
     ) -> list[list[Scored]]:
-        """The file's translations of `sources`; with `source=` in any order, without it all, in order."""
+        """The file's translations of the sources; with `source=` in any order, without it all, in order."""
+        sources = sources_of(questions)
         check_texts(sources, what="source")
         if self._sources is None:
             if len(sources) != len(self._found):
@@ -110,7 +114,7 @@ class TranslationsFile:
                     f"{len(self._found)}; say ?source=FILE to find them by their source"
                 )
             numbers = list(range(len(sources)))
-        elif list(sources) == self._sources:
+        elif sources == self._sources:
             # Asked in the file's order, a repeated source may have different translations.
             numbers = list(range(len(sources)))
         else:
@@ -162,12 +166,13 @@ class Command:
 
     def translate(
         self,
-        sources: Sequence[str],
+        questions: Sequence[Asked],
         *,
         beam: int = 5,  # noqa: ARG002 (the protocol's; a command's beam is set in the command)
         n_best: int = 1,
     ) -> list[list[Scored]]:
-        """What the command writes for `sources`, run once every `batch` sources."""
+        """What the command writes for the sources, run once every `batch` sources."""
+        sources = sources_of(questions)
         check_texts(sources, what="source")
         answers = []
         for start in range(0, len(sources), self._batch):

@@ -23,6 +23,8 @@ import httpx
 import tenacity
 
 from babelscope.core.answers import Unanswered
+from babelscope.core.cost import METER
+from babelscope.core.question import Asked, Question
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.deadline import Deadlines
@@ -39,10 +41,10 @@ _SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by ch
 # Options that people write a secret after; any other that is not ours is refused as unknown.
 _SECRET = re.compile("key|token|secret|pass|pwd|auth|sig|code|credential", re.IGNORECASE)
 
-Asked = TypeVar("Asked", str, tuple[str, str])
+Target = TypeVar("Target", None, str)
 Answer = TypeVar("Answer")
-Question = Mapping[str, Any]
-"""What a server is asked once, as JSON."""
+Request = Mapping[str, Any]
+"""What a server is asked once, as JSON: all that it is told, and so what its answer is kept by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +99,22 @@ class Client:
     def ask(
         self,
         url: str,
-        questions: Sequence[Question],
+        requests: Sequence[Request],
         *,
-        body: Callable[[Sequence[Question]], object],
-        split: Callable[[dict[str, Any], Sequence[Question]], Sequence[Any]],
+        body: Callable[[Sequence[Request]], object],
+        split: Callable[[dict[str, Any], Sequence[Request]], Sequence[Any]],
         batch: int = 1,
     ) -> list[Any]:
         """The answers (JSON) in the order asked, a `Refusal` in place of what the server will not answer.
 
-        `body` makes one request of up to `batch` questions, `split` the answer to each of the server's.
+        `body` makes one message of up to `batch` requests, `split` the answer to each of the server's.
         """
         if self._store is None:
             self._store = AnswerStore(None, "server")
         store = self._store
-        keys = [json.dumps({"url": url, **question}, sort_keys=True) for question in questions]
+        keys = [json.dumps({"url": url, **request}, sort_keys=True) for request in requests]
         known = store.find(keys)
-        missing = {key: each for key, each in zip(keys, questions, strict=True) if key not in known}
+        missing = {key: each for key, each in zip(keys, requests, strict=True) if key not in known}
         names = list(missing)
         parts = [names[start : start + batch] for start in range(0, len(names), batch)]
 
@@ -199,6 +201,7 @@ class Client:
             ),
             wait=pause,
             sleep=tenacity.sleep_using_event(stop),
+            before_sleep=lambda _state: METER.add(retries=1),
             reraise=True,
         )
         try:
@@ -333,21 +336,22 @@ def checked_url(url: str, options: Options) -> str:
 
 
 def each_or_unanswered(
-    asked: Sequence[tuple[Asked, Any]], read: Callable[[Asked, Any], Answer]
+    asked: Sequence[tuple[tuple[Question, Target], Any]],
+    read: Callable[[tuple[Question, Target], Any], Answer],
 ) -> list[Answer]:
     """What is read from each answer; those that nothing can be read from are told together, when all are there.
 
-    What was asked is a source, or a source and its target.
+    What was asked is a question with the target to be scored, or None.
     """
     answers: list[Answer] = []
-    reasons: dict[tuple[str, str | None], str] = {}
+    reasons: dict[tuple[Asked, str | None], str] = {}
     for question, raw in asked:
         try:
             if isinstance(raw, Refusal):
                 raise SystemFailure(raw.reason)
             answers.append(read(question, raw))
         except BabelscopeError as error:
-            reasons[(question, None) if isinstance(question, str) else question] = str(error)
+            reasons[question] = str(error)
     if reasons:
         raise Unanswered(reasons)
     return answers

@@ -9,12 +9,14 @@ from typing import Any
 import ctranslate2
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
+from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import checked, fetch
 from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.text import check_texts, shorten
 
@@ -81,9 +83,9 @@ class CTranslate2:
         self.tokens.files.check()
 
     @checked
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
-        sources = self._source_tokens([source for source, _ in pairs])
+        sources = self._source_tokens([asked for asked, _ in pairs])
         targets, notes = self._target_tokens([target for _, target in pairs])
         with library_errors(f"{self.name}: CTranslate2 fails"):
             found = self._translator.score_batch(
@@ -101,15 +103,15 @@ class CTranslate2:
         return answers
 
     @checked
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        tokens = self._source_tokens(sources)
+        tokens = self._source_tokens(questions)
         with library_errors(f"{self.name}: CTranslate2 fails"):
             found = self._translator.translate_batch(
                 tokens,
-                target_prefix=[self._prefix] * len(sources) if self._prefix else None,
+                target_prefix=[self._prefix] * len(questions) if self._prefix else None,
                 beam_size=beam,
                 num_hypotheses=n_best,
                 max_batch_size=max(1, self._batch // beam),
@@ -120,7 +122,7 @@ class CTranslate2:
             )
         generated = [[made[len(self._prefix) :] for made in answer.hypotheses] for answer in found]
         flat = [self._generated(made) for group in generated for made in group]
-        asked = [source for source, group in zip(sources, generated, strict=True) for _ in group]
+        asked = [each for each, group in zip(questions, generated, strict=True) for _ in group]
         rescored = iter(self.score(list(zip(asked, flat, strict=True))))
         return [[next(rescored) for _ in group] for group in generated]
 
@@ -134,41 +136,43 @@ class CTranslate2:
             notes = ("changed",)
         return Scored(text, tuple(tokens), (0.0,) * len(tokens), notes)
 
-    def _source_tokens(self, sources: Sequence[str]) -> list[list[str]]:
+    def _source_tokens(self, asked: Sequence[Asked]) -> list[list[str]]:
+        sources = sources_of(asked)
         check_texts(sources, what="source")
         rows = self.tokens.encode_sources(sources)
         for number, (row, source) in enumerate(zip(rows, sources, strict=True), 1):
-            self._check_length(row, f"source {number}", source)
+            self._check_length(row, "source", number, source)
         return [self.tokens.source_tokens(row) for row in rows]
 
     def _target_tokens(self, targets: Sequence[Target]) -> tuple[list[list[str]], list[tuple[Note, ...]]]:
         """Tokens of each target with its EOS, and notes."""
         eos = int(self.tokens.tokenizer.eos_token_id)
+        check_targets(targets)
         rows, notes = [], []
         for number, target in enumerate(targets, 1):
             if isinstance(target, Scored):
                 self.tokens.ids_of(target)
                 row, note = list(target.tokens), target.notes
             else:
-                check_texts([target], what="target", allow_empty=True)
                 ids = self.tokens.encode_targets([target], eos=eos)[0]
                 row = list(self.tokens.tokens(ids))
                 note = () if self.tokens.decode([ids])[0] == target else ("changed",)
             if row[-1] != self._eos:
-                raise BabelscopeError(
-                    f"target {number} has no end of sentence, and CTranslate2 scores complete targets only"
+                raise RefusedText(
+                    "target", number, "has no end of sentence, and CTranslate2 scores complete targets only"
                 )
-            self._check_length(row, f"target {number}", target if isinstance(target, str) else target.text)
+            self._check_length(row, "target", number, target if isinstance(target, str) else target.text)
             rows.append(row)
             notes.append(note)
         return rows, notes
 
-    def _check_length(self, row: Sequence[object], what: str, text: str) -> None:
+    def _check_length(self, row: Sequence[object], side: Side, number: int, text: str) -> None:
         """CTranslate2 does not tell a model's limit, so it is an option; beyond it, nothing is cut in silence."""
         if len(row) > self._limit:
-            raise BabelscopeError(
-                f"{what} has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"
+            reason = (
+                f"has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"
             )
+            raise RefusedText(side, number, reason)
 
 
 def open_ctranslate2(rest: str, options: Options) -> CTranslate2:

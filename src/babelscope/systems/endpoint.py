@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Asked, as_question, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.blackbox import best
-from babelscope.systems.client import Client, Question, checked_url, each_or_unanswered, line_of
+from babelscope.systems.client import Client, Request, checked_url, each_or_unanswered, line_of
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
@@ -43,43 +44,44 @@ class JsonEndpoint:
         """Keep the server's answers there, as they come."""
         self._client.remember(store)
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """The server's translations, asked for in batches."""
+        sources = sources_of(questions)
         check_texts(sources, what="source")
         if self._languages and n_best > 1:
             raise BabelscopeError(
                 f"format=libretranslate gives one translation, but n_best={n_best} was asked"
             )
         how = {"languages": self._languages} if self._languages else {"beam": beam, "n_best": n_best}
-        questions = [{"source": source, **how} for source in sources]
-        found = self._client.ask(self._url, questions, body=self._body, split=self._split, batch=self._batch)
-        pairs = list(zip(sources, found, strict=True))
-        return each_or_unanswered(pairs, lambda source, raw: self._read(source, raw, n_best))
+        requests = [{"source": source, **how} for source in sources]
+        found = self._client.ask(self._url, requests, body=self._body, split=self._split, batch=self._batch)
+        pairs = [((as_question(asked), None), raw) for asked, raw in zip(questions, found, strict=True)]
+        return each_or_unanswered(pairs, lambda asked, raw: self._read(asked[0].source, raw, n_best))
 
-    def _body(self, questions: Sequence[Question]) -> dict[str, object]:
-        sources = [each["source"] for each in questions]
+    def _body(self, requests: Sequence[Request]) -> dict[str, object]:
+        sources = [each["source"] for each in requests]
         if not self._languages:
-            return {"sources": sources, "n_best": questions[0]["n_best"], "beam": questions[0]["beam"]}
+            return {"sources": sources, "n_best": requests[0]["n_best"], "beam": requests[0]["beam"]}
         source, target = self._languages
         # Servers like LibreTranslate may know a single text only, which batch=1 sends.
         body: dict[str, object] = {"q": sources[0] if self._batch == 1 else sources}
         body |= {"source": source, "target": target, "format": "text"}
         return body | ({"api_key": self._client.token} if self._client.token else {})
 
-    def _split(self, answer: dict[str, Any], questions: Sequence[Question]) -> list[Any]:
+    def _split(self, answer: dict[str, Any], requests: Sequence[Request]) -> list[Any]:
         """What the server gave for each source, whatever that is."""
         field = "translatedText" if self._languages else "translations"
         found = [answer[field]] if isinstance(answer.get(field), str) else answer.get(field)
         if not isinstance(found, list):
             raise self._client.fault(self._url, f"answered without a list {field!r}", answer)
-        if len(found) != len(questions):
+        if len(found) != len(requests):
             raise self._client.fault(
-                self._url, f"was asked {len(questions)} sources but gave translations of {len(found)}", answer
+                self._url, f"was asked {len(requests)} sources but gave translations of {len(found)}", answer
             )
-        for translations, question in zip(found, questions, strict=True):
+        for translations, request in zip(found, requests, strict=True):
             for text in translations if isinstance(translations, list) else [translations]:
                 if not isinstance(text, str):
-                    told = f"a translation that {self._url} gave of {shorten(question['source'])}"
+                    told = f"a translation that {self._url} gave of {shorten(request['source'])}"
                     raise SystemFailure(
                         f"{told} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}"
                     )

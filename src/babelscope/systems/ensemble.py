@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from babelscope.core.answers import Fingerprint, Scored, Scores, System, Target
+from babelscope.core.question import Asked
 from babelscope.core.specs import Options
+from babelscope.systems.asking import ask_score
 from babelscope.systems.opening import open_system, require
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -29,12 +32,11 @@ class Ensemble:
         members = sorted(member.fingerprint.digest for member in self.members)
         return Fingerprint(backend="ensemble of token probabilities", settings={"members": members})
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log of the members' mean probability, token by token."""
         answers: list[list[Scored]] = []
         for member in self.members:
-            assert isinstance(member, Scores)
-            answers.append(member.score(pairs))
+            answers.append(ask_score(cast(Scores, member), pairs))
         return [self._merge(group) for group in zip(*answers, strict=True)]
 
     def _merge(self, group: Sequence[Scored]) -> Scored:

@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
+from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
     check_ids,
     checked,
@@ -29,7 +31,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.tokenizers import Tokens
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText, Side, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
 # Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
@@ -140,9 +142,9 @@ class HuggingFace:
         self.tokens.files.check()
 
     @checked
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""
-        sources, source_notes = self._source_ids([source for source, _ in pairs])
+        sources, source_notes = self._source_ids([asked for asked, _ in pairs])
         targets, target_notes = self._target_ids([target for _, target in pairs])
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
         for source_ids, target_ids in zip(sources, targets, strict=True):
@@ -169,25 +171,25 @@ class HuggingFace:
         return answers
 
     @checked
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        ids, _ = self._source_ids(sources)
+        ids, _ = self._source_ids(questions)
         hypotheses = self._generate(ids, beam, n_best)
         pairs = [
-            (source, scored) for source, group in zip(sources, hypotheses, strict=True) for scored in group
+            (asked, scored) for asked, group in zip(questions, hypotheses, strict=True) for scored in group
         ]
         rescored = iter(self.score(pairs))
         return [[next(rescored) for _ in group] for group in hypotheses]
 
     @checked
     def sample(
-        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
+        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
     ) -> list[list[Scored]]:
         """Ancestral samples, in the order drawn, with the model's own log-probabilities as they were drawn from."""
         drawing = drawing or Drawing()
-        ids, notes = self._source_ids(sources)
+        ids, notes = self._source_ids(questions)
         longest = self._longest(drawing.max_length)
         distinct = list(dict.fromkeys(ids))
         drawn = self._in_parts(
@@ -202,13 +204,13 @@ class HuggingFace:
 
     @checked
     def sample_distinct(
-        self, sources: Sequence[str], *, n: int, seed: int, max_length: int = 0
+        self, questions: Sequence[Asked], *, n: int, seed: int, max_length: int = 0
     ) -> list[tuple[list[Scored], float]]:
-        """For each source `n` different samples, drawn without replacement, and their threshold.
+        """For each question `n` different samples, drawn without replacement, and their threshold.
 
         `babelscope.decoding.without_replacement` has the estimators that need both.
         """
-        ids, notes = self._source_ids(sources)
+        ids, notes = self._source_ids(questions)
         longest = self._longest(max_length)
         drawn = self._in_parts(
             lambda some: draw_distinct(self.model, some, n=n, seed=seed, limit=longest), ids
@@ -219,9 +221,9 @@ class HuggingFace:
         ]
 
     @checked
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
+    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
-        ids, notes = self._source_ids(sources)
+        ids, notes = self._source_ids(questions)
         distinct = list(dict.fromkeys(ids))
         search = functools.partial(exact_search, self.model, k=k, budget=budget)
         found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
@@ -290,15 +292,16 @@ class HuggingFace:
         )
 
     @checked
-    def encode(self, sources: Sequence[str]) -> Memory:
-        """Begin decoding: node i of the memory is source i with nothing fed."""
-        return self.model.encode(self._source_ids(sources)[0])
+    def encode(self, questions: Sequence[Asked]) -> Memory:
+        """Begin decoding: node i of the memory is question i with nothing fed."""
+        return self.model.encode(self._source_ids(questions)[0])
 
     def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
         """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
         return self.model.step(memory, parents, tokens)
 
-    def _source_ids(self, sources: Sequence[str]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+    def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+        sources = sources_of(asked)
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
         rows = self.tokens.encode_sources([self.prefix + source for source in distinct])
@@ -310,7 +313,7 @@ class HuggingFace:
 
     def _target_ids(self, targets: Sequence[Target]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
         texts = [target for target in targets if isinstance(target, str)]
-        check_texts(texts, what="target", allow_empty=True)
+        check_targets(targets)
         eos = self.vocabulary.eos
         encoded = iter(self.tokens.encode_targets(texts, eos=eos))
         rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
@@ -329,7 +332,7 @@ class HuggingFace:
         return kept, notes
 
     def _cut(
-        self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: str
+        self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: Side
     ) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
         """Refuse rows over `limit`, or cut them, keeping the end of sentence, where that was asked for."""
         kept: list[tuple[int, ...]] = []
@@ -340,10 +343,8 @@ class HuggingFace:
                 notes.append(())
                 continue
             if not self.truncate:
-                raise BabelscopeError(
-                    f"{what} {number} has {len(row)} tokens, but {self.name} takes {limit}: {shorten(text)}; "
-                    "shorten it, or allow cutting with ?truncate=yes"
-                )
+                reason = f"has {len(row)} tokens, but {self.name} takes {limit}: {shorten(text)}"
+                raise RefusedText(what, number, f"{reason}; shorten it, or allow cutting with ?truncate=yes")
             kept.append((*row[: limit - 1], row[-1]))
             notes.append(("truncated",))
         return kept, notes

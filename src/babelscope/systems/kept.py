@@ -6,73 +6,36 @@ itself.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, TopK, capabilities
-from babelscope.systems.asking import (
-    ask_sample,
-    ask_score,
-    ask_top_k,
-    ask_translate,
-    scored_as_json,
-    scored_from_json,
-    top_k_as_json,
-    top_k_from_json,
-)
+from babelscope.core.answers import System, properties
+from babelscope.systems.stored import Form, Stored
 from babelscope.util.digests import digest_json
 from babelscope.util.journal import Keep
 
 
-class Kept:
+class Kept(Stored):
     """Asked in the same order each time the work is begun; one call is one part of the journal."""
 
     def __init__(self, inner: System, keep: Keep) -> None:
-        self._inner: Any = inner
+        super().__init__(inner)
         self._keep = keep
-        self.name = inner.name
-        self.fingerprint = inner.fingerprint
-        self.capabilities: frozenset[Capability] = capabilities(inner) - {"next_tokens"}
-        self.cacheable: bool = getattr(inner, "cacheable", True)
+        self.capabilities -= {"next_tokens"}
+        # Not `at_once`: calls from several threads would come in any order.
+        said = properties(inner)
+        self.asked_as_a_whole, self.reads_context = said.asked_as_a_whole, said.reads_context
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        how = {"beam": beam, "n_best": n_best}
-        return self._lists("translate", sources, how, lambda: ask_translate(self._inner, sources, **how))
-
-    def sample(
-        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
-    ) -> list[list[Scored]]:
-        return self._lists(
-            "sample",
-            sources,
-            {"n": n, "seed": seed, "drawing": drawing and dataclasses.asdict(drawing)},
-            lambda: ask_sample(self._inner, sources, n=n, seed=seed, drawing=drawing),
-        )
-
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        asked = [(source, t if isinstance(t, str) else scored_as_json(t)) for source, t in pairs]
+    def _answers(
+        self,
+        requests: Sequence[dict[str, Any]],
+        asked: Sequence[Any],
+        ask: Callable[[Sequence[Any]], list[Any]],
+        form: Form,
+    ) -> list[Any]:
+        method = requests[0]["ask"] if requests else "ask"
         stored = self._keep(
-            self._place("score", asked, {}),
-            lambda: [scored_as_json(each) for each in ask_score(self._inner, pairs)],
+            f"{method} {len(asked)} with {self.name} {digest_json(requests)[:16]}",
+            lambda: [form.write(each) for each in ask(asked)],
         )
-        return [scored_from_json(each) for each in stored]
-
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        stored = self._keep(
-            self._place("top_k", sources, {"k": k, "budget": budget and dataclasses.asdict(budget)}),
-            lambda: [top_k_as_json(each) for each in ask_top_k(self._inner, sources, k=k, budget=budget)],
-        )
-        return [top_k_from_json(each) for each in stored]
-
-    def _lists(
-        self, method: str, sources: Sequence[str], how: dict[str, Any], ask: Callable[[], list[list[Scored]]]
-    ) -> list[list[Scored]]:
-        stored = self._keep(
-            self._place(method, sources, how),
-            lambda: [[scored_as_json(each) for each in answer] for answer in ask()],
-        )
-        return [[scored_from_json(each) for each in answer] for answer in stored]
-
-    def _place(self, method: str, questions: Sequence[Any], how: dict[str, Any]) -> str:
-        return f"{method} {len(questions)} with {self.name} {digest_json([questions, how])[:16]}"
+        return [form.read(each) for each in stored]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
+from babelscope.core.question import Asked, as_question, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
-from babelscope.systems.client import Client, Question, Refusal, checked_url, each_or_unanswered, line_of
+from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, read_bytes, shorten
 
@@ -64,12 +65,13 @@ class OpenAIServer:
 
     def translate(
         self,
-        sources: Sequence[str],
+        questions: Sequence[Asked],
         *,
         beam: int = 5,  # noqa: ARG002 (the protocol's; these servers decode greedily at temperature 0)
         n_best: int = 1,
     ) -> list[list[Scored]]:
         """One translation a source, at temperature 0."""
+        sources = sources_of(questions)
         check_texts(sources, what="source")
         if n_best != 1:
             raise BabelscopeError(f"openai: gives one translation a source, but n_best={n_best} was asked")
@@ -79,17 +81,18 @@ class OpenAIServer:
             message = {"role": "user", "content": self._prompt.replace("{text}", source)}
             bodies.append({"model": self._model, "messages": [message], "temperature": 0, **limit})
         answers = self._ask("chat/completions", bodies, self._message)
-        found = each_or_unanswered(list(zip(sources, answers, strict=True)), self._translation)
+        asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
+        found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0].source, answer))
         return [[answer] for answer in found]
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
         """Keep the server's answers there, as they come."""
         self._client.remember(store)
 
-    def _ask(self, path: str, bodies: Sequence[Question], check: Callable[[Any], object]) -> list[Any]:
+    def _ask(self, path: str, bodies: Sequence[Request], check: Callable[[Any], object]) -> list[Any]:
         """The server's answer to each request, or why there is none; one of the wrong shape ends it all."""
 
-        def split(answer: dict[str, Any], _: Sequence[Question]) -> list[Any]:
+        def split(answer: dict[str, Any], _: Sequence[Request]) -> list[Any]:
             check(answer)
             return [answer]
 
@@ -117,18 +120,19 @@ class OpenAIServer:
         notes: list[Note | None] = [_ENDS.get(reason, "stopped"), None if text else "empty"]
         return Scored(text, notes=tuple(note for note in notes if note))
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log-probabilities of the targets' tokens after `score_prompt`, sent as it is, no chat markup."""
         if "score" not in self.capabilities:
             raise BabelscopeError(
                 f"{self.name} gives no log-probabilities; say logprobs=vllm or logprobs=echo"
             )
         targets = [target.text if isinstance(target, Scored) else target for _, target in pairs]
-        check_texts([source for source, _ in pairs], what="source")
+        sources = sources_of(asked for asked, _ in pairs)
+        check_texts(sources, what="source")
         check_texts(targets, what="target", allow_empty=bool(self._eos))
-        prompts = [self._score_prompt.replace("{text}", source) for source, _ in pairs]
+        prompts = [self._score_prompt.replace("{text}", source) for source in sources]
         whole = [prompt + target + self._eos for prompt, target in zip(prompts, targets, strict=True)]
-        asked = [(source, target) for (source, _), target in zip(pairs, targets, strict=True)]
+        asked = [(as_question(each), target) for (each, _), target in zip(pairs, targets, strict=True)]
         if self._logprobs == "echo":
             found = self._ask(
                 "completions", [self._body(text, echo=True, logprobs=1) for text in whole], self._rows

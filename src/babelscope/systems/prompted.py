@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.model import out_of_memory
+from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
@@ -99,9 +101,9 @@ class Prompted:
         self.tokens.files.check()
 
     @checked
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log-probabilities of each target's tokens and its end, given the prompt."""
-        prompts = self._prompts([source for source, _ in pairs])
+        prompts = self._prompts([asked for asked, _ in pairs])
         targets, notes = self._target_ids([target for _, target in pairs])
         order = sorted(range(len(pairs)), key=lambda i: (len(prompts[i]) + len(targets[i]), i))
         answers: list[Scored | None] = [None] * len(pairs)
@@ -131,15 +133,15 @@ class Prompted:
         return [answer for answer in answers if answer is not None]
 
     @checked
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search up to the end token, rescored by teacher forcing."""
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        generated = [self._generate(prompt, beam, n_best) for prompt in self._prompts(sources)]
-        asked = [
-            (source, scored) for source, group in zip(sources, generated, strict=True) for scored in group
+        generated = [self._generate(prompt, beam, n_best) for prompt in self._prompts(questions)]
+        pairs = [
+            (asked, scored) for asked, group in zip(questions, generated, strict=True) for scored in group
         ]
-        rescored = iter(self.score(asked))
+        rescored = iter(self.score(pairs))
         return [[next(rescored) for _ in group] for group in generated]
 
     @torch.inference_mode()
@@ -175,7 +177,8 @@ class Prompted:
             answers.append(Scored(text, self.tokens.tokens(kept), (0.0,) * len(kept), notes))
         return answers
 
-    def _prompts(self, sources: Sequence[str]) -> list[list[int]]:
+    def _prompts(self, asked: Sequence[Asked]) -> list[list[int]]:
+        sources = sources_of(asked)
         check_texts(sources, what="source")
         tokenizer = self.tokens.tokenizer
         rows = []
@@ -194,9 +197,11 @@ class Prompted:
                 ids = ids[:-1]  # some tokenizers end every text, but this one goes on
             limit = self._positions
             if limit is not None and len(ids) + self._limit > limit:
-                raise BabelscopeError(
-                    f"source {number} makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer "
-                    f"is more than the {limit} that {self.name} takes: {shorten(source)}"
+                reason = (
+                    f"makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer is more"
+                )
+                raise RefusedText(
+                    "source", number, f"{reason} than the {limit} that {self.name} takes: {shorten(source)}"
                 )
             rows.append([int(number) for number in ids])
         check_ids(rows, self._size, self.name)
@@ -209,6 +214,7 @@ class Prompted:
         return self.tokens.encode_targets(rows, eos=self._end_id)
 
     def _target_ids(self, targets: Sequence[Target]) -> tuple[list[list[int]], list[tuple[Note, ...]]]:
+        check_targets(targets)
         rows: list[list[int]] = []
         notes: list[tuple[Note, ...]] = []
         for number, target in enumerate(targets, 1):
@@ -216,17 +222,14 @@ class Prompted:
                 rows.append(self.tokens.ids_of(target))
                 notes.append(target.notes)
             else:
-                check_texts([target], what="target", allow_empty=True)
                 ids = self._text_ids([target])[0]
                 rows.append(ids)
                 same = self.tokens.decode([ids[:-1]])[0].strip() == target
                 notes.append(() if same else ("changed",))
             if len(rows[-1]) > self._limit:
                 text = target if isinstance(target, str) else target.text
-                raise BabelscopeError(
-                    f"target {number} has {len(rows[-1])} tokens, but {self.name} takes {self._limit} "
-                    f"(max_length): {shorten(text)}"
-                )
+                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (max_length)"
+                raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         check_ids(rows, self._size, self.name)
         return rows, notes
 

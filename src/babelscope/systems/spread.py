@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from babelscope.core.answers import Budget, Drawing, Scored, System, Target, TopK
-from babelscope.systems.asking import places
+from babelscope.core.answers import System
+from babelscope.core.question import Asked, as_question, sources_of
+from babelscope.systems.asking import renumber_errors
+from babelscope.systems.decorators import Decorator
 from babelscope.systems.workers import Call, Description, Origin, Pool, send
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -47,7 +49,7 @@ def spread(
         raise
 
 
-class Spread:
+class Spread(Decorator):
     """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
 
     def __init__(self, origin: Origin, pool: Pool, part: int | None, *, own_pool: bool) -> None:
@@ -56,56 +58,38 @@ class Spread:
         self.name = said.name
         self.fingerprint = said.fingerprint
         self.capabilities = said.capabilities - {"next_tokens"}
-        self.cacheable = said.cacheable
-        # A file of translations without its sources can be asked as a whole only.
-        self._part = part if said.cacheable else None
+        self.asked_as_a_whole = said.properties.asked_as_a_whole
+        self.reads_context = said.properties.reads_context
+        self._part = None if self.asked_as_a_whole else part
         self.at_once = 2 * pool.workers
         """Calls from so many threads keep all workers busy, while half of the threads judge answers."""
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        return self._ask("translate", sources, sources, beam=beam, n_best=n_best)
-
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
-        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
-        return self._ask("score", pairs, [source for source, _ in pairs], texts)
-
-    def sample(
-        self, sources: Sequence[str], *, n: int, seed: int, drawing: Drawing | None = None
-    ) -> list[list[Scored]]:
-        return self._ask("sample", sources, sources, n=n, seed=seed, drawing=drawing)
-
-    def top_k(self, sources: Sequence[str], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        return self._ask("top_k", sources, sources, k=k, budget=budget)
-
-    def _ask(
-        self,
-        method: str,
-        questions: Sequence[Any],
-        sources: Sequence[str],
-        targets: Sequence[str] = (),
-        **how: Any,
-    ) -> list[Any]:
+    def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         """Answers to all questions, in order, however the workers shared them."""
+        questions = [as_question(each[0] if method == "score" else each) for each in asked]
+        sources = sources_of(questions)
+        targets = [each[1] for each in asked] if method == "score" else []
+        texts = [target if isinstance(target, str) else target.text for target in targets]
         sizes = [
             len(source) + len(target)
-            for source, target in itertools.zip_longest(sources, targets, fillvalue="")
+            for source, target in itertools.zip_longest(sources, texts, fillvalue="")
         ]
-        parts = [range(len(questions))] if self._part is None else balanced(sources, sizes, self._part)
-        asked = []
+        parts = [range(len(questions))] if self._part is None else balanced(questions, sizes, self._part)
+        waiting = []
         for numbers in parts:
-            some = [questions[number] for number in numbers]
-            texts = [sources[number] for number in numbers]
-            call = Call(self._origin, self._what(method, texts), method, some, how, self.fingerprint)
-            asked.append((numbers, self._pool.submit(call)))
-        answers: list[Any] = [None] * len(questions)
+            some = [asked[number] for number in numbers]
+            what = self._what(method, [sources[number] for number in numbers])
+            call = Call(self._origin, what, method, some, how, self.fingerprint)
+            waiting.append((numbers, self._pool.submit(call)))
+        answers: list[Any] = [None] * len(asked)
         try:
-            for numbers, answer in asked:
-                with places(lambda what, number, numbers=numbers: f"{what} {numbers[number - 1] + 1}"):  # type: ignore[misc]
+            for numbers, answer in waiting:
+                with renumber_errors([number + 1 for number in numbers]):
                     found = _heard(*answer.result())
                 for number, each in zip(numbers, found, strict=True):
                     answers[number] = each
         finally:
-            for _, answer in asked:
+            for _, answer in waiting:
                 answer.cancel()
         return answers
 
@@ -130,15 +114,15 @@ class Spread:
         self.close()
 
 
-def balanced(sources: Sequence[str], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
-    """Numbers of questions in parts of at most `most` different sources, their sizes within one source of each other.
+def balanced(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Numbers of calls in parts of at most `most` different questions, sizes within one question of each other.
 
-    A size is in characters, since tokenizers are where the models are. What is asked about one source stays
+    A size is in characters, since tokenizers are where the models are. What is asked about one question stays
     together. Parts depend on the questions only, not on who answers, so that batches and floats do not either.
     """
-    groups: dict[str, list[int]] = {}
-    for number, source in enumerate(sources):
-        groups.setdefault(source, []).append(number)
+    groups: dict[Asked, list[int]] = {}
+    for number, question in enumerate(questions):
+        groups.setdefault(question, []).append(number)
     # Dealt out from the largest to the smallest; sorting is stable, so that equal ones keep their order.
     order = sorted(groups.values(), key=lambda group: -sum(sizes[number] for number in group))
     count = max(1, math.ceil(len(order) / most))

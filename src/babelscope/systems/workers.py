@@ -13,15 +13,15 @@ import queue
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from babelscope.core.answers import Capability, Fingerprint, capabilities
+from babelscope.core.answers import Capability, Fingerprint, Properties, capabilities, properties
 from babelscope.core.results import differences
-from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate
+from babelscope.systems.asking import ASK
 from babelscope.systems.clusters import connect, disconnect, import_ray, reason
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.version import __version__
@@ -29,12 +29,6 @@ from babelscope.util.version import __version__
 # What kills so many workers in a row is at fault itself.
 _DEATHS = 3
 _PATIENCE_SECONDS = 60.0
-_ASK: Mapping[str, Callable[..., list[Any]]] = {
-    "translate": ask_translate,
-    "score": ask_score,
-    "sample": ask_sample,
-    "top_k": ask_top_k,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class Description:
     name: str
     fingerprint: Fingerprint
     capabilities: frozenset[Capability]
-    cacheable: bool
+    properties: Properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +90,7 @@ class Worker:
             self._systems[call.origin.name] = _open(call.origin)
         system = self._systems[call.origin.name]
         if not call.method:
-            cacheable = getattr(system, "cacheable", True)
-            return Description(system.name, system.fingerprint, capabilities(system), cacheable)
+            return Description(system.name, system.fingerprint, capabilities(system), properties(system))
         if system.fingerprint != call.fingerprint:
             assert call.fingerprint is not None
             found = differences(call.fingerprint.as_json(), system.fingerprint.as_json(), "fingerprint")
@@ -105,7 +98,7 @@ class Worker:
                 f"{system.name} on {socket.gethostname()} is not what the first worker opened "
                 f"({'; '.join(found[:3])}); give all workers the same files and versions"
             )
-        return _ASK[call.method](system, call.questions, **call.how)
+        return ASK[call.method](system, call.questions, **call.how)
 
 
 def _open(origin: Origin) -> Any:
@@ -202,7 +195,7 @@ class Pool:
                 task.answer.set_exception(error.cause)
             except ray.exceptions.RayError as error:
                 self._drop(worker)
-                self._mourn(task, error)
+                self._retry_or_fail(task, error)
                 worker = self._start()
             except Exception as error:  # such as a question that cannot be sent
                 task.answer.set_exception(error)
@@ -237,7 +230,7 @@ class Pool:
         self._end(SystemFailure(f"Ray workers cannot be started: {why}"))
         return None
 
-    def _mourn(self, task: _Task, error: Exception) -> None:
+    def _retry_or_fail(self, task: _Task, error: Exception) -> None:
         """Give what a dead worker was asked to another, unless it is the cause."""
         task.deaths += 1
         if task.deaths >= _DEATHS and self._ended is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from babelscope.core.answers import Capability, Fingerprint, Scored
+from babelscope.core.question import Asked, as_question
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import Given, match
 from babelscope.testsets.sets import TestSet
@@ -29,8 +30,10 @@ class GivenTranslations:
     def __init__(self, name: str = "given") -> None:
         self.name = name
 
-    def translate(self, sources: Sequence[str], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        raise BabelscopeError(f"{self.name} has no translation of {shorten(sources[0])}")
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        raise BabelscopeError(
+            f"{self.name} has no translation of {shorten(as_question(questions[0]).source)}"
+        )
 
 
 class GivenScores:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from babelscope.core.question import Question
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten, text_fault
 
@@ -54,9 +55,35 @@ class _Item:
                 record[_json_name(known)] = value
         return {**record, **self.extra}
 
+    @property
+    def carried(self) -> dict[str, Any]:
+        """What a record says of its item, whatever the method: languages, context, and `extra`."""
+        return {name: value for name, value in self.as_json().items() if name in _ABOUT or name in self.extra}
+
 
 @dataclass(frozen=True, slots=True)
-class MinimalPair(_Item):
+class _Asked(_Item):
+    """What items share that a system is asked about; None where a JSON object does not have the field."""
+
+    source_language: str | None = field(default=None, kw_only=True)
+    target_language: str | None = field(default=None, kw_only=True)
+    context_source: tuple[str, ...] | None = field(default=None, kw_only=True)
+    """Sentences before the source, oldest first."""
+    context_target: tuple[str, ...] | None = field(default=None, kw_only=True)
+    """Translations of sentences before it, oldest first."""
+
+    @property
+    def question(self) -> Question:
+        """What a system is asked: the source, with what is known of its context and languages."""
+        source: str = self.source  # type: ignore[attr-defined]  # each kind has one
+        return Question(source, **{name: getattr(self, name) for name in _ABOUT if getattr(self, name)})
+
+
+_ABOUT = ("source_language", "target_language", "context_source", "context_target")
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair(_Asked):
     """A source with a correct translation and variants of it that differ by one error."""
 
     id: str
@@ -75,11 +102,11 @@ class MinimalPair(_Item):
             raise BabelscopeError(
                 f"field 'reference' must be human or machine, not {shorten(self.reference)}"
             )
-        _check_extra(self)
+        _check_about(self)
 
 
 @dataclass(frozen=True, slots=True)
-class AmbiguousSource(_Item):
+class AmbiguousSource(_Asked):
     """A source with a word of several senses, and the source with cues that tell right and wrong senses."""
 
     id: str
@@ -103,11 +130,11 @@ class AmbiguousSource(_Item):
             _check_text("translation", self.translation, may_be_empty=True)
         if self.gold is not None:
             _check_text("gold", self.gold)
-        _check_extra(self)
+        _check_about(self)
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelSentence(_Item):
+class ParallelSentence(_Asked):
     """A source with one or more reference translations."""
 
     id: str
@@ -118,7 +145,7 @@ class ParallelSentence(_Item):
         _check_text("id", self.id)
         _check_text("source", self.source)
         _set_texts(self, "references", least=1, name="reference")
-        _check_extra(self)
+        _check_about(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +195,8 @@ _OWN_FIELDS: dict[type[_Item], list[dataclasses.Field[Any]]] = {}
 
 def _own_fields(kind: type[_Item]) -> list[dataclasses.Field[Any]]:
     if kind not in _OWN_FIELDS:  # remembered, since large sets ask for it with every item
-        _OWN_FIELDS[kind] = [known for known in dataclasses.fields(kind) if known.name != "extra"]
+        known = [each for each in dataclasses.fields(kind) if each.name != "extra"]
+        _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _ABOUT)  # these come last
     return _OWN_FIELDS[kind]
 
 
@@ -186,7 +214,9 @@ def _check_text(name: str, value: object, *, may_be_empty: bool = False, many: s
         raise EmptyText(name)
 
 
-def _set_texts(item: _Item, attribute: str, *, least: int = 0, name: str = "") -> None:
+def _set_texts(
+    item: _Item, attribute: str, *, least: int = 0, name: str = "", may_be_empty: bool = False
+) -> None:
     """Check a field of several texts, and make a tuple of it; where one is enough, text alone will do."""
     name = name or attribute
     value = getattr(item, attribute)
@@ -198,8 +228,20 @@ def _set_texts(item: _Item, attribute: str, *, least: int = 0, name: str = "") -
     if len(value) < least:
         raise EmptyText(name)
     for text in value:
-        _check_text(name, text, many="a list of texts only")
+        _check_text(name, text, may_be_empty=may_be_empty, many="a list of texts only")
     object.__setattr__(item, attribute, tuple(value))
+
+
+def _check_about(item: _Asked) -> None:
+    """Check languages, context, and what else there is."""
+    for name in _ABOUT:
+        if (value := getattr(item, name)) is None:
+            continue
+        if name.startswith("context"):
+            _set_texts(item, name, may_be_empty=True)
+        else:
+            _check_text(name, value, may_be_empty=True)
+    _check_extra(item)
 
 
 def _check_extra(item: _Item) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 from babelscope.util.terminal import visible
 
@@ -22,6 +23,23 @@ class BabelscopeError(Exception):
 
 def _cut(told: str) -> str:
     return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
+
+
+Side = Literal["source", "target"]
+
+
+class RefusedText(BabelscopeError):
+    """A text that a system cannot be asked about. Only who asked knows where it stands: see `relocate_errors`."""
+
+    def __init__(self, side: Side, number: int, reason: str) -> None:
+        """Text `number`, counted from 1, of what was asked at once; `reason` goes on from there: "is empty"."""
+        super().__init__(f"{side} {number} {reason}")
+        self.side: Side = side
+        self.number = number
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.side, self.number, self.reason)  # it crosses processes
 
 
 class SystemFailure(BabelscopeError):

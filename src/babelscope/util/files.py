@@ -81,6 +81,26 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.replace(part, place.target)
 
 
+def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
+    """Put bytes at `end` of an open file, and sync; what the disk refuses leaves nothing of them there."""
+    descriptor = file.fileno()
+    try:
+        if os.fstat(descriptor).st_size > end:  # a kill may have left the beginning of what comes now
+            os.ftruncate(descriptor, end)
+        os.lseek(descriptor, end, os.SEEK_SET)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, end)
+        raise SystemFailure(
+            f"{file.name} cannot be written: {error.strerror or error}; what was done before is safe: make room "
+            "and run the same command again to go on"
+        ) from error
+
+
 def check_writable(path: Path) -> Place:
     """Refuse now what `replacing` would refuse later; nothing is left behind."""
     place = find_place(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.files import replacing
+from babelscope.util.files import append_synced, replacing
 from babelscope.util.journal import Journal, Parts, is_plain, keeping, partial
 from babelscope.util.regular import open_regular
 
@@ -33,19 +33,7 @@ class _Tail:
         """The size and digest of a part that was written; None if there is no place for more."""
         if self._finished:
             return None
-        descriptor = self._file.fileno()
-        try:
-            os.ftruncate(descriptor, self._end)  # a kill may have left the beginning of this part
-            os.lseek(descriptor, self._end, os.SEEK_SET)
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-        except OSError as error:
-            raise SystemFailure(
-                f"{self.data} cannot be written: {error.strerror or error}; what was done before is safe: make room "
-                "and run the same command again to go on"
-            ) from error
+        append_synced(self._file, data, self._end)
         return len(data), hashlib.sha256(data).hexdigest()
 
     def has(self, size: int, digest: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.files import append_synced
 from babelscope.util.locks import lock, missing_folders, remove_empty
 from babelscope.util.regular import open_regular
 
@@ -174,19 +175,7 @@ class Journal:
         return found[2]
 
     def _append(self, data: bytes) -> None:
-        descriptor = self._file.fileno()
-        end = os.fstat(descriptor).st_size
-        try:
-            while data:
-                data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(descriptor, end)
-            raise SystemFailure(
-                f"{self.path} cannot be written: {error.strerror or error}; what was done before is safe: make room "
-                "and run the same command again to go on"
-            ) from error
+        append_synced(self._file, data, os.fstat(self._file.fileno()).st_size)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.errors import BabelscopeError, RefusedText, Side, at
 from babelscope.util.terminal import visible
 
 # Where other tools, and str.splitlines, would break a line; we break at "\n" only.
@@ -48,14 +48,14 @@ def shorten(text: str, width: int = 60) -> str:
     return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote
 
 
-def check_texts(texts: Iterable[str], *, what: str, allow_empty: bool = False) -> None:
+def check_texts(texts: Iterable[str], *, what: Side, allow_empty: bool = False) -> None:
     """Refuse what no system can be asked: empty text, NUL, line breaks, lone surrogates."""
     for number, text in enumerate(texts, 1):
         reason = text_fault(text)
         if reason is None and not text.strip() and not allow_empty:
             reason = "is empty"
         if reason:
-            raise BabelscopeError(f"{what} {number} {reason}: {shorten(text)}")
+            raise RefusedText(what, number, f"{reason}: {shorten(text)}")
 
 
 def check_name(name: str) -> str:

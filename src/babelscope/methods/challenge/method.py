@@ -40,7 +40,7 @@ def ask(
     """A record a sentence with its translation; its dependencies stand in the record's `extra`."""
     for item in items:
         instances(item.extra, f"item {item.id}")  # refused before anything is translated
-    answers = ask_translate(systems["system"], [item.source for item in items], beam=settings.beam)
+    answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
     return [
         {
             "source": item.source,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Note, Scored, capabilities
+from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.systems.asking import ask_score, ask_translate, places
+from babelscope.systems.asking import ask_score, ask_translate, relocate_errors
 from babelscope.testsets.items import AmbiguousSource
 
 _PLACES = {"source": "source with a cue", "target": "translation"}
@@ -24,15 +26,15 @@ def ask(
     translated = _translations(systems["system"], items, settings)
     # A system that evaluates itself is asked about what it generated, not about its text tokenised again.
     itself = systems["system"].fingerprint == evaluator.fingerprint
-    pairs: list[tuple[str, str | Scored]] = []
+    pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
     for item, translation in zip(items, translated, strict=True):
         target = translation if itself and translation.tokens else translation.text
         for source in _cued(item):
-            pairs.append((source, target))
+            pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
     # All of a chunk in one call, from which the evaluator makes its batches.
-    with places(lambda what, number: f"item {owners[number - 1].id}: the {_PLACES[what]}"):
+    with relocate_errors(lambda what, number: f"item {owners[number - 1].id}: the {_PLACES[what]}"):
         answers = iter(ask_score(evaluator, pairs) if pairs else [])
     records = []
     for item, translation in zip(items, translated, strict=True):
@@ -85,8 +87,10 @@ def _translations(system: Any, items: Sequence[AmbiguousSource], settings: Condi
     """The translation of each item: its own, or the system's."""
     own = [item.translation if settings.translations == "given" else None for item in items]
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
-    with places(lambda what, number: f"item {asked[number - 1].id}: the {what}"):
-        answers = ask_translate(system, [item.source for item in asked], beam=settings.beam) if asked else []
+    with relocate_errors(lambda what, number: f"item {asked[number - 1].id}: the {what}"):
+        answers = (
+            ask_translate(system, [item.question for item in asked], beam=settings.beam) if asked else []
+        )
     found = iter(answers)
     return [Scored(text) if text is not None else next(found)[0] for text in own]
 

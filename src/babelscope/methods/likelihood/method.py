@@ -23,7 +23,7 @@ def ask(
     """A record an item: its source, and each reference with its tokens and their log-probabilities."""
     chosen = [item.references[: 1 if settings.references == "first" else None] for item in items]
     pairs = [
-        (item.source, text) for item, references in zip(items, chosen, strict=True) for text in references
+        (item.question, text) for item, references in zip(items, chosen, strict=True) for text in references
     ]
     answers = iter(ask_score(systems["system"], pairs))
     return [

@@ -8,7 +8,7 @@ from typing import Any
 from babelscope.core.answers import Budget, Scored, TopK
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, places
+from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import ParallelSentence
 
 
@@ -17,33 +17,33 @@ def ask(
 ) -> list[Record]:
     """A record an item: the regions of its hypothesis space, each hypothesis with its log-probability."""
     system = systems["system"]
-    sources = list(dict.fromkeys(item.source for item in items))
-    first = {item.source: item.id for item in reversed(items)}
-    with places(lambda what, number: f"item {first[sources[number - 1]]}: {what}"):
-        best = [answer[0] for answer in ask_translate(system, sources, beam=settings.beam)]
-        wide = ask_translate(system, sources, beam=settings.k, n_best=settings.k)
-        tops = ask_top_k(system, sources, k=settings.k, budget=_budget(settings))
-        drawn: list[list[Scored]] = [[] for _ in sources]
+    asked = list(dict.fromkeys(item.question for item in items))
+    first = {item.question: item.id for item in reversed(items)}
+    with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
+        best = [answer[0] for answer in ask_translate(system, asked, beam=settings.beam)]
+        wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
+        tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
+        drawn: list[list[Scored]] = [[] for _ in asked]
         if settings.samples:
-            drawn = ask_sample(system, sources, n=settings.samples, seed=seed)
-    with places(lambda what, number: f"item {items[number - 1].id}: {what}"):
-        references = ask_score(system, [(item.source, item.references[0]) for item in items])
+            drawn = ask_sample(system, asked, n=settings.samples, seed=seed)
+    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
+        references = ask_score(system, [(item.question, item.references[0]) for item in items])
     answers = {
-        source: {
+        question: {
             "best": _hypothesis(best[number]),
             "beam": [_hypothesis(each) for each in wide[number]],
             "top": _top(tops[number]),
             "samples": _samples(drawn[number]),
             "missed_by": _missed_by(tops[number], best[number], wide[number]),
         }
-        for number, source in enumerate(sources)
+        for number, question in enumerate(asked)
     }
     return [
         {
             "source": item.source,
             "references": list(item.references),
             "reference_logprob": finite_or_none(reference.total),
-            **answers[item.source],
+            **answers[item.question],
         }
         for item, reference in zip(items, references, strict=True)
     ]

@@ -1,0 +1,32 @@
+"""Systems that answer by asking another one: cached, kept in a journal, spread over processes."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.core.answers import Budget, Drawing, Scored, Target, TopK
+from babelscope.core.question import Asked
+
+
+class Decorator(abc.ABC):
+    """A system all of whose calls come together in one: `_ask`."""
+
+    @abc.abstractmethod
+    def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
+        """The answers to questions, or to pairs of them and targets: what `asking.ASK[method]` gives."""
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        return self._ask("translate", questions, {"beam": beam, "n_best": n_best})
+
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        return self._ask("score", pairs, {})
+
+    def sample(
+        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        return self._ask("sample", questions, {"n": n, "seed": seed, "drawing": drawing})
+
+    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        return self._ask("top_k", questions, {"k": k, "budget": budget})

@@ -1,0 +1,42 @@
+"""What a system is asked: the whole question tells one from another, and a plain one is written as its source."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from babelscope.core.question import Question, as_question, sources_of
+
+QUESTIONS = [
+    Question("a"),
+    Question(""),
+    Question("a", ("b", "")),
+    Question("a", context_target=("b",)),
+    Question("a", source_language="en"),
+    Question("a", ("x",), ("y", "z"), "en", "de"),
+]
+
+
+def test_a_plain_question_is_written_as_its_source() -> None:
+    assert Question("a").as_json() == "a"
+    assert Question("a", ("b",), target_language="de").as_json() == {
+        "source": "a",
+        "context_source": ["b"],
+        "target_language": "de",
+    }
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions_survive_json(question: Question) -> None:
+    assert Question.from_json(json.loads(json.dumps(question.as_json()))) == question
+
+
+def test_questions_that_differ_in_anything_are_different() -> None:
+    assert len(set(QUESTIONS)) == len({json.dumps(each.as_json()) for each in QUESTIONS}) == len(QUESTIONS)
+
+
+def test_a_source_alone_is_a_question() -> None:
+    assert as_question("a") == Question("a")
+    assert as_question(QUESTIONS[-1]) is QUESTIONS[-1]
+    assert sources_of(["b", *QUESTIONS[:2]]) == ["b", "a", ""]
