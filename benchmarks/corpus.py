@@ -68,7 +68,7 @@ def main() -> None:
 
 def write(folder: str, n: int) -> None:
     """The corpus, pair by pair, unless it is there."""
-    from babelscope.lab.corpus import generate, written
+    from babelscope.lab.grammar.corpus import generate, written
 
     done = Path(folder, f"{n}.done")
     if not done.exists():

@@ -14,10 +14,10 @@ pytest.importorskip("german_nouns.config")
 from babelscope import contrast
 from babelscope.core.answers import Scored, Target
 from babelscope.core.results import Estimate, Record, Result, Row
-from babelscope.lab.contrasts import CONTRASTS
-from babelscope.lab.corpus import generate
-from babelscope.lab.grammar import SentencePair, realise
-from babelscope.lab.oracle import Judge, Verdict
+from babelscope.lab.grammar.contrasts import CONTRASTS
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.oracle import Judge, Verdict
+from babelscope.lab.grammar.sentences import SentencePair, realise
 from babelscope.making.pairs.detecting import analysis_version
 from babelscope.methods import contrast as contrast_module
 from babelscope.methods.base import cells_of, set_up

@@ -58,7 +58,7 @@ def corpus(
     as_json: AsJson = False,
 ) -> None:
     """Write distinct sentence pairs of the lab's grammar, with trees, alignment and labels."""
-    from babelscope.lab import corpus as lab
+    from babelscope.lab.grammar import corpus as lab
 
     if out is None and not stats:
         raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
@@ -111,8 +111,8 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a translation model on two line-parallel files; after a kill, run the same command to go on."""
-    from babelscope.lab.settings import read_settings, settings_for
-    from babelscope.lab.training import train as train_model
+    from babelscope.lab.training.settings import read_settings, settings_for
+    from babelscope.lab.training.train import train as train_model
 
     if (dev_source is None) != (dev_target is None):
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
@@ -168,8 +168,8 @@ def distill(
     as_json: AsJson = False,
 ) -> None:
     """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
-    from babelscope.lab.distillation import distill as distill_model
-    from babelscope.lab.settings import read_settings, settings_for
+    from babelscope.lab.training.distillation import distill as distill_model
+    from babelscope.lab.training.settings import read_settings, settings_for
 
     settings = settings_for(
         shape,
@@ -235,7 +235,7 @@ def make_models(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
 ) -> None:
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
-    from babelscope.lab.recipe import make_models as make
+    from babelscope.lab.training.recipe import make_models as make
 
     with resumable():
         make(out, models, seeds=range(1, seeds + 1))
@@ -252,8 +252,8 @@ def evaluate(
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
     from babelscope.core.results import render
-    from babelscope.lab.evaluation import SEED
-    from babelscope.lab.evaluation import evaluate as evaluate_system
+    from babelscope.lab.experiments.evaluation import SEED
+    from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
     from babelscope.lab.shipped import model_names
     from babelscope.systems.opening import open_system, require
     from babelscope.util.progress import progress

@@ -45,7 +45,7 @@ def truth(
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
     from babelscope.core.results import render
-    from babelscope.lab.truth import hold_against_truth
+    from babelscope.lab.experiments.truth import hold_against_truth
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
