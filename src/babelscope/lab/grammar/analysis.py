@@ -26,7 +26,7 @@ from babelscope.lab.grammar.verbs import VERBS
 
 ENDINGS = ("e", "en", "er", "es", "em")
 AUXILIARIES = {"hat": False, "haben": True, "ist": False, "sind": True}
-SUBORDINATORS = frozenset(w for _, ws in CONJUNCTIONS.values() for w, _ in ws if w != "denn")
+SUBORDINATORS = frozenset(w for ws in CONJUNCTIONS.values() for w, _ in ws if w != "denn")
 COORDINATORS = frozenset(("denn", "und", "aber", "doch"))
 NAMES = frozenset(n for n in ("er", "sie", "es", "ihn", "ihm", "ihr", "ihnen", "sich"))
 Reading = tuple[str, str, bool]  # lemma, case, plural
@@ -133,7 +133,7 @@ KNOWN = frozenset(
         *SUBORDINATORS,
         *COORDINATORS,
         *NAMES,
-        *(form for _, options in ADVERBS.values() for form, _ in options),
+        *(form for options in ADVERBS.values() for form, _ in options),
         *(a.german for a in ADJECTIVES.values()),
         *("nicht", "zu", "für", ".", ",", ";", ":"),
     )

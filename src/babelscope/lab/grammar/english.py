@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from babelscope.lab.grammar.lexicon import ADVERBS, CONJUNCTIONS, FREQUENCY, NOUNS, PREPOSITIONS
+from babelscope.lab.grammar.lexicon import FREQUENCY, NOUNS, PREPOSITIONS
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative
-from babelscope.lab.grammar.morphology import features, indefinite_article
+from babelscope.lab.grammar.morphology import features, finite_features, indefinite_article
 from babelscope.lab.grammar.verbs import VERBS, Verb
-from babelscope.lab.grammar.words import Word, punctuation, tidy
+from babelscope.lab.grammar.words import Word, join_clauses, punctuation
 
 PERSONAL = {
     "m": ("he", "him", "his"),
@@ -26,6 +26,12 @@ def plain(
     return Word(form, lemma or form, upos, feats, deprel, head, keys)
 
 
+def personal(kind: str, **more: str) -> str:
+    """Features of a pronoun of the third person."""
+    number = "Plur" if kind == "p" else "Sing"
+    return features(Gender=GENDER[kind], Number=number, Person="3", PronType="Prs", **more)
+
+
 class English:
     """The realiser of one sentence; it remembers what names refer to."""
 
@@ -34,24 +40,9 @@ class English:
 
     def sentence(self, meaning: Meaning) -> list[Word]:
         """The words of the whole sentence in order."""
-        words: list[Word] = []
-        root: Word | None = None
-        for number, clause in enumerate(meaning.clauses):
-            new, head = self.clause(clause, f"c{number}")
-            if root is None:
-                root = head
-                root.deprel = "root"
-            else:
-                head.head = root
-                mark, _, word = meaning.joins[number - 1].partition(" ")
-                head.deprel = "conj" if word else "parataxis"
-                words.append(punctuation(mark, root if mark != "," else head, f"j{number}"))
-                if word:
-                    words.append(plain(word, "CCONJ", "cc", head, f"j{number}.w"))
-            words += new
-        assert root is not None
-        words.append(punctuation(".", root, "end"))
-        return tidy(words, ".")
+        return join_clauses(
+            meaning, self.clause, lambda word, head, key: plain(word, "CCONJ", "cc", head, key), "."
+        )
 
     # -- noun phrases ------------------------------------------------------------------------------
 
@@ -98,16 +89,8 @@ class English:
         number = "Plur" if entity.plural else "Sing"
         if entity.det == "poss":
             owner = self.kind(self.referents[entity.refers])
-            feats = features(
-                Case="Gen",
-                Gender=GENDER[owner],
-                Number="Plur" if owner == "p" else "Sing",
-                Person="3",
-                Poss="Yes",
-                PronType="Prs",
-            )
-            form = PERSONAL[owner][2]
-            return plain(form, "PRON", "nmod:poss", head, key, feats=feats, lemma=form)
+            feats = personal(owner, Case="Gen", Poss="Yes")
+            return plain(PERSONAL[owner][2], "PRON", "nmod:poss", head, key, feats=feats)
         if entity.det == "def":
             return plain("the", "DET", "det", head, key, feats="Definite=Def|PronType=Art")
         if entity.det == "this":
@@ -127,13 +110,7 @@ class English:
         """A personal pronoun."""
         kind = self.kind(self.referents[entity.refers])
         subject = deprel.startswith("nsubj")
-        feats = features(
-            Case="Nom" if subject else "Acc",
-            Gender=GENDER[kind],
-            Number="Plur" if kind == "p" else "Sing",
-            Person="3",
-            PronType="Prs",
-        )
+        feats = personal(kind, Case="Nom" if subject else "Acc")
         form = PERSONAL[kind][0 if subject else 1]
         word = plain(form, "PRON", deprel, head, path + ".n", feats=feats, lemma=PERSONAL[kind][0])
         return [word], word
@@ -141,14 +118,7 @@ class English:
     def reflexive(self, owner: Entity, path: str, deprel: str, head: Word) -> Word:
         """himself, herself, themselves."""
         kind = self.kind(self.referents.get(owner.refers, owner))
-        feats = features(
-            Case="Acc",
-            Gender=GENDER[kind],
-            Number="Plur" if kind == "p" else "Sing",
-            Person="3",
-            PronType="Prs",
-            Reflex="Yes",
-        )
+        feats = personal(kind, Case="Acc", Reflex="Yes")
         return plain(REFLEXIVE[kind], "PRON", deprel, head, path + ".self", feats=feats)
 
     def adjunct(self, adjunct: Adjunct, path: str, deprel: str, head: Word) -> list[Word]:
@@ -168,8 +138,7 @@ class English:
         key = path + ".rel"
         if relative.gap == "subject":
             form = "who" if NOUNS[entity.noun].person else "that"
-            subject_of = head
-            rel = plain(form, "PRON", "nsubj", subject_of, key, feats="PronType=Rel")
+            rel = plain(form, "PRON", "nsubj", head, key, feats="PronType=Rel")
         elif relative.gap == "place" or VERBS[relative.clause.verb].preposition:
             # The stranded preposition stands for the oblique (obl), so that "that" only marks the clause.
             rel = plain("that", "SCONJ", "mark", head, key)
@@ -197,7 +166,7 @@ class English:
         if nsubj is not None:
             nsubj.head = root
         after = self.complements(c, verb, path, main, gap)
-        time = self.time(c, path, main)
+        time = [plain(c.time, "ADV", "advmod", main, path + ".time")] if c.time else []
         if c.time in FREQUENCY:
             # Before the lexical verb, after auxiliaries and the copula.
             place = group.index(main)
@@ -217,71 +186,34 @@ class English:
         self, c: Clause, verb: Verb, path: str, plural: bool, bare: bool
     ) -> tuple[list[Word], Word, Word]:
         """Auxiliaries, negation and verb; the main verb (or predicate); the head of the clause."""
-        key = path + ".v"
-        base, third, past, participle = verb.forms
         negated = c.negated or bool(c.object and c.object.det == "no" and c.shifted)
-        number = "Plur" if plural else "Sing"
-        finite = features(
-            Mood="Ind",
-            Number=number,
-            Person="3",
-            Tense="Past" if c.tense == "past" else "Pres",
-            VerbForm="Fin",
-        )
-        main = Word(base, base, "VERB", "VerbForm=Inf", "root", None, (key,))
+        finite = finite_features(c.tense, plural)
+        main = Word(verb.forms[0], verb.forms[0], "VERB", "VerbForm=Inf", "root", None, (path + ".v",))
         predicate = main
         if c.predicate:
             predicate = Word(c.predicate, c.predicate, "ADJ", "Degree=Pos", "root", None, (path + ".pred",))
             main.upos, main.deprel, main.head = "AUX", "cop", predicate
-        helper: Word | None = None
-        root = predicate
-        to = False
-        if bare:
-            to = True
-        elif c.modal == "want":
-            form = "wanted" if c.tense == "past" else "want" if plural else "wants"
-            helper = Word(form, "want", "VERB", finite, "root", None, (path + ".aux",))
-            predicate.head, predicate.deprel, root, to = helper, "xcomp", helper, True
-        elif c.modal:
-            form = {"can": "could" if c.tense == "past" else "can"}.get(c.modal, c.modal)
-            helper = Word(form, c.modal, "AUX", "VerbForm=Fin", "aux", predicate, (path + ".aux",))
-        elif c.tense == "since":
-            helper = Word("have" if plural else "has", "have", "AUX", finite, "aux", predicate, ())
-            main.form, main.feats = participle, "Tense=Past|VerbForm=Part"
-        elif negated and c.verb != "be":
-            pass
-        elif c.verb == "be":
-            main.form = ("were" if plural else "was") if c.tense == "past" else ("are" if plural else "is")
-            main.feats = finite
-        else:
-            main.form = past if c.tense == "past" else base if plural else third
-            main.feats = finite
-        words: list[Word] = []
+        if not (bare or c.modal):
+            inflect(main, c, verb, plural, negated)
+        helper = None if bare else auxiliary(c, path, plural, predicate)
+        root, wants = predicate, helper is not None and c.modal == "want"
+        if helper and wants:
+            predicate.head, predicate.deprel, root = helper, "xcomp", helper
+        before = [helper] if helper else []
         if negated:
-            target = (
-                (path + ".o.d") if c.object and c.object.det == "no" and not c.negated else (path + ".not")
-            )
-            negation = plain("not", "PART", "advmod", root, target, feats="Polarity=Neg")
+            key = path + (".o.d" if c.object and c.object.det == "no" and not c.negated else ".not")
+            negation = plain("not", "PART", "advmod", root, key, feats="Polarity=Neg")
             if c.verb == "be" and helper is None and not bare:
                 return [main, negation, predicate], predicate, root
-            if (helper is None or c.modal == "want") and not bare:
+            before = [negation, *before] if wants else [*before, negation]
+            if (helper is None or wants) and not bare:
                 form = "did" if c.tense == "past" else "do" if plural else "does"
-                words.append(Word(form, "do", "AUX", finite, "aux", root, ()))
+                before.insert(0, Word(form, "do", "AUX", finite, "aux", root, ()))
                 if helper:
                     helper.form, helper.feats = "want", "VerbForm=Inf"
-            if helper and c.modal != "want":
-                words.append(helper)
-            words.append(negation)
-            if helper and c.modal == "want":
-                words.append(helper)
-        elif helper:
-            words.append(helper)
-        if to:
-            words.append(plain("to", "PART", "mark", predicate, path + ".to"))
-        words.append(main)
-        if predicate is not main:
-            words.append(predicate)
-        return words, predicate, root
+        if bare or wants:
+            before.append(plain("to", "PART", "mark", predicate, path + ".to"))
+        return [*before, main, *([predicate] if predicate is not main else [])], predicate, root
 
     def complements(self, c: Clause, verb: Verb, path: str, main: Word, gap: str) -> list[Word]:
         """Everything after the verb but the time and dependent clauses."""
@@ -312,10 +244,7 @@ class English:
             himself = self.reflexive(c.subject, path, "obl", main)
             words += [plain("for", "ADP", "case", himself, path + ".for"), himself]
         if c.manner:
-            words += [
-                plain(word, "ADV", "advmod", main, path + ".manner", feats="Degree=Pos")
-                for word in ADVERBS[c.manner][0]
-            ]
+            words.append(plain(c.manner, "ADV", "advmod", main, path + ".manner", feats="Degree=Pos"))
         if c.place:
             words += (
                 [plain(PREPOSITIONS[c.place.preposition].english[0], "ADP", "obl", main, path + ".l.case")]
@@ -345,14 +274,6 @@ class English:
         words, centre = self.phrase(c.recipient, path + ".r", "obl" if c.shifted else "iobj", main)
         return [plain("to", "ADP", "case", centre), *words] if c.shifted else words
 
-    def time(self, c: Clause, path: str, main: Word) -> list[Word]:
-        """The adverb of time."""
-        return (
-            [plain(word, "ADV", "advmod", main, path + ".time") for word in ADVERBS[c.time][0]]
-            if c.time
-            else []
-        )
-
     def link(
         self, linked: Linked, path: str, words: list[Word], main: Word, root: Word, dependent: Phrase
     ) -> list[Word]:
@@ -361,10 +282,39 @@ class English:
         if linked.link == "to":
             head.head, head.deprel = main, "xcomp"
             return words + new
-        mark = plain(CONJUNCTIONS[linked.link][0], "SCONJ", "mark", head, path + ".d.link")
+        mark = plain(linked.link, "SCONJ", "mark", head, path + ".d.link")
         complement = linked.link in ("that", "whether")
         head.head, head.deprel = root, "ccomp" if complement else "advcl"
         if linked.first:
             return [mark, *new, punctuation(",", head, path + ".d.comma"), *words]
         comma = [punctuation(",", head, path + ".d.comma")] if linked.link == "although" else []
         return [*words, *comma, mark, *new]
+
+
+def auxiliary(c: Clause, path: str, plural: bool, predicate: Word) -> Word | None:
+    """The modal or auxiliary of a clause that is not negated; "want" is a verb with an infinitive."""
+    finite = finite_features(c.tense, plural)
+    if c.modal == "want":
+        form = "wanted" if c.tense == "past" else "want" if plural else "wants"
+        return Word(form, "want", "VERB", finite, "root", None, (path + ".aux",))
+    if c.modal:
+        form = "could" if (c.modal, c.tense) == ("can", "past") else c.modal
+        return Word(form, c.modal, "AUX", "VerbForm=Fin", "aux", predicate, (path + ".aux",))
+    if c.tense == "since":
+        return Word("have" if plural else "has", "have", "AUX", finite, "aux", predicate, ())
+    return None
+
+
+def inflect(main: Word, c: Clause, verb: Verb, plural: bool, negated: bool) -> None:
+    """Give the verb its form where no modal precedes it; negated verbs but "be" stay infinitives, after "do"."""
+    base, third, past, participle = verb.forms
+    if c.tense == "since":
+        main.form, main.feats = participle, "Tense=Past|VerbForm=Part"
+        return
+    if c.verb == "be":
+        main.form = ("were" if plural else "was") if c.tense == "past" else ("are" if plural else "is")
+    elif negated:
+        return
+    else:
+        main.form = past if c.tense == "past" else base if plural else third
+    main.feats = finite_features(c.tense, plural)

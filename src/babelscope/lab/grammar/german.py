@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 from babelscope.lab.grammar.lexicon import ADJECTIVES, ADVERBS, CONJUNCTIONS, NOUNS, PREPOSITIONS
 from babelscope.lab.grammar.meaning import Clause, Meaning
-from babelscope.lab.grammar.morphology import (
-    GermanVerb,
-    features,
-)
+from babelscope.lab.grammar.morphology import GermanVerb, features, finite_features
 from babelscope.lab.grammar.phrases import Gap, Order, Phrase, Phrases, is_pronoun
 from babelscope.lab.grammar.verbs import VERBS
-from babelscope.lab.grammar.words import Word, punctuation, tidy
+from babelscope.lab.grammar.words import Word, join_clauses, punctuation
 
 MODALS = {
     "can": ("können", "kann", "können", "konnte", "konnten"),
@@ -38,24 +35,12 @@ class German(Phrases):
 
     def sentence(self, meaning: Meaning) -> list[Word]:
         """The words of the whole sentence in order."""
-        words: list[Word] = []
-        root: Word | None = None
-        for number, clause in enumerate(meaning.clauses):
-            new, head = self.clause(clause, f"c{number}", "main")
-            if root is None:
-                root = head
-                root.deprel = "root"
-            else:
-                head.head = root
-                mark, _, link = meaning.joins[number - 1].partition(" ")
-                head.deprel = "conj" if link else "parataxis"
-                words.append(punctuation(mark, root if mark != "," else head, f"j{number}"))
-                if link:
-                    words.append(self.pick_word(JOINS[link], "CCONJ", "cc", head, f"j{number}.w"))
-            words += new
-        assert root is not None
-        words.append(punctuation(".", root, "end"))
-        return tidy(words, ".:")
+        return join_clauses(
+            meaning,
+            lambda clause, path: self.clause(clause, path, "main"),
+            lambda link, head, key: self.pick_word(JOINS[link], "CCONJ", "cc", head, key),
+            ".:",
+        )
 
     # -- clauses -----------------------------------------------------------------------------------
 
@@ -183,7 +168,7 @@ class German(Phrases):
             parts["extra"] = self.adjunct(c.extra, path + ".e", "obl", head)
         for name, adverb in (("time", c.time), ("manner", c.manner)):
             if adverb:
-                word = self.pick_word(ADVERBS[adverb][1], "ADV", "advmod", head, f"{path}.{name}")
+                word = self.pick_word(ADVERBS[adverb], "ADV", "advmod", head, f"{path}.{name}")
                 parts[name] = Phrase([word], word)
         return parts
 
@@ -246,7 +231,7 @@ class German(Phrases):
             words, head = self.clause(c.linked.clause, inner, "zu")
             head.deprel = "xcomp"
             return [punctuation(",", head), *words], head
-        options = [option for option in CONJUNCTIONS[link][1] if option[0] != "denn" or not c.linked.first]
+        options = [option for option in CONJUNCTIONS[link] if option[0] != "denn" or not c.linked.first]
         form = self.pick(options, [frozenset((word,)) for word, _ in options])
         words, head = self.clause(c.linked.clause, inner, "main" if form == "denn" else "final")
         complement = link in ("that", "whether")
@@ -256,14 +241,6 @@ class German(Phrases):
         if c.linked.first:
             return [mark, *words, punctuation(",", head, comma)], head
         return [punctuation(",", head, comma), mark, *words], head
-
-
-def finite_features(tense: str, plural: bool, mood: str = "Ind") -> str:
-    """Features of a finite verb in the third person."""
-    number = "Plur" if plural else "Sing"
-    return features(
-        Mood=mood, Number=number, Person="3", Tense="Past" if tense == "past" else "Pres", VerbForm="Fin"
-    )
 
 
 def move(field: list[str], name: str, before: str) -> None:

@@ -11,7 +11,7 @@ from babelscope.lab.grammar.meaning import Meaning
 from babelscope.lab.grammar.words import Token, Word
 
 NEGATED = frozenset(a.german for a in ADJECTIVES.values() if a.german.startswith("un")) | frozenset(
-    form for _, options in ADVERBS.values() for form, _ in options if form.startswith("un")
+    form for options in ADVERBS.values() for form, _ in options if form.startswith("un")
 )
 CLAUSAL = frozenset(("root", "parataxis", "conj", "advcl", "ccomp", "xcomp", "acl:relcl"))
 

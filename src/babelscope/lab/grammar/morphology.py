@@ -181,6 +181,12 @@ def nominal_features(case: str, gender: str, plural: bool, **more: str) -> str:
     return features(Case=case, Gender=GENDERS.get(gender, ""), Number="Plur" if plural else "Sing", **more)
 
 
+def finite_features(tense: str, plural: bool, mood: str = "Ind") -> str:
+    """Features of a finite verb in the third person."""
+    number, time = "Plur" if plural else "Sing", "Past" if tense == "past" else "Pres"
+    return features(Mood=mood, Number=number, Person="3", Tense=time, VerbForm="Fin")
+
+
 def english_verb(row: str) -> tuple[str, str, str, str]:
     """Base, third person, past and participle of "write writes wrote written" or of a regular "open"."""
     parts = row.split()

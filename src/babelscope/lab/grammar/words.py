@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from babelscope.lab.grammar.meaning import Clause, Meaning
 
 PUNCTUATION = frozenset(".,;:")
 
@@ -46,6 +48,24 @@ class Token:
 def punctuation(mark: str, head: Word, key: str = "") -> Word:
     """A punctuation mark."""
     return Word(mark, mark, "PUNCT", "_", "punct", head, (key,) if key else ())
+
+
+def join_clauses(
+    meaning: Meaning,
+    realise: Callable[[Clause, str], tuple[list[Word], Word]],
+    conjunction: Callable[[str, Word, str], Word],
+    capital_after: str,
+) -> list[Word]:
+    """The words of a whole sentence: its clauses as a language realises them, and what stands between them."""
+    words, root = realise(meaning.clauses[0], "c0")
+    root.deprel = "root"
+    for number, (clause, join) in enumerate(zip(meaning.clauses[1:], meaning.joins, strict=True), 1):
+        new, head = realise(clause, f"c{number}")
+        mark, _, word = join.partition(" ")
+        head.head, head.deprel = root, "conj" if word else "parataxis"
+        words.append(punctuation(mark, head if mark == "," else root, f"j{number}"))
+        words += [conjunction(word, head, f"j{number}.w"), *new] if word else new
+    return tidy([*words, punctuation(".", root, "end")], capital_after)
 
 
 def tidy(words: Sequence[Word], capital_after: str) -> list[Word]:
