@@ -11,7 +11,7 @@ from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate, split_of
 from babelscope.lab.grammar.oracle import judge
 from babelscope.lab.grammar.suites import (
-    dependency_items,
+    challenge_items,
     gender_items,
     gender_pairs,
     minimal_pairs,
@@ -85,14 +85,15 @@ def test_parallel_items_have_several_references() -> None:
         assert all(judge(pair.meaning, reference).exact for reference in item["reference"])
 
 
-def test_dependency_items_point_at_the_parallel_items() -> None:
-    trees = {f"parallel-{n}": pair for n, pair in enumerate(parallel_pairs(80, 1), 1)}
-    items = dependency_items(80, 1)
-    assert {item["phenomenon"] for item in items} > {"de_particle", "de_reflexive", "en_particle"}
-    for item in items:
-        pair = trees[item["id"]]
-        tree = pair.german if item["phenomenon"].startswith("de") else pair.english
-        assert tree[item["dependent"] - 1].head == item["head"]
+def test_dependencies_of_challenge_items_are_those_of_their_trees() -> None:
+    seen = set()
+    for pair, item in zip(parallel_pairs(80, 1), challenge_items(80, 1), strict=True):
+        assert (item["source"], item["reference"]) == (pair.source, pair.target)
+        for one in item["dependencies"]:
+            tree = pair.german if one["side"] == "target" else pair.english
+            assert tree[one["dependent"] - 1].head == one["head"]
+            seen.add((one["side"], one["phenomenon"]))
+    assert seen > {("target", "particle"), ("target", "reflexive"), ("source", "particle")}
 
 
 def test_minimal_pairs() -> None:

@@ -5,6 +5,7 @@ It reads any string; words it does not know have no readings.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,47 +29,35 @@ ENDINGS = ("e", "en", "er", "es", "em")
 AUXILIARIES = {"hat": False, "haben": True, "ist": False, "sind": True}
 SUBORDINATORS = frozenset(w for ws in CONJUNCTIONS.values() for w, _ in ws if w != "denn")
 COORDINATORS = frozenset(("denn", "und", "aber", "doch"))
-NAMES = frozenset(n for n in ("er", "sie", "es", "ihn", "ihm", "ihr", "ihnen", "sich"))
+PRONOUNS = frozenset(("er", "sie", "es", "ihn", "ihm", "ihr", "ihnen", "sich"))
 Reading = tuple[str, str, bool]  # lemma, case, plural
+_GERMAN_VERBS = [verb for concept in VERBS.values() for verb, _ in concept.german]
 
 
 def _nouns() -> dict[str, set[tuple[str, str, bool, str]]]:
     table: dict[str, set[tuple[str, str, bool, str]]] = defaultdict(set)
-    for concept in NOUNS.values():
-        for noun, _ in (*concept.german, *concept.feminine):
-            for case in CASES:
-                for plural in (False, True):
-                    table[noun.form(case, plural)].add((noun.lemma, noun.gender, plural, case))
+    nouns = [noun for concept in NOUNS.values() for noun, _ in (*concept.german, *concept.feminine)]
+    for noun, case, plural in itertools.product(nouns, CASES, (False, True)):
+        table[noun.form(case, plural)].add((noun.lemma, noun.gender, plural, case))
     return dict(table)
 
 
 def _determiners() -> dict[str, set[tuple[str, str, int]]]:
     table: dict[str, set[tuple[str, str, int]]] = defaultdict(set)
-    for kind, owner in (
-        ("def", ""),
-        ("this", ""),
-        ("no", ""),
-        ("indef", ""),
-        ("poss", "sein"),
-        ("poss", "ihr"),
-    ):
-        for case in CASES:
-            for col in range(4):
-                if form := determiner(kind, case, col, owner):
-                    table[form].add((kind, case, col))
+    kinds = (("def", ""), ("this", ""), ("no", ""), ("indef", ""), ("poss", "sein"), ("poss", "ihr"))
+    for (kind, owner), case, col in itertools.product(kinds, CASES, range(4)):
+        if form := determiner(kind, case, col, owner):
+            table[form].add((kind, case, col))
     return dict(table)
 
 
 def _verbs() -> dict[str, set[tuple[GermanVerb, bool, bool]]]:
     """Finite forms: the verb, whether plural, whether the prefix is attached."""
     table: dict[str, set[tuple[GermanVerb, bool, bool]]] = defaultdict(set)
-    for concept in VERBS.values():
-        for verb, _ in concept.german:
-            for tense in ("pres", "past"):
-                for plural in (False, True):
-                    form = verb.finite(tense, plural)
-                    table[form].add((verb, plural, not verb.prefix))
-                    table[verb.prefix + form].add((verb, plural, True))
+    for verb, tense, plural in itertools.product(_GERMAN_VERBS, ("pres", "past"), (False, True)):
+        form = verb.finite(tense, plural)
+        table[form].add((verb, plural, not verb.prefix))
+        table[verb.prefix + form].add((verb, plural, True))
     return dict(table)
 
 
@@ -90,11 +79,10 @@ def _prepositions() -> dict[str, set[str]]:
         for form, case, _ in preposition.german:
             if form:
                 table[form].add(case)
-    for concept in VERBS.values():
-        for verb, _ in concept.german:
-            form, _, case = verb.object.rpartition(" ")
-            if form:
-                table[form].add(case)
+    for verb in _GERMAN_VERBS:
+        form, _, case = verb.object.rpartition(" ")
+        if form:
+            table[form].add(case)
     return dict(table)
 
 
@@ -105,38 +93,17 @@ FINITE = _verbs()
 HELPERS = _helpers()
 PREPOSITION_CASES = _prepositions()
 CONTRACTED = {form: pair for pair, form in CONTRACTIONS.items()}
-PREFIXES = frozenset(verb.prefix for concept in VERBS.values() for verb, _ in concept.german if verb.prefix)
-NONFINITE = frozenset(
-    form
-    for concept in VERBS.values()
-    for verb, _ in concept.german
-    for form in (verb.lemma, verb.prefix + verb.participle)
-)
-ZU_FORMS = frozenset(
-    verb.zu_infinitive[-1] for concept in VERBS.values() for verb, _ in concept.german if verb.prefix
-)
+PREFIXES = frozenset(verb.prefix for verb in _GERMAN_VERBS if verb.prefix)
+NONFINITE = frozenset(form for v in _GERMAN_VERBS for form in (v.lemma, v.prefix + v.participle))
+ZU_FORMS = frozenset(verb.zu_infinitive[-1] for verb in _GERMAN_VERBS if verb.prefix)
 RELATIVE_FORMS = frozenset(form for row in RELATIVE.values() for form in row)
 ANY_BARE = {("bare", case, col) for case in CASES for col in range(4)}
-KNOWN = frozenset(
-    (
-        *NOUN_READINGS,
-        *DETERMINERS,
-        *ADJECTIVE_ENDINGS,
-        *FINITE,
-        *HELPERS,
-        *PREPOSITION_CASES,
-        *CONTRACTED,
-        *PREFIXES,
-        *NONFINITE,
-        *ZU_FORMS,
-        *RELATIVE_FORMS,
-        *SUBORDINATORS,
-        *COORDINATORS,
-        *NAMES,
-        *(form for options in ADVERBS.values() for form, _ in options),
-        *(a.german for a in ADJECTIVES.values()),
-        *("nicht", "zu", "für", ".", ",", ";", ":"),
-    )
+KNOWN = frozenset().union(
+    *(NOUN_READINGS, DETERMINERS, ADJECTIVE_ENDINGS, FINITE, HELPERS, PREPOSITION_CASES, CONTRACTED),
+    *(PREFIXES, NONFINITE, ZU_FORMS, RELATIVE_FORMS, SUBORDINATORS, COORDINATORS, PRONOUNS),
+    (form for options in ADVERBS.values() for form, _ in options),
+    (adjective.german for adjective in ADJECTIVES.values()),
+    ("nicht", "zu", "für", ".", ",", ";", ":"),
 )
 
 
@@ -149,9 +116,8 @@ def words_of(sentence: str) -> list[str]:
         low = word[0].lower() + word[1:]
         following = words[i + 1] if i + 1 < len(words) else ""
         # "Junge" is a boy, unless a noun or another adjective follows: "Junge Fahrer".
-        adjective = low in ADJECTIVE_ENDINGS and (
-            following in NOUN_READINGS or following in ADJECTIVE_ENDINGS
-        )
+        nominal = following in NOUN_READINGS or following in ADJECTIVE_ENDINGS
+        adjective = low in ADJECTIVE_ENDINGS and nominal
         if low in KNOWN and (word not in NOUN_READINGS or adjective):
             words[i] = low
     return words
@@ -194,14 +160,8 @@ def _from(words: Sequence[str], start: int, end: int) -> list[Chunk]:
         preposition = before if before in PREPOSITION_CASES else ""
         return [_made(start - bool(preposition), end, preposition, bare)]
     preposition = outer if outer in PREPOSITION_CASES else ""
-    options = [
-        _made(
-            start - 1 - bool(preposition),
-            end,
-            preposition,
-            _readings(words[end], endings, DETERMINERS[before]),
-        )
-    ]
+    readings = _readings(words[end], endings, DETERMINERS[before])
+    options = [_made(start - 1 - bool(preposition), end, preposition, readings)]
     comma = words[start - 3] if preposition and start > 2 else outer
     # What looks like an article may be a relative pronoun: ", den Lehrer besuchten".
     if before in RELATIVE_FORMS and comma == ",":

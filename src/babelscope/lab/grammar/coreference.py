@@ -36,17 +36,8 @@ REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 FAVOURS = ("help", "collect", "call", "visit", "call_back")
 ALONE = (
-    "close",
-    "open",
-    "read",
-    "turn_off",
-    "look_forward",
-    "repair",
-    "sell",
-    "rest",
-    "sit_down",
-    "throw_away",
-)
+    "close", "open", "read", "turn_off", "look_forward", "repair", "sell", "rest", "sit_down", "throw_away",
+)  # fmt: skip
 
 
 def reason(rng: random.Random, key: str, who: Entity) -> Clause:

@@ -17,7 +17,8 @@ from babelscope._version import __version__
 from babelscope.lab.grammar.choice import stream
 from babelscope.lab.grammar.lexicon import DATIVE_PREPOSITIONS
 from babelscope.lab.grammar.meaning import Meaning
-from babelscope.lab.grammar.plans import draw_meaning
+from babelscope.lab.grammar.morphology import CASES
+from babelscope.lab.grammar.plans import JOINS, draw_meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
 from babelscope.lab.grammar.words import Word, conllu, plain_text
 from babelscope.util.files import replacing
@@ -37,11 +38,6 @@ def split_of(source: str) -> str:
     bucket = hashlib.blake2b(source.encode(), digest_size=8).digest()
     percent = int.from_bytes(bucket, "big") % 100
     return "dev" if percent < DEV_PERCENT else "test" if percent < DEV_PERCENT + TEST_PERCENT else "train"
-
-
-def meanings(seed: int, split: Split = "train") -> Iterator[Meaning]:
-    """Meanings without end, drawn from one part of the data."""
-    return (meaning for meaning, _ in _drawn(stream(seed, f"meanings/{split}"), split))
 
 
 def _drawn(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
@@ -72,9 +68,7 @@ class _Drawing:
         while len(self._seen) < n:
             meaning, words = next(drawn)
             pair = realise(meaning, self._german, words)
-            before = len(self._seen)
-            self._see(pair.source, pair.target)
-            if len(self._seen) > before:
+            if self._see(pair.source, pair.target):
                 yield pair
 
     def state(self) -> list[Any]:
@@ -88,8 +82,11 @@ class _Drawing:
         for source, target in pairs:
             self._see(source, target)
 
-    def _see(self, source: str, target: str) -> None:
+    def _see(self, source: str, target: str) -> bool:
+        """Remember a pair; whether it is new."""
+        before = len(self._seen)
         self._seen.add(hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=12).digest())
+        return len(self._seen) > before
 
 
 def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[str]:
@@ -205,33 +202,23 @@ def _ordered(rows: Mapping[str, Row]) -> list[Row]:
     return [rows.get(name, Row(name)) for name in (*ROWS, *more)]
 
 
+_GERMAN = (
+    *("subject_verb_agreement", "subject_verb_agreement, apart", "noun_phrase_agreement"),
+    *(f"case {case}" for case in CASES),
+    *("negation_nicht", "negation_kein", "negation_un"),
+    *(f"dative_{word}" for word in DATIVE_PREPOSITIONS),
+    *("particle", "reflexive", "verb_final", "genitive"),
+)
+_ENGLISH = ("particle", "reflexive", "preposition_stranding", "subject_verb_agreement")
 ROWS = (
     "sentence pairs",
     *(f"clauses {number}" for number in (1, 2, 3)),
-    *(f"joined by {mark!r}" for mark in (".", ";", ":", ", and", ", but")),
-    "de subject_verb_agreement",
-    "de subject_verb_agreement, apart",
-    "de noun_phrase_agreement",
-    *(f"de case {case}" for case in ("Nom", "Acc", "Dat", "Gen")),
-    "de negation_nicht",
-    "de negation_kein",
-    "de negation_un",
-    *(f"de dative_{word}" for word in DATIVE_PREPOSITIONS),
-    "de particle",
-    "de reflexive",
-    "de verb_final",
-    "de genitive",
-    "en particle",
-    "en reflexive",
-    "en preposition_stranding",
-    "en subject_verb_agreement",
+    *(f"joined by {join!r}" for join in JOINS),
+    *(f"de {name}" for name in _GERMAN),
+    *(f"en {name}" for name in _ENGLISH),
     "reordering",
-    "occupation male, told",
-    "occupation female, told",
-    "occupation male, not told",
-    "occupation female, not told",
-    "sense frequent",
-    "sense rare",
+    *(f"occupation {who}, {told}" for told in ("told", "not told") for who in ("male", "female")),
+    *("sense frequent", "sense rare"),
 )
 
 

@@ -13,9 +13,10 @@ from typing import Any
 from babelscope.lab.grammar.coreference import pair_meaning
 from babelscope.lab.grammar.meaning import Clause, Entity, Meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text
-from babelscope.lab.grammar.suites import Item, held_out, sense_items
+from babelscope.lab.grammar.suites import Item, balanced, held_out, sense_items
 
 _OTHER = {"m": "f", "f": "m"}
+_GENDERS = {"m": "male", "f": "female"}
 
 
 def marked_meaning(rng: random.Random) -> Meaning:
@@ -39,14 +40,8 @@ def _with(clause: Clause, **changes: Any) -> Clause:
 
 def marked_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
     """As many of a female as of a male occupation."""
-    found: dict[str, list[SentencePair]] = {"m": [], "f": []}
-    for pair in held_out(marked_meaning, seed, "gender-marked", split):
-        kept = found[_told(pair.meaning.clauses[0]).gender]
-        if len(kept) < n // 2:
-            kept.append(pair)
-        if all(len(each) == n // 2 for each in found.values()):
-            break
-    return found["m"] + found["f"]
+    pairs = held_out(marked_meaning, seed, "gender-marked", split)
+    return balanced(pairs, n, lambda pair: _GENDERS[_told(pair.meaning.clauses[0]).gender])
 
 
 def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
@@ -56,7 +51,7 @@ def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
         (clause,) = pair.meaning.clauses
         who = _told(clause)
         other = _with(clause, gender=_OTHER[who.gender])
-        gender = "female" if who.gender == "f" else "male"
+        gender = _GENDERS[who.gender]
         items.append(
             {
                 "id": f"marked-{number}",
@@ -75,9 +70,6 @@ def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
 def other_adjective_items(n: int, seed: int, split: str = "test") -> list[Item]:
     """`lab:senses` without the sentence's own adjective among the cues: no cue's translation is in a translation."""
     return [
-        {
-            **item,
-            "correct_sources": [source for source in item["correct_sources"] if source != item["source"]],
-        }
+        {**item, "correct_sources": [each for each in item["correct_sources"] if each != item["source"]]}
         for item in sense_items(n, seed, split)
     ]

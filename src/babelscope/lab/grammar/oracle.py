@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from babelscope.lab.grammar.analysis import (
     COORDINATORS,
@@ -24,10 +24,12 @@ from babelscope.lab.grammar.expectations import expected
 from babelscope.lab.grammar.labels import NEGATED
 from babelscope.lab.grammar.lexicon import NOUNS, SENSES
 from babelscope.lab.grammar.meaning import Meaning
-from babelscope.lab.grammar.morphology import RELATIVE, GermanVerb, column
+from babelscope.lab.grammar.morphology import RELATIVE, GermanNoun, GermanVerb, column
 from babelscope.lab.grammar.sentences import realisations
 
 ENUMERATION_LIMIT = 4000
+Told = tuple[str, str, str]
+"""Noun, what was meant, what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class Verdict:
     order: bool = True
     polarity: bool = True
     number: bool = True  # of nouns, as in the source
-    genders: tuple[tuple[str, str, str], ...] = ()  # occupation, gender that English tells, gender found
-    senses: tuple[tuple[str, str, str], ...] = ()  # word, sense, sense found
+    genders: tuple[Told, ...] = ()  # occupation, gender that English tells, gender found
+    senses: tuple[Told, ...] = ()  # word, sense, sense found
     unknown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -66,8 +68,8 @@ def judge(meaning: Meaning, sentence: str) -> Verdict:
     return Judge(meaning, sentence).verdict(genders, senses)
 
 
-def told(meaning: Meaning, sentence: str) -> tuple[tuple[str, str, str], ...]:
-    """Genders and senses of a verdict alone, which are quickly told: (noun, meant, found)."""
+def told(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
+    """Genders and senses of a verdict alone, which are quickly told."""
     return (*_genders(meaning, sentence), *_senses(meaning, sentence))
 
 
@@ -79,34 +81,37 @@ def is_exact(meaning: Meaning, sentence: str) -> bool:
     return any(text == spoken for text in realisations(meaning, ENUMERATION_LIMIT, vocabulary))
 
 
-def _genders(meaning: Meaning, sentence: str) -> tuple[tuple[str, str, str], ...]:
+def _genders(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
     """For every occupation whose gender English tells, the gender of its German noun."""
-    words = set(words_of(sentence))
-    found = []
-    for e in expected(meaning).entities:
-        noun = NOUNS[e.noun]
-        if noun.feminine and e.gender:
-            men = any(not words.isdisjoint(n.forms) for n, _ in noun.german)
-            women = any(not words.isdisjoint(n.forms) for n, _ in noun.feminine)
-            seen = "unknown" if men == women else "female" if women else "male"
-            found.append((e.noun, "female" if e.gender == "f" else "male", seen))
-    return tuple(found)
+    return tuple(
+        (
+            e.noun,
+            "female" if e.gender == "f" else "male",
+            _seen(sentence, {"male": noun.german, "female": noun.feminine}),
+        )
+        for e in expected(meaning).entities
+        if (noun := NOUNS[e.noun]).feminine and e.gender
+    )
 
 
-def _senses(meaning: Meaning, sentence: str) -> tuple[tuple[str, str, str], ...]:
+def _senses(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
     """For every ambiguous noun, the sense of the German noun."""
+    return tuple(
+        (
+            word := SENSES[e.noun].word,
+            NOUNS[e.noun].sense,
+            _seen(sentence, {kind: NOUNS[f"{word}/{kind}"].german for kind in ("frequent", "rare")}),
+        )
+        for e in expected(meaning).entities
+        if NOUNS[e.noun].sense
+    )
+
+
+def _seen(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
+    """The one kind of noun that a sentence has; "unknown" if it has none or several."""
     words = set(words_of(sentence))
-    found = []
-    for e in expected(meaning).entities:
-        if sense := NOUNS[e.noun].sense:
-            word = SENSES[e.noun].word
-            seen = [
-                kind
-                for kind in ("frequent", "rare")
-                if any(not words.isdisjoint(n.forms) for n, _ in NOUNS[f"{word}/{kind}"].german)
-            ]
-            found.append((word, sense, seen[0] if len(seen) == 1 else "unknown"))
-    return tuple(found)
+    found = [name for name, nouns in kinds.items() if any(not words.isdisjoint(n.forms) for n, _ in nouns)]
+    return found[0] if len(found) == 1 else "unknown"
 
 
 class Judge:
@@ -123,28 +128,15 @@ class Judge:
         """Note a problem."""
         self.problems.append((kind, what))
 
-    def verdict(
-        self, genders: tuple[tuple[str, str, str], ...], senses: tuple[tuple[str, str, str], ...]
-    ) -> Verdict:
+    def verdict(self, genders: tuple[Told, ...], senses: tuple[Told, ...]) -> Verdict:
         """Everything found."""
         for part in clauses(self.words):
             self.clause(part)
         self.polarity()
-        kinds = {kind for kind, _ in self.problems}
         unknown = tuple(word for word in self.words if word not in KNOWN)
-        return Verdict(
-            exact=False,
-            agreement="agreement" not in kinds,
-            case="case" not in kinds,
-            particle="particle" not in kinds,
-            order="order" not in kinds,
-            polarity="polarity" not in kinds,
-            number="number" not in kinds,
-            genders=genders,
-            senses=senses,
-            unknown=unknown,
-            problems=tuple(f"{kind}: {what}" for kind, what in self.problems),
-        )
+        problems = tuple(f"{kind}: {what}" for kind, what in self.problems)
+        found = Verdict(False, genders=genders, senses=senses, unknown=unknown, problems=problems)
+        return replace(found, **{kind: False for kind, _ in self.problems})
 
     def chunk(self, end: int) -> Chunk:
         """The noun phrase that ends at a noun, in the light of what the meaning expects there."""
@@ -202,18 +194,13 @@ class Judge:
         before = [i for i in part.positions if part.finite is not None and i < part.finite]
         if before and self.words[before[0]] in COORDINATORS:
             before = before[1:]
-        units = 0
-        i = 0
-        while i < len(before):
-            chunk = next((c for c in self.chunks.values() if c.start == before[i]), None)
-            if chunk is None:
-                units += 1
-                i += 1
-                continue
-            attached = i > 0 and (chunk.preposition or any(case == "Gen" for _, case, _ in chunk.readings))
-            units += not attached
-            while i < len(before) and before[i] <= chunk.end:
-                i += 1
+        units, end = 0, -1
+        for i in before:
+            if i > end:
+                chunk = next((c for c in self.chunks.values() if c.start == i), None)
+                genitive = chunk is not None and any(case == "Gen" for _, case, _ in chunk.readings)
+                attached = chunk is not None and i != before[0] and (chunk.preposition or genitive)
+                units, end = units + (not attached), chunk.end if chunk else i
         if units != (0 if part.fronted else 1):
             self.wrong("order", f"verb not second: {said}")
 

@@ -139,13 +139,7 @@ def _embed(rng: random.Random, inner: Clause | None) -> Clause:
     if link == "that":
         main = Clause(zipf(rng, THAT), entity(rng, ("occupation", "person"), used, 0.5), tense=tense)
     else:
-        main = clause(rng, ORDINARY, tense, rich=0.5, negation=0.06)
-        for _ in range(8):
-            if used.isdisjoint(all_nouns(main)):
-                break
-            main = clause(rng, ORDINARY, tense, rich=0.5, negation=0.06)
-        if main.subject and main.subject.name:
-            main = replace(main, subject=replace(main.subject, name="main"))
+        main = _other_clause(rng, used, tense, "main", rich=0.5, negation=0.06)
     if chance(rng, 0.12) and inner.linked is None:
         who = entity(rng, ("occupation", "person"), used | all_nouns(main), 0)
         last = Clause("be", who, tense=tense, predicate=zipf(rng, states_for("doctor")))
@@ -158,73 +152,55 @@ def _embed(rng: random.Random, inner: Clause | None) -> Clause:
 def dative(rng: random.Random) -> Meaning:
     """A preposition that takes the dative, where careless writers use the genitive."""
     kind = zipf(rng, ("according", "together", "contrary", "near", "opposite", "since"), 6.0)
-
-    def object_of(classes: tuple[str, ...], avoid: frozenset[str]) -> Entity:
-        found = entity(rng, classes, avoid, 0)
-        while all(noun.gender == "f" for noun, _ in NOUNS[found.noun].german) and chance(rng, 0.7):
-            found = entity(rng, classes, avoid, 0)
-        made = replace(found, plural=found.plural and chance(rng, 0.3))
-        if chance(rng, 0.25) and (choice := adjectives_for(found.noun)):
-            made = replace(made, adjectives=(zipf(rng, choice),))
-        return made
-
     if kind in ("according", "contrary"):
-        verbs = (
-            "sell",
-            "repair",
-            "buy",
-            "dismiss",
-            "turn_off",
-            "close",
-            "prepare",
-            "bring_back",
-            "clean",
-            "write",
-            "invite",
-        )
-        main = clause(rng, verbs, tense_of(rng), rich=0.5, negation=0)
-        main = replace(
-            main, extra=Adjunct(kind, object_of(("norm",), nouns_in(main.subject, main.object))), place=None
-        )
-        main = replace(main, manner="")
+        verbs = "sell repair buy dismiss turn_off close prepare bring_back clean write invite"
+        main = clause(rng, tuple(verbs.split()), tense_of(rng), rich=0.5, negation=0)
+        norm = _dative_noun(rng, ("norm",), nouns_in(main.subject, main.object))
+        main = replace(main, extra=Adjunct(kind, norm), place=None, manner="")
     elif kind == "together":
-        main = clause(
-            rng,
-            ("sell", "buy", "find", "bring_back", "lose", "throw_away", "take_along"),
-            tense_of(rng),
-            rich=0.5,
-        )
+        verbs = "sell buy find bring_back lose throw_away take_along"
+        main = clause(rng, tuple(verbs.split()), tense_of(rng), rich=0.5)
         if main.object:
             used = nouns_in(main.subject, main.object)
-            more = object_of(("portable", "furniture", "small"), used)
+            more = _dative_noun(rng, ("portable", "furniture", "small"), used)
             det = "def" if main.object.det == "poss" else main.object.det
             object_ = replace(main.object, det=det, relative=None, modifier=Adjunct("together", more))
             main = replace(main, object=object_, shifted=False)
     elif kind == "since":
-        subject = entity(rng, ("occupation", "person"), rich=0.4)
-        extra = Adjunct("since", replace(object_of(("past_event", "event"), frozenset()), plural=False))
-        if extra.entity.noun in ("summer", "winter", "weekend"):
-            extra = Adjunct("since", replace(extra.entity, det="def"))
-        if chance(rng, 0.5):
-            main = Clause(
-                "be",
-                subject,
-                tense="since",
-                predicate=zipf(rng, ("ill", "unhappy", "tired", "happy", "satisfied", "dissatisfied")),
-            )
-        else:
-            main = Clause(zipf(rng, ("wait_idle", "sleep", "work")), subject, tense="since")
-        main = replace(main, extra=extra)
+        main = _since(rng)
     else:
-        anywhere = ("wait", "work", "sleep", "buy", "find", "see", "rest", "talk", "read", "take_place")
-        main = clause(rng, anywhere, tense_of(rng), rich=0.5)
+        verbs = "wait work sleep buy find see rest talk read take_place"
+        main = clause(rng, tuple(verbs.split()), tense_of(rng), rich=0.5)
         classes = ("building", "park") if kind == "opposite" else ("water", "building", "nature", "village")
-        main = replace(
-            main, place=Adjunct(kind, object_of(classes, nouns_in(main.subject, main.object))), manner=""
-        )
+        where = _dative_noun(rng, classes, nouns_in(main.subject, main.object))
+        main = replace(main, place=Adjunct(kind, where), manner="")
         if main.extra is None and main.negated:
             main = replace(main, negated=False)
     return Meaning((main,), kind="dative")
+
+
+def _dative_noun(rng: random.Random, classes: tuple[str, ...], avoid: frozenset[str]) -> Entity:
+    """A noun that is seldom feminine, for there genitive and dative are the same."""
+    found = entity(rng, classes, avoid, 0)
+    while all(noun.gender == "f" for noun, _ in NOUNS[found.noun].german) and chance(rng, 0.7):
+        found = entity(rng, classes, avoid, 0)
+    made = replace(found, plural=found.plural and chance(rng, 0.3))
+    if chance(rng, 0.25) and (choice := adjectives_for(found.noun)):
+        made = replace(made, adjectives=(zipf(rng, choice),))
+    return made
+
+
+def _since(rng: random.Random) -> Clause:
+    """A state that lasts since an event."""
+    subject = entity(rng, ("occupation", "person"), rich=0.4)
+    event = replace(_dative_noun(rng, ("past_event", "event"), frozenset()), plural=False)
+    if event.noun in ("summer", "winter", "weekend"):
+        event = replace(event, det="def")
+    made = Clause("be", subject, tense="since", extra=Adjunct("since", event))
+    if chance(rng, 0.5):
+        states = ("ill", "unhappy", "tired", "happy", "satisfied", "dissatisfied")
+        return replace(made, predicate=zipf(rng, states))
+    return replace(made, verb=zipf(rng, ("wait_idle", "sleep", "work")))
 
 
 def polarity(rng: random.Random) -> Meaning:
@@ -290,14 +266,22 @@ def extend(rng: random.Random, meaning: Meaning) -> Meaning:
         added = Clause("be", it, tense=tense, predicate=zipf(rng, states_for(last.object.noun)))
         return replace(meaning, clauses=(*meaning.clauses[:-1], named, added), joins=(*meaning.joins, join))
     used = frozenset().union(*(all_nouns(c) for c in meaning.clauses))
-    added = clause(rng, ORDINARY, tense, rich=0.4, negation=0.08)
-    for _ in range(8):
-        if used.isdisjoint(all_nouns(added)):
-            break
-        added = clause(rng, ORDINARY, tense, rich=0.4, negation=0.08)
-    if added.subject and added.subject.name:
-        added = replace(added, subject=replace(added.subject, name=f"self{number}"))
+    added = _other_clause(rng, used, tense, f"self{number}", rich=0.4, negation=0.08)
     return replace(meaning, clauses=(*meaning.clauses, added), joins=(*meaning.joins, join))
+
+
+def _other_clause(
+    rng: random.Random, used: frozenset[str], tense: Tense, name: str, *, rich: float, negation: float
+) -> Clause:
+    """An ordinary clause without nouns already used, if one is found soon; its subject gets a name of its own."""
+    made = clause(rng, ORDINARY, tense, rich=rich, negation=negation)
+    for _ in range(8):
+        if used.isdisjoint(all_nouns(made)):
+            break
+        made = clause(rng, ORDINARY, tense, rich=rich, negation=negation)
+    if made.subject and made.subject.name:
+        made = replace(made, subject=replace(made.subject, name=name))
+    return made
 
 
 def can_be_it(c: Clause) -> bool:

@@ -87,22 +87,18 @@ def chance(rng: random.Random, share: float) -> bool:
 
 def adjectives_for(noun: str) -> tuple[str, ...]:
     """The adjectives that suit a noun."""
+    known = NOUNS[noun].classes
     if NOUNS[noun].person:
-        return PERSON_ADJECTIVES[1:] if "kid" in NOUNS[noun].classes else PERSON_ADJECTIVES
-    for name, adjectives in CLASS_ADJECTIVES.items():
-        if name in NOUNS[noun].classes:
-            return adjectives
-    return THING_ADJECTIVES
+        return PERSON_ADJECTIVES[1:] if "kid" in known else PERSON_ADJECTIVES
+    return next((fit for name, fit in CLASS_ADJECTIVES.items() if name in known), THING_ADJECTIVES)
 
 
 def states_for(noun: str) -> tuple[str, ...]:
     """The adjectives that can be said of a noun with "be"."""
     if NOUNS[noun].person:
         return PERSON_STATES
-    for name, states in THING_STATES.items():
-        if name in NOUNS[noun].classes:
-            return states
-    return ("old", "new", "expensive", "beautiful", "heavy")
+    usual = ("old", "new", "expensive", "beautiful", "heavy")
+    return next((fit for name, fit in THING_STATES.items() if name in NOUNS[noun].classes), usual)
 
 
 def occupation(rng: random.Random, told: bool = False, avoid: str = "", name: str = "") -> Entity:
@@ -165,25 +161,12 @@ def with_relative(rng: random.Random, base: Entity, avoid: frozenset[str]) -> En
     if NOUNS[base.noun].person and chance(rng, 0.55):
         verb = zipf(rng, ("sleep", "laugh", "read", "repair", "wait", "buy", "turn_off", "remember", "work"))
         object_ = None
-        if classes := VERBS[verb].admits.get("object"):
-            object_ = replace(entity(rng, classes, avoid, 0), det="def")
+        if kinds := VERBS[verb].admits.get("object"):
+            object_ = replace(entity(rng, kinds, avoid, 0), det="def")
         return replace(base, relative=Relative(Clause(verb, object=object_, tense=tense), "subject"))
-    options = tuple(
-        verb
-        for verb in (
-            "buy",
-            "see",
-            "find",
-            "visit",
-            "repair",
-            "clean",
-            "praise",
-            "invite",
-            "sell",
-            "throw_away",
-        )
-        if not NOUNS[base.noun].classes.isdisjoint(VERBS[verb].admits["object"])
-    )
+    known = "buy see find visit repair clean praise invite sell throw_away"
+    classes = NOUNS[base.noun].classes
+    options = tuple(v for v in known.split() if not classes.isdisjoint(VERBS[v].admits["object"]))
     if not options:
         return base
     subject = entity(rng, ("occupation", "person"), avoid, 0)

@@ -1,13 +1,13 @@
 """Test items for the methods, from meanings that no training corpus contains.
 
 Items are plain dictionaries in the shapes of docs and testsets: MinimalPair, AmbiguousSource,
-ParallelSentence, Dependency. All are drawn from the test split, by seed.
+ParallelSentence. All are drawn from the test split, by seed.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -48,19 +48,29 @@ def with_cue(tree: Sequence[Token], position: int, cue: str) -> str:
     return changed(tree, changes)
 
 
-def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Two occupations and a pronoun: as many where it is female as where it is male."""
+def balanced(
+    pairs: Iterable[SentencePair], n: int, gender: Callable[[SentencePair], str | None]
+) -> list[SentencePair]:
+    """The first n/2 pairs about a man, then the first n/2 about a woman; None for pairs of no use."""
     found: dict[str, list[SentencePair]] = {"male": [], "female": []}
-    for pair in held_out(pair_meaning, seed, "gender", split):
-        told = [one for one in pair.labels.occupations if one.told]
-        # With "male" or "female" in the source there would be nothing left to disambiguate.
-        if len(told) == 1 and not any(t.form in ("male", "female") for t in pair.english):
-            kept = found[told[0].gender]
-            if len(kept) < n // 2:
-                kept.append(pair)
+    for pair in pairs:
+        if (told := gender(pair)) and len(found[told]) < n // 2:
+            found[told].append(pair)
         if all(len(kept) == n // 2 for kept in found.values()):
             break
     return found["male"] + found["female"]
+
+
+def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+    """Two occupations and a pronoun: as many where it is female as where it is male."""
+
+    def gender(pair: SentencePair) -> str | None:
+        told = [one for one in pair.labels.occupations if one.told]
+        # With "male" or "female" in the source there would be nothing left to disambiguate.
+        unmarked = not any(t.form in ("male", "female") for t in pair.english)
+        return told[0].gender if len(told) == 1 and unmarked else None
+
+    return balanced(held_out(pair_meaning, seed, "gender", split), n, gender)
 
 
 def gender_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
@@ -92,14 +102,8 @@ def gender_items(n: int, seed: int, split: str = "test", *, inserted: bool = Fal
     return items
 
 
-_OTHER_PRONOUN = {
-    "he": "she",
-    "she": "he",
-    "him": "her",
-    "himself": "herself",
-    "herself": "himself",
-    "his": "her",
-}
+_OTHER_PRONOUN = {"he": "she", "him": "her", "his": "her", "himself": "herself"}
+_OTHER_PRONOUN |= {"she": "he", "herself": "himself"}
 
 
 def with_other_pronouns(tree: Sequence[Token]) -> str:
@@ -107,9 +111,9 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
     changes = {}
     for token in tree:
         form = token.form.lower()
-        other = (
-            ("his" if "Poss=Yes" in token.feats else "him") if form == "her" else _OTHER_PRONOUN.get(form, "")
-        )
+        other = _OTHER_PRONOUN.get(form, "")
+        if form == "her":
+            other = "his" if "Poss=Yes" in token.feats else "him"
         if other:
             changes[token.id] = other.capitalize() if token.form[0].isupper() else other
     return changed(tree, changes)
@@ -117,14 +121,25 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
 
 def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
     """Ambiguous nouns without a cue adjective: each sense of each word equally often."""
+    return _every_sense(n, seed, split, "sense", lambda rng: "frame" if rng.random() < 0.7 else "modifier")
+
+
+def adjective_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+    """Ambiguous nouns whose sense is told by an adjective alone: each sense of each word equally often."""
+    return _every_sense(n, seed, split, "adjective", lambda _: "adjective")
+
+
+def _every_sense(
+    n: int, seed: int, split: str, name: str, cue: Callable[[random.Random], str]
+) -> list[SentencePair]:
     kept: list[SentencePair] = []
     for number, sense in enumerate(SENSES.values()):
         share = n // len(SENSES) + (number < n % len(SENSES))
 
         def make(rng: random.Random, sense: Any = sense) -> Meaning:
-            return sense_meaning(rng, sense, "frame" if rng.random() < 0.7 else "modifier")
+            return sense_meaning(rng, sense, cue(rng))
 
-        kept += islice(held_out(make, seed, f"sense/{sense.noun}", split), share)
+        kept += islice(held_out(make, seed, f"{name}/{sense.noun}", split), share)
     return kept
 
 
@@ -156,19 +171,6 @@ def sense_items(n: int, seed: int, split: str = "test", *, inserted: bool = Fals
     return items
 
 
-def adjective_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Ambiguous nouns whose sense is told by an adjective alone: each sense of each word equally often."""
-    kept: list[SentencePair] = []
-    for number, sense in enumerate(SENSES.values()):
-        share = n // len(SENSES) + (number < n % len(SENSES))
-
-        def make(rng: random.Random, sense: Any = sense) -> Meaning:
-            return sense_meaning(rng, sense, "adjective")
-
-        kept += islice(held_out(make, seed, f"adjective/{sense.noun}", split), share)
-    return kept
-
-
 def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
     """The English sentence with another adjective before the noun at a position, and the article made to fit."""
     changes = {position - 1: cue}
@@ -191,9 +193,7 @@ def parallel_items(n: int, seed: int, several: int = 5, split: str = "test") -> 
         {
             "id": f"parallel-{number}",
             "source": pair.source,
-            "reference": list(dict.fromkeys([pair.target, *references(pair.meaning, several, seed)]))[
-                :several
-            ],
+            "reference": [*dict.fromkeys([pair.target, *references(pair.meaning, several, seed)])][:several],
         }
         for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
     ]
@@ -219,22 +219,6 @@ def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
             ],
         }
         for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
-    ]
-
-
-def dependency_items(n: int, seed: int, split: str = "test") -> list[Item]:
-    """Dependency items: the long-distance phenomena of the same sentences as `parallel_items`."""
-    return [
-        {
-            "id": f"parallel-{number}",
-            "phenomenon": f"{one.side}_{one.name}",
-            "head": one.head,
-            "dependent": one.dependent,
-            "distance": one.distance,
-        }
-        for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
-        for one in pair.labels.phenomena
-        if one.name in _LONG_DISTANCE
     ]
 
 
