@@ -6,11 +6,12 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from babelscope import open_system
-from babelscope.lab.experiments.truth import SUITES, cases, hold_against_truth, with_mistakes
+from babelscope.lab.experiments.truth import Suite, cases, hold_against_truth, with_mistakes
 from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
 from babelscope.lab.grammar.mistakes import mistaken
@@ -18,7 +19,7 @@ from babelscope.lab.grammar.oracle import judge
 from toy_fixtures import Babelscope
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", get_args(Suite))
 def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: str) -> None:
     rng = random.Random(1)
     for case in cases(suite, 24, 1):  # type: ignore[arg-type]

@@ -55,11 +55,8 @@ def write_flows(folder: Path, n: int = 200) -> None:
 
     if (folder / FLOWS).exists():
         return
-    found = (
-        pair
-        for pair in generate(PAIRS, CORPUS_SEED)
-        if any(not each.told for each in pair.labels.occupations)
-    )
+    corpus = generate(PAIRS, CORPUS_SEED)
+    found = (pair for pair in corpus if any(not each.told for each in pair.labels.occupations))
     pairs = list(itertools.islice(found, n))
     sources = [pair.source for pair in pairs]
     versions = [[pair.target for pair in pairs]]
@@ -173,10 +170,8 @@ def _paragraph(question: str, answers: Sequence[str]) -> str:
 
 def _shown(estimate: Estimate, *, percent: bool = False) -> str:
     """A figure with its interval and n."""
-    if percent:
-        value, low, high = (
-            f"{100 * number:.1f} %" for number in (estimate.value, estimate.low, estimate.high)
-        )
-    else:
-        value, low, high = (f"{number:.3g}" for number in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (
+        f"{100 * number:.1f} %" if percent else f"{number:.3g}"
+        for number in (estimate.value, estimate.low, estimate.high)
+    )
     return f"{value} [{low}, {high}] (n = {estimate.n})"

@@ -20,7 +20,7 @@ SEED = 2026
 """Of the test items: none of them was looked at while the corpus was designed."""
 _REFERENCES = 5
 _CHUNK = 500
-_JUDGED = ("agreement", "case", "particle", "order", "polarity")
+_JUDGED = ("agreement", "case", "particle", "order", "polarity", "exact")
 
 
 def evaluate(
@@ -37,14 +37,11 @@ def evaluate(
     translations = _translate(system, plain, beam)
     advance(n)
     rows = [*_quality(plain, translations, seed, labels), *_grammar(plain, translations, labels)]
-    told = suites.gender_pairs(n, seed)
-    verdicts = _judge(told, _translate(system, told, beam))
-    rows += _told("gender", [triple for verdict in verdicts for triple in verdict.genders], labels)
-    advance(n)
-    meant = suites.sense_pairs(n, seed)
-    verdicts = _judge(meant, _translate(system, meant, beam))
-    rows += _told("sense", [triple for verdict in verdicts for triple in verdict.senses], labels)
-    advance(n)
+    for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
+        pairs = make(n, seed)
+        verdicts = _judge(pairs, _translate(system, pairs, beam))
+        rows += _told(name, [told for verdict in verdicts for told in getattr(verdict, f"{name}s")], labels)
+        advance(n)
     return rows
 
 
@@ -87,13 +84,9 @@ def _quality(
 def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]) -> list[Row]:
     """Shares of translations in which a part of the grammar is right."""
     verdicts = _judge(pairs, translations)
-    rows = [
+    return [
         Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
         for name in _JUDGED
-    ]
-    return [
-        *rows,
-        Row("exact", proportion(sum(verdict.exact for verdict in verdicts), len(verdicts)), labels),
     ]
 
 
@@ -105,11 +98,6 @@ def _told(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, 
         right[gold] += gold == found
         unknown[gold] += found == "unknown"
     return [
-        Row(
-            name,
-            proportion(right[gold], total[gold]),
-            {**labels, "category": gold},
-            {"unknown": unknown[gold]},
-        )
-        for gold in sorted(total)
+        Row(name, proportion(right[gold], n), {**labels, "category": gold}, {"unknown": unknown[gold]})
+        for gold, n in sorted(total.items())
     ]

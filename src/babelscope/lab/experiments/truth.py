@@ -21,7 +21,6 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
 Suite = Literal["gender", "gender-marked", "senses", "senses-other"]
-SUITES: tuple[Suite, ...] = ("gender", "gender-marked", "senses", "senses-other")
 _MAKERS: dict[Suite, tuple[Any, Any]] = {
     "gender": (suites.gender_pairs, suites.gender_items),
     "gender-marked": (cued.marked_pairs, cued.marked_items),

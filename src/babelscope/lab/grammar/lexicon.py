@@ -80,8 +80,9 @@ def _nouns() -> dict[str, Noun]:
         nouns[name] = Noun(name, name, plural, _german_nouns(german), frozenset(classes.split()))
     for english, masculine, feminine, women, told in read_table("occupations"):
         name, plural = english.split()
-        german = _german_nouns(masculine), frozenset({"occupation"}), _german_nouns(feminine)
-        nouns[name] = Noun(name, name, plural, *german, float(women), float(told))
+        men, kind = _german_nouns(masculine), frozenset({"occupation"})
+        shares = float(women), float(told)
+        nouns[name] = Noun(name, name, plural, men, kind, _german_nouns(feminine), *shares)
     for english, german, *_ in read_table("senses"):
         word, plural, sense = english.split()
         name = f"{word}/{sense}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 from babelscope.lab.grammar.analysis import (
     COORDINATORS,
@@ -136,7 +137,8 @@ class Judge:
         unknown = tuple(word for word in self.words if word not in KNOWN)
         problems = tuple(f"{kind}: {what}" for kind, what in self.problems)
         found = Verdict(False, genders=genders, senses=senses, unknown=unknown, problems=problems)
-        return replace(found, **{kind: False for kind, _ in self.problems})
+        wrong: dict[str, Any] = {kind: False for kind, _ in self.problems}
+        return replace(found, **wrong)
 
     def chunk(self, end: int) -> Chunk:
         """The noun phrase that ends at a noun, in the light of what the meaning expects there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
 
 CHECKPOINT, CONFIGURATION, CARD = "checkpoint.pt", "training.json", "card.json"
 DATA = "distilled"
@@ -66,9 +67,8 @@ def read_json(path: Path) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Replace a file by this value, so that a kill leaves the old file or the new one."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(beside, path)
+    with replacing(path) as file:
+        file.write((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
 
 
 def save_checkpoint(out: Path, state: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import time
 from collections.abc import Sequence
@@ -51,30 +52,26 @@ def distill(
     dev_lines = read_side(dev_source, least=1)[0] if dev_source else []
     _check_settings(out, settings)
     model = open_teacher(teacher)
-    words = ["babelscope", "lab", "distill", "--teacher", str(teacher), "--source", str(source)]
-    words += ["--dev-source", str(dev_source)] if dev_source else []
-    words += ["--dev-target", str(dev_target)] if dev_target else []
+    files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
+    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
     words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
     words += ["--threads", str(threads)] if threads else []
-    distilled = {
+    command = shlex.join(["babelscope", "lab", "distill", *words, "--out", "NEW_FOLDER"])
+    asked = {"source_sha256": digest, "beam": beam}
+    names = {
         "teacher": str(teacher),
         "teacher_fingerprint": model.fingerprint.as_json(),
         "source": str(source),
-        "source_sha256": digest,
-        "beam": beam,
     }
     with locked_folder(out):
         _check_settings(out, settings)  # again: another process may have ended in it meanwhile
         data = out / DATA
-        open_folder(data, {"teacher": model.fingerprint.digest, "source_sha256": digest, "beam": beam})
+        open_folder(data, {"teacher": model.fingerprint.digest, **asked})
         with numerics(threads):
-            said = translate_all(model, lines, data / "translations.jsonl", beam=beam, quiet=quiet)
-            unusable = _write_pairs(lines, said, data, "train")
+            unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
-            if dev_source and not dev_target:
-                stored = data / "dev-translations.jsonl"
-                said = translate_all(model, dev_lines, stored, beam=beam, quiet=quiet)
-                _write_pairs(dev_lines, said, data, "dev")
+            if dev_source and not dev:
+                _write_pairs(model, dev_lines, data, "dev", beam=beam, quiet=quiet)
                 dev = (data / "dev.source", data / "dev.target")
         return train(
             data / "train.source",
@@ -88,10 +85,7 @@ def distill(
             quiet=quiet,
             checkpoint_seconds=checkpoint_seconds,
             locked=True,
-            origin={
-                "command": shlex.join([*words, "--out", "NEW_FOLDER"]),
-                "distilled": {**distilled, "unusable": unusable},
-            },
+            origin={"command": command, "distilled": {**names, **asked, "unusable": unusable}},
         )
 
 
@@ -121,12 +115,8 @@ def translate_all(
             raise BabelscopeError(f"source line {line} has {len(row)} tokens, but the teacher takes {limit}")
     order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
-    asked = {
-        "teacher": teacher.fingerprint.digest,
-        "sources": digest_json(distinct),
-        "beam": beam,
-        "chunk": _CHUNK,
-    }
+    asked = {"teacher": teacher.fingerprint.digest, "sources": digest_json(distinct)}
+    asked |= {"beam": beam, "chunk": _CHUNK}
     texts: list[list[str]] = []
     progress = Progress("translating", quiet=quiet)
     began = time.monotonic()
@@ -144,12 +134,8 @@ def translate_all(
                 rate = (done - first) / (time.monotonic() - began)
                 progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
     progress.close()
-    by_number = {
-        i: text
-        for chunk, part in zip(chunks, texts, strict=True)
-        for i, text in zip(chunk, part, strict=True)
-    }
-    by_source = {source: by_number[i] for i, source in enumerate(distinct)}
+    said = itertools.chain.from_iterable(texts)
+    by_source = {distinct[i]: text for i, text in zip(order, said, strict=True)}
     return [by_source[source] for source in sources]
 
 
@@ -166,8 +152,12 @@ def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
     return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
 
 
-def _write_pairs(sources: Sequence[str], targets: Sequence[str], folder: Path, name: str) -> int:
-    """Write NAME.source and NAME.target; how many translations were no usable text, and left out."""
+def _write_pairs(
+    teacher: Any, sources: Sequence[str], folder: Path, name: str, *, beam: int, quiet: bool
+) -> int:
+    """Write NAME.source, and its translation NAME.target; how many were no usable text, and left out."""
+    stored = folder / ("translations.jsonl" if name == "train" else f"{name}-translations.jsonl")
+    targets = translate_all(teacher, sources, stored, beam=beam, quiet=quiet)
     kept = [
         (source, target)
         for source, target in zip(sources, targets, strict=True)

@@ -12,8 +12,8 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from babelscope.lab.training.checkpoints import write_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_bytes, shorten
 
@@ -97,9 +97,9 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
         raise BabelscopeError("the vocabulary has a piece twice; is <pad> a word of the training text?")
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(pieces.proto)
-    _write_json(folder / "vocab.json", vocabulary)
+    write_json(folder / "vocab.json", vocabulary)
     source, _, target = languages.partition("-")
-    _write_json(
+    write_json(
         folder / "tokenizer_config.json",
         {
             "tokenizer_class": "MarianTokenizer",
@@ -146,7 +146,3 @@ def check_special(texts: Sequence[str], where: str) -> None:
     for number, text in enumerate(texts, 1):
         if found := special_text(text):
             raise BabelscopeError(f"{where}:{number} has {found!r}, a special token, in {shorten(text)}")
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

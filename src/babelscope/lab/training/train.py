@@ -77,35 +77,24 @@ def train(
         "dev": _digests(held) if held else "held out",
         "tokenizer": hashlib.sha256(shared.proto).hexdigest() if shared else "new",
     }
-    with contextlib.nullcontext() if locked else locked_folder(out):
-        earlier = open_folder(out, configuration)
-        progress = Progress(f"training {out.name}", quiet=quiet)
-        try:
-            if earlier:
-                progress.say(f"already trained: {out}")
-                return earlier
-            with numerics(threads):
-                saved = load_checkpoint(out)
-                pieces = _pieces(saved, shared, training, settings)
-                run = Run(settings, pieces, training, development, device=device)
-                if saved:
-                    run.restore(saved)
-                    progress.say(f"going on from step {run.step:,}")
-                if tokenizer:
-                    copy_tokenizer(tokenizer, out)
-                else:  # before training, so that other models need not wait for its end
-                    save_tokenizer(pieces, out, languages=settings.languages)
-                stopped = run.go(
-                    out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds
-                )
-                network = run.finished_network()
-                save_network(network, out, half=settings.half)
-                card = make_card(
-                    run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
-                )
-                write_card(card, out)
-        finally:
-            progress.close()
+    with (
+        contextlib.nullcontext() if locked else locked_folder(out),
+        contextlib.closing(Progress(f"training {out.name}", quiet=quiet)) as progress,
+    ):
+        if earlier := open_folder(out, configuration):
+            progress.say(f"already trained: {out}")
+            return earlier
+        with numerics(threads):
+            run = _opened(out, settings, shared, training, development, device, progress)
+            if tokenizer:
+                copy_tokenizer(tokenizer, out)
+            else:  # before training, so that other models need not wait for its end
+                save_tokenizer(run.pieces, out, languages=settings.languages)
+            stopped = run.go(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
+            save_network(run.finished_network(), out, half=settings.half)
+            made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
+            card = make_card(run, configuration, text, held, **made)
+            write_card(card, out)
         if stopped != "time":  # a run that was out of time can be given more
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
@@ -114,17 +103,8 @@ def train(
 
 # What must be saved to go on as if nothing had happened, besides network, optimizer and random state.
 _POSITION = (
-    "step",
-    "epoch",
-    "position",
-    "tokens",
-    "seconds",
-    "loss",
-    "best",
-    "best_step",
-    "best_loss",
-    "stale",
-    "history",
+    *("step", "epoch", "position", "tokens", "seconds", "loss"),
+    *("best", "best_step", "best_loss", "stale", "history"),
 )
 
 
@@ -320,11 +300,26 @@ def _digests(text: Text) -> list[str]:
     return [text.files["source_sha256"], text.files["target_sha256"]]
 
 
-def _pieces(saved: dict[str, Any] | None, shared: Pieces | None, text: Text, settings: Settings) -> Pieces:
-    """The vocabulary: that of the checkpoint, of another model, or a new one."""
+def _opened(
+    out: Path,
+    settings: Settings,
+    shared: Pieces | None,
+    text: Text,
+    dev: Text,
+    device: str,
+    progress: Progress,
+) -> Run:
+    """The run as its last checkpoint left it, else a new one; its vocabulary is another model's or a new one."""
+    saved = load_checkpoint(out)
     if saved:
-        return Pieces(saved["pieces"].numpy().tobytes())
-    return shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
+        pieces = Pieces(saved["pieces"].numpy().tobytes())
+    else:
+        pieces = shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
+    run = Run(settings, pieces, text, dev, device=device)
+    if saved:
+        run.restore(saved)
+        progress.say(f"going on from step {run.step:,}")
+    return run
 
 
 @contextlib.contextmanager
