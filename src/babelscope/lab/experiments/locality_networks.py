@@ -53,14 +53,8 @@ class Transformer(nn.Module):
         self.register_buffer("places", sinusoids(longest, width))
         self.scale = math.sqrt(width)
         self.dropout = nn.Dropout(dropout)
-        shape: dict[str, Any] = {
-            "d_model": width,
-            "nhead": heads,
-            "dim_feedforward": 2 * width,
-            "dropout": dropout,
-            "batch_first": True,
-            "norm_first": True,
-        }
+        shape: dict[str, Any] = {"d_model": width, "nhead": heads, "dim_feedforward": 2 * width}
+        shape |= {"dropout": dropout, "batch_first": True, "norm_first": True}
         self.encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(**shape), layers, nn.LayerNorm(width), enable_nested_tensor=False
         )
@@ -106,9 +100,8 @@ class Recurrent(nn.Module):
     def decode(self, memory: Tensor, shifted: Tensor) -> Tensor:
         """What the decoder has read [batch, time] to states [batch, time, width]."""
         first = torch.tanh(self.begin(memory.mean(1)))[None]
-        states, _ = self.decoder(
-            self.dropout(self.target(shifted) * self.scale), (first, torch.zeros_like(first))
-        )
+        read = self.dropout(self.target(shifted) * self.scale)
+        states, _ = self.decoder(read, (first, torch.zeros_like(first)))
         weights = torch.softmax(states @ self.attend(memory).transpose(1, 2), dim=-1)
         found: Tensor = self.dropout(torch.tanh(self.combine(torch.cat([states, weights @ memory], dim=-1))))
         return found

@@ -60,12 +60,9 @@ def train_cell(plan: Plan, cell: Cell, pairs: Sequence[Pair]) -> dict[str, Any]:
             some = asked[start : start + _AT_ONCE]
             rows += greedy(network, some, begin=_START, end=_END, longest=longest)
     words = [[vocabularies[1].words[number] for number in row] for row in rows]
-    bleu = corpus_quality(
-        "bleu",
-        [_text(row) for row in words],
-        [[_text(target)] for _, target in test],
-        stream(plan.seed, "locality/bootstrap"),
-    )
+    references = [[_text(target)] for _, target in test]
+    bootstrap = stream(plan.seed, "locality/bootstrap")
+    bleu = corpus_quality("bleu", [_text(row) for row in words], references, bootstrap)
     return {
         **{name: value for name, value in bleu.as_json().items() if name in ("low", "high")},
         "bleu": bleu.value,

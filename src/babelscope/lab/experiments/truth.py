@@ -49,14 +49,11 @@ class Case:
 def cases(suite: Suite, n: int, seed: int) -> list[Case]:
     """The items of a test set of the lab, with their meanings."""
     pairs, items = (make(n, seed) for make in _MAKERS[suite])
-    return [
-        Case(
-            AmbiguousSource.from_json(item),
-            pair,
-            item.get("occupation") or f"{item['word']}/{item['category']}",
-        )
-        for item, pair in zip(items, pairs, strict=True)
-    ]
+    made = []
+    for item, pair in zip(items, pairs, strict=True):
+        noun = item.get("occupation") or f"{item['word']}/{item['category']}"
+        made.append(Case(AmbiguousSource.from_json(item), pair, noun))
+    return made
 
 
 def with_mistakes(made: Sequence[Case], extent: Extent, share: float, seed: int) -> list[str]:
@@ -90,9 +87,8 @@ def hold_against_truth(
     for system in systems:
         given[system.name, "best"] = best_translations(system, sources, beam)
         if samples:
-            given[system.name, "sampled"] = [
-                drawn[0].text for drawn in ask_sample(system, sources, n=1, seed=seed)
-            ]
+            drawn = ask_sample(system, sources, n=1, seed=seed)
+            given[system.name, "sampled"] = [sample.text for sample, *_ in drawn]
     # Only in `gender` is there a pronoun that could follow the mistake.
     extents: tuple[Extent, ...] = ("noun", "throughout") if suite == "gender" else ("noun",)
     for extent in extents:

@@ -8,7 +8,6 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -104,17 +103,12 @@ def write(
     folder: Path | str, n: int, seed: int, split: Split = "train", name: str = "corpus"
 ) -> list[SentencePair]:
     """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); return them."""
-    return list(written(generate(n, seed, split), folder, name))
-
-
-def written(pairs: Iterable[SentencePair], folder: Path | str, name: str) -> Iterator[SentencePair]:
-    """The pairs, each written as it passes, so that a corpus of any size can be; see `write`."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(replacing(Path(folder, f"{name}.{suffix}"))) for suffix in SUFFIXES]
-        for number, pair in enumerate(pairs, 1):
-            for file, text in zip(files, _texts(pair, number), strict=True):
-                file.write(text.encode("utf-8"))
-            yield pair
+    pairs = list(generate(n, seed, split))
+    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, 1)), strict=True)
+    for suffix, texts in zip(SUFFIXES, columns, strict=True):
+        with replacing(Path(folder, f"{name}.{suffix}")) as file:
+            file.write("".join(texts).encode("utf-8"))
+    return pairs
 
 
 SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
@@ -161,9 +155,8 @@ def make_corpus(
 def _part(drawing: _Drawing, first: int, upto: int, *, count: bool) -> tuple[list[bytes], dict[str, Any]]:
     pairs = list(drawing.pairs(upto))
     columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
-    rows = (
-        [[r.name, r.sentences, r.instances, list(r.distances.items())] for r in stats(pairs)] if count else []
-    )
+    counted = stats(pairs) if count else []
+    rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]
     return ["".join(each).encode("utf-8") for each in columns], {"streams": drawing.state(), "rows": rows}
 
 

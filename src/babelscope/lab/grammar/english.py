@@ -59,11 +59,8 @@ class English:
         if entity.det == "pron":
             return self.pronoun(entity, path, deprel, head)
         noun = NOUNS[entity.noun]
-        number = "Plur" if entity.plural else "Sing"
-        form = noun.plural if entity.plural else noun.english
-        centre = plain(
-            form, "NOUN", deprel, head, path + ".n", feats=features(Number=number), lemma=noun.english
-        )
+        form, number = (noun.plural, "Number=Plur") if entity.plural else (noun.english, "Number=Sing")
+        centre = plain(form, "NOUN", deprel, head, path + ".n", feats=number, lemma=noun.english)
         if noun.feminine:
             centre.tag = f"occupation:{noun.name}:{entity.gender}"
         elif noun.sense:
@@ -86,7 +83,6 @@ class English:
 
     def article(self, entity: Entity, following: str, head: Word, key: str, any_: bool) -> Word | None:
         """The determiner before a noun."""
-        number = "Plur" if entity.plural else "Sing"
         if entity.det == "poss":
             owner = self.kind(self.referents[entity.refers])
             feats = personal(owner, Case="Gen", Poss="Yes")
@@ -95,7 +91,7 @@ class English:
             return plain("the", "DET", "det", head, key, feats="Definite=Def|PronType=Art")
         if entity.det == "this":
             form = "these" if entity.plural else "this"
-            feats = features(Number=number, PronType="Dem")
+            feats = features(Number="Plur" if entity.plural else "Sing", PronType="Dem")
             return plain(form, "DET", "det", head, key, feats=feats, lemma="this")
         if entity.det == "no" and not any_:
             return plain("no", "DET", "det", head, key, feats="PronType=Neg")
@@ -246,11 +242,9 @@ class English:
         if c.manner:
             words.append(plain(c.manner, "ADV", "advmod", main, path + ".manner", feats="Degree=Pos"))
         if c.place:
-            words += (
-                [plain(PREPOSITIONS[c.place.preposition].english[0], "ADP", "obl", main, path + ".l.case")]
-                if gap == "place"
-                else self.adjunct(c.place, path + ".l", "obl", main)
-            )
+            stranded = PREPOSITIONS[c.place.preposition].english[0]
+            alone = [plain(stranded, "ADP", "obl", main, path + ".l.case")]
+            words += alone if gap == "place" else self.adjunct(c.place, path + ".l", "obl", main)
         if c.extra:
             words += self.adjunct(c.extra, path + ".e", "obl", main)
         return words

@@ -86,39 +86,35 @@ class German(Phrases):
         """The verb forms of a clause, for either order."""
         key = path + ".v"
         tense = "past" if c.tense == "past" else "pres"
+
+        def word(form: str, lemma: str, upos: str, feats: str, name: str = key) -> Word:
+            return Word(form, lemma, upos, feats, "root", None, (name,))
+
         if order == "zu":
             *zu, form = verb.zu_infinitive
-            main = Word(form, verb.lemma, "VERB", "VerbForm=Inf", "root", None, (key,))
+            main = word(form, verb.lemma, "VERB", "VerbForm=Inf")
             marks = [Word("zu", "zu", "PART", "_", "mark", main, (path + ".to",)) for _ in zu]
             return Bracket([], [*marks, main], main)
+        feats = finite_features(tense, plural)
         if c.predicate:
-            adjective = ADJECTIVES[c.predicate]
-            main = Word(
-                adjective.german, adjective.german, "ADJ", "Degree=Pos", "root", None, (path + ".pred",)
-            )
-            feats = finite_features(tense, plural)
-            form = verb.finite(tense, plural)
-            return Bracket([Word(form, verb.lemma, "AUX", feats, "cop", main, (key,))], [main], main)
+            adjective = ADJECTIVES[c.predicate].german
+            main = word(adjective, adjective, "ADJ", "Degree=Pos", path + ".pred")
+            finite = Word(verb.finite(tense, plural), verb.lemma, "AUX", feats, "cop", main, (key,))
+            return Bracket([finite], [main], main)
         if c.modal:
-            main = Word(verb.lemma, verb.lemma, "VERB", "VerbForm=Inf", "root", None, (key,))
-            row = MODALS[c.modal]
-            form = row[(3 if tense == "past" else 1) + plural]
+            main = word(verb.lemma, verb.lemma, "VERB", "VerbForm=Inf")
+            lemma, *forms = MODALS[c.modal]
             feats = finite_features(tense, plural, "Sub" if c.modal == "would" else "Ind")
-            return Bracket([Word(form, row[0], "AUX", feats, "aux", main, (path + ".aux",))], [main], main)
+            form = forms[(2 if tense == "past" else 0) + plural]
+            return Bracket([Word(form, lemma, "AUX", feats, "aux", main, (path + ".aux",))], [main], main)
         if self.perfect(c, verb):
-            main = Word(
-                verb.prefix + verb.participle, verb.lemma, "VERB", "VerbForm=Part", "root", None, (key,)
-            )
+            main = word(verb.prefix + verb.participle, verb.lemma, "VERB", "VerbForm=Part")
             form = {"sein": ("ist", "sind"), "haben": ("hat", "haben")}[verb.auxiliary][plural]
             feats = finite_features("pres", plural)
             return Bracket([Word(form, verb.auxiliary, "AUX", feats, "aux", main, (key,))], [main], main)
         form = verb.finite(tense, plural)
-        feats = finite_features(tense, plural)
-        if order == "final":
-            main = Word(verb.prefix + form, verb.lemma, "VERB", feats, "root", None, (key,))
-            return Bracket([main], [], main)
-        main = Word(form, verb.lemma, "VERB", feats, "root", None, (key,))
-        if not verb.prefix:
+        main = word(verb.prefix + form if order == "final" else form, verb.lemma, "VERB", feats)
+        if order == "final" or not verb.prefix:
             return Bracket([main], [], main)
         particle = Word(verb.prefix, verb.prefix, "ADP", "_", "compound:prt", main, (key,))
         return Bracket([main], [particle], main)

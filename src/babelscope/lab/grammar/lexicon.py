@@ -7,6 +7,7 @@ German synonyms stand with their weight; the first is the usual one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from babelscope.lab.grammar.morphology import GermanNoun
@@ -61,6 +62,7 @@ class Preposition:
     german: tuple[tuple[str, str, float], ...]  # form, case, weight
 
 
+@cache
 def read_table(name: str) -> list[list[str]]:
     """The rows of a table, each the list of its cells."""
     text = (Path(__file__).parent / "tables" / f"{name}.txt").read_text(encoding="utf-8")

@@ -8,46 +8,23 @@ from functools import cache, lru_cache
 CASES = ("Nom", "Acc", "Dat", "Gen")
 GENDERS = {"m": "Masc", "f": "Fem", "n": "Neut"}
 
-# Rows by case, columns masculine, feminine, neuter, plural.
-DEFINITE = {
-    "Nom": ("der", "die", "das", "die"),
-    "Acc": ("den", "die", "das", "die"),
-    "Dat": ("dem", "der", "dem", "den"),
-    "Gen": ("des", "der", "des", "der"),
-}
-EIN = {
-    "Nom": ("", "e", "", "e"),
-    "Acc": ("en", "e", "", "e"),
-    "Dat": ("em", "er", "em", "en"),
-    "Gen": ("es", "er", "es", "er"),
-}
-STRONG = {
-    "Nom": ("er", "e", "es", "e"),
-    "Acc": ("en", "e", "es", "e"),
-    "Dat": ("em", "er", "em", "en"),
-    "Gen": ("es", "er", "es", "er"),
-}
+
+def _table(*rows: str) -> dict[str, tuple[str, ...]]:
+    """Rows by case, columns masculine, feminine, neuter, plural; "-" for no ending."""
+    cells = (tuple("" if cell == "-" else cell for cell in row.split()) for row in rows)
+    return dict(zip(CASES, cells, strict=False))
+
+
+DEFINITE = _table("der die das die", "den die das die", "dem der dem den", "des der des der")
+EIN = _table("- e - e", "en e - e", "em er em en", "es er es er")
+STRONG = _table("er e es e", "en e es e", "em er em en", "es er es er")
 # Adjectives end like determiners where no determiner shows the case, but for the genitive -en.
 ADJECTIVE = {
-    "weak": {
-        "Nom": ("e", "e", "e", "en"),
-        "Acc": ("en", "e", "e", "en"),
-        "Dat": ("en",) * 4,
-        "Gen": ("en",) * 4,
-    },
-    "mixed": {
-        "Nom": ("er", "e", "es", "en"),
-        "Acc": ("en", "e", "es", "en"),
-        "Dat": ("en",) * 4,
-        "Gen": ("en",) * 4,
-    },
+    "weak": _table("e e e en", "en e e en", "en en en en", "en en en en"),
+    "mixed": _table("er e es en", "en e es en", "en en en en", "en en en en"),
     "strong": {**STRONG, "Gen": ("en", "er", "en", "er")},
 }
-PRONOUN = {
-    "Nom": ("er", "sie", "es", "sie"),
-    "Acc": ("ihn", "sie", "es", "sie"),
-    "Dat": ("ihm", "ihr", "ihm", "ihnen"),
-}
+PRONOUN = _table("er sie es sie", "ihn sie es sie", "ihm ihr ihm ihnen")
 RELATIVE = {**DEFINITE, "Dat": ("dem", "der", "dem", "denen")}
 CONTRACTIONS = {
     ("in", "dem"): "im",

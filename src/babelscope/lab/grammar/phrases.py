@@ -130,12 +130,9 @@ class Phrases:
         words.append(centre)
         if entity.modifier:
             words += self.adjunct(entity.modifier, path + ".p", "nmod", centre).all
-        tail = (
-            self.relative(entity, entity.relative, noun.gender, path + ".x", centre)
-            if entity.relative
-            else []
-        )
-        return Phrase(words, centre, tail)
+        if not entity.relative:
+            return Phrase(words, centre)
+        return Phrase(words, centre, self.relative(entity, entity.relative, noun.gender, path + ".x", centre))
 
     def possessive(self, entity: Entity) -> str:
         """The stem of the possessive: sein for masculine and neuter owners, ihr for feminine and plural."""
@@ -155,9 +152,8 @@ class Phrases:
             "poss": (owner, {"Poss": "Yes", "PronType": "Prs"}),
         }[entity.det]
         deprel = "det:poss" if entity.det == "poss" else "det"
-        return Word(
-            form, lemma, "DET", nominal_features(case, gender, entity.plural, **more), deprel, head, (key,)
-        )
+        feats = nominal_features(case, gender, entity.plural, **more)
+        return Word(form, lemma, "DET", feats, deprel, head, (key,))
 
     def pronoun(
         self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str
@@ -191,9 +187,8 @@ class Phrases:
         """der, die, das... with its preposition."""
         _, gender, plural = gap
         feats = nominal_features(case, gender, plural, PronType="Rel")
-        word = Word(
-            RELATIVE[case][column(gender, plural)], "der", "PRON", feats, deprel, head, (path + ".rel",)
-        )
+        form = RELATIVE[case][column(gender, plural)]
+        word = Word(form, "der", "PRON", feats, deprel, head, (path + ".rel",))
         before = [Word(prep, prep, "ADP", "_", "case", word, ())] if prep else []
         return Phrase([*before, word], word)
 

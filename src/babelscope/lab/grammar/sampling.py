@@ -8,47 +8,17 @@ from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 
-from babelscope.lab.grammar.lexicon import FREQUENCY, MANNER, NOUNS, OCCUPATIONS, PLACE_PREPOSITION
+from babelscope.lab.grammar.lexicon import (
+    FREQUENCY,
+    MANNER,
+    NOUNS,
+    OCCUPATIONS,
+    PLACE_PREPOSITION,
+    read_table,
+)
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Det, Entity, Modal, Relative, Tense
 from babelscope.lab.grammar.verbs import VERBS
 
-PERSON_ADJECTIVES = (
-    "old", "friendly", "young", "happy", "patient", "polite", "unfriendly", "honest", "impatient", "unhappy",
-    "impolite", "careful", "dishonest", "careless", "punctual", "unpunctual", "popular", "unpopular", "unknown",
-)  # fmt: skip
-THING_ADJECTIVES = ("old", "new", "small", "big", "beautiful", "heavy", "strange", "red", "expensive")
-CLASS_ADJECTIVES = {
-    "seat": ("old", "comfortable", "new", "uncomfortable", "small", "red"),
-    "place": ("old", "big", "small", "beautiful", "dark", "unknown", "safe", "unsafe", "noisy"),
-    "building": ("old", "new", "big", "unknown", "safe", "unsafe", "beautiful"),
-    "norm": ("new", "old", "clear", "unclear", "important", "unimportant", "fair", "unfair", "strange"),
-    "idea": ("important", "new", "unclear", "clear", "unimportant", "strange", "big", "unknown"),
-    "event": ("important", "beautiful", "new", "unimportant", "strange", "early"),
-    "past_event": ("strange", "beautiful"),
-    "food": ("warm", "healthy", "unhealthy", "big", "expensive"),
-    "animal": ("old", "small", "big", "hungry", "brown", "beautiful", "young", "strange"),
-    "note": ("new", "old", "important", "unknown", "unclear"),
-    "mass": (),
-}
-PERSON_STATES = (
-    "tired", "happy", "ill", "unhappy", "satisfied", "angry", "impatient", "friendly", "dissatisfied", "unfriendly",
-    "polite", "careless", "impolite", "patient", "honest", "careful", "dishonest", "punctual", "unpunctual",
-)  # fmt: skip
-THING_STATES = {
-    "seat": ("comfortable", "uncomfortable", "old", "expensive", "broken"),
-    "norm": ("clear", "unclear", "fair", "unfair", "important", "unimportant"),
-    "idea": ("clear", "unclear", "important", "unimportant", "known", "unknown"),
-    "event": ("important", "unimportant", "beautiful", "strange"),
-    "text": ("important", "unclear", "clear", "unimportant", "expensive", "unknown"),
-    "food": ("healthy", "unhealthy", "expensive"),
-    "building": ("safe", "unsafe", "old", "beautiful", "unpopular", "popular"),
-    "place": ("safe", "unsafe", "dark", "beautiful", "unpopular", "popular"),
-    "past_event": ("strange", "unimportant"),
-    "water": ("beautiful", "dark", "safe", "unsafe"),
-    "device": ("broken", "new", "expensive", "old", "noisy"),
-    "transport": ("late", "safe", "unsafe"),
-    "animal": ("hungry", "old", "unhappy", "friendly", "unfriendly", "ill"),
-}
 MODIFIERS = {  # what may follow a noun of a class: preposition, classes
     "person": ("with", ("hanging", "small", "animal")),
     "occupation": ("with", ("hanging", "small", "animal")),
@@ -87,18 +57,21 @@ def chance(rng: random.Random, share: float) -> bool:
 
 def adjectives_for(noun: str) -> tuple[str, ...]:
     """The adjectives that suit a noun."""
-    known = NOUNS[noun].classes
-    if NOUNS[noun].person:
-        return PERSON_ADJECTIVES[1:] if "kid" in known else PERSON_ADJECTIVES
-    return next((fit for name, fit in CLASS_ADJECTIVES.items() if name in known), THING_ADJECTIVES)
+    fit = _by_class("class_adjectives", noun)
+    return fit[1:] if NOUNS[noun].person and "kid" in NOUNS[noun].classes else fit  # no "old" child
 
 
 def states_for(noun: str) -> tuple[str, ...]:
     """The adjectives that can be said of a noun with "be"."""
-    if NOUNS[noun].person:
-        return PERSON_STATES
-    usual = ("old", "new", "expensive", "beautiful", "heavy")
-    return next((fit for name, fit in THING_STATES.items() if name in NOUNS[noun].classes), usual)
+    return _by_class("class_states", noun)
+
+
+@cache
+def _by_class(table: str, noun: str) -> tuple[str, ...]:
+    """What a table has for a noun: as a person, else by the first class it is of, else as a thing."""
+    rows = {name: tuple(words.split()) for name, words in read_table(table)}
+    known = ("person",) if NOUNS[noun].person else NOUNS[noun].classes
+    return next((words for name, words in rows.items() if name in known), rows["thing"])
 
 
 def occupation(rng: random.Random, told: bool = False, avoid: str = "", name: str = "") -> Entity:

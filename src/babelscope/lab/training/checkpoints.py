@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,19 @@ def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | No
         raise BabelscopeError(
             f"{out} is not empty ({', '.join(held[:3])}...); a model needs a folder of its own"
         )
-    if earlier is not None and earlier != configuration:
-        told = ", ".join(
-            f"{name} {was!r} (now {now!r})" for name, was, now in _changes(earlier, configuration)
-        )
-        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
+    if earlier is not None:
+        refuse_changes(out, _changes(earlier, configuration))
     if card and not (out / CHECKPOINT).exists():
         return card
     write_json(out / CONFIGURATION, configuration)
     return None
+
+
+def refuse_changes(out: Path, changes: Sequence[tuple[str, Any, Any]]) -> None:
+    """Refuse a folder whose configuration differs: name, then, now."""
+    if changes:
+        told = ", ".join(f"{name} {was!r} (now {now!r})" for name, was, now in changes)
+        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
 
 
 def _changes(earlier: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.lab.training.cards import recipe_options
-from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, DATA, open_folder, read_json
+from babelscope.lab.training.checkpoints import (
+    CARD,
+    CONFIGURATION,
+    DATA,
+    open_folder,
+    read_json,
+    refuse_changes,
+)
 from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
 from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.settings import Settings
@@ -55,18 +62,15 @@ def distill(
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
     words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
     words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
-    words += ["--threads", str(threads)] if threads else []
-    command = shlex.join(["babelscope", "lab", "distill", *words, "--out", "NEW_FOLDER"])
+    words += [*(["--threads", str(threads)] if threads else []), "--out", "NEW_FOLDER"]
+    command = shlex.join(["babelscope", "lab", "distill", *words])
     asked = {"source_sha256": digest, "beam": beam}
-    names = {
-        "teacher": str(teacher),
-        "teacher_fingerprint": model.fingerprint.as_json(),
-        "source": str(source),
-    }
+    known = model.fingerprint
+    names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
     with locked_folder(out):
         _check_settings(out, settings)  # again: another process may have ended in it meanwhile
         data = out / DATA
-        open_folder(data, {"teacher": model.fingerprint.digest, **asked})
+        open_folder(data, {"teacher": known.digest, **asked})
         with numerics(threads):
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
@@ -176,8 +180,6 @@ def _check_settings(out: Path, settings: Settings) -> None:
     now = settings.as_json()
     then = earlier.get("settings", now)
     different = sorted(name for name in now if name != "vocabulary" and then.get(name) != now[name])
-    if different:
-        told = ", ".join(f"{name} {then.get(name)!r} (now {now[name]!r})" for name in different)
-        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
+    refuse_changes(out, [(name, then.get(name), now[name]) for name in different])
     if out.is_dir() and not earlier and any(path.name != DATA for path in out.iterdir()):
         raise BabelscopeError(f"{out} is not empty; a model needs a folder of its own")
