@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.lab import corpus as lab
-from babelscope.lab.grammar import SentencePair
+from babelscope.lab.grammar import corpus as lab
+from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.making.challenge import RULES, Corpus, Finder, Limits, Search, measure
 from benchmarks.common import arguments, show
 
@@ -110,7 +110,7 @@ def extract(folder: str, names: Sequence[str]) -> None:
 
 def parser_rows(pairs: Sequence[SentencePair]) -> list[Row]:
     """Precision and recall of every phenomenon, from gold trees and from the lab's own UDPipe models."""
-    from babelscope.lab.words import conllu
+    from babelscope.lab.grammar.words import conllu
     from babelscope.language.parsers import open_parser
     from babelscope.language.ud import Tree, parse_tree
 

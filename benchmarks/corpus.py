@@ -67,13 +67,12 @@ def main() -> None:
 
 
 def write(folder: str, n: int) -> None:
-    """The corpus, pair by pair, unless it is there."""
-    from babelscope.lab.corpus import generate, written
+    """The corpus, unless it is there."""
+    from babelscope.lab.grammar.corpus import make_corpus
 
     done = Path(folder, f"{n}.done")
     if not done.exists():
-        for _ in written(generate(n, seed=9), folder, str(n)):
-            pass
+        make_corpus(Path(folder), n, seed=9, name=str(n))
         done.touch()
 
 

@@ -46,7 +46,7 @@ class Job:
 
 def sentences() -> Iterator[str]:
     """Sentences of the lab, all different: what is asked twice is computed once."""
-    from babelscope.lab.corpus import generate
+    from babelscope.lab.grammar.corpus import generate
 
     seen = set()
     for pair in generate(1_000_000, seed=2026, split="all"):

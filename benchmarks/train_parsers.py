@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from babelscope.lab.corpus import generate
-from babelscope.lab.words import conllu
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.words import conllu
 from babelscope.language.parsers import train_udpipe
 
 # English particles are rarer and look like prepositions, so it needs more to learn from.

@@ -148,7 +148,7 @@ def make(folder: Path, names: list[str]) -> int:
 
 
 def _text() -> tuple[str, str]:
-    from babelscope.lab.corpus import generate
+    from babelscope.lab.grammar.corpus import generate
 
     pairs = list(generate(30, 99))
     return "".join(f"{p.source}\n" for p in pairs), "".join(f"{p.target}\n" for p in pairs)

@@ -15,8 +15,8 @@ from typing import Any
 
 # Read at import, so that a forked child need not.
 import babelscope.cli
-import babelscope.lab.corpus
-import babelscope.lab.evaluation
+import babelscope.lab.experiments.evaluation
+import babelscope.lab.grammar.corpus
 import babelscope.making.cue_making
 import babelscope.making.machine_references
 import babelscope.making.masked
@@ -62,8 +62,8 @@ def _small_parts() -> None:
     babelscope.making.spreading.SENTENCES = 64
     babelscope.making.cue_making._ASKED_AT_ONCE = 20
     babelscope.making.machine_references._CHUNK = 3
-    babelscope.lab.evaluation._CHUNK = 5
-    babelscope.lab.corpus._CHUNK = 20
+    babelscope.lab.experiments.evaluation._CHUNK = 5
+    babelscope.lab.grammar.corpus._CHUNK = 20
     ToySystem._scored = _scored  # type: ignore[method-assign]
     babelscope.making.masked.MaskedModel = FakeMasked  # type: ignore[misc]
 
@@ -85,7 +85,7 @@ def _logged(log: Path) -> None:
 
         return noted
 
-    babelscope.lab.corpus._part = noting(babelscope.lab.corpus._part, "drawn")
+    babelscope.lab.grammar.corpus._part = noting(babelscope.lab.grammar.corpus._part, "drawn")
     search.searched = noting(search.searched, "searched")
     pairs.all_lines = noting(pairs.all_lines, "made")
     FakeMasked.absent = noting(FakeMasked.absent, "masked")  # type: ignore[method-assign]

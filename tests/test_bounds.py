@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.lab.parallel import read_side
+from babelscope.lab.training.parallel import read_side
 from babelscope.language.ud import read_trees
 from babelscope.runs.study import read_study, run_study
 from babelscope.testsets import load

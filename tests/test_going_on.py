@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.lab import corpus as lab
+from babelscope.lab.grammar import corpus as lab
 from babelscope.testsets import AmbiguousSource, MinimalPair
 from babelscope.util.errors import SystemFailure
 from killing import Killer
@@ -135,7 +135,7 @@ def test_after_ctrl_c_or_a_failing_server_paid_answers_are_not_asked_again(
     code: int,
     told: str,
 ) -> None:
-    from babelscope.lab import evaluation
+    from babelscope.lab.experiments import evaluation
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(evaluation, "_CHUNK", 5)

@@ -164,7 +164,7 @@ def test_a_set_without_dependencies_is_refused(babelscope: Babelscope) -> None:
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
-    from babelscope.lab.corpus import write
+    from babelscope.lab.grammar.corpus import write
 
     write(".", 40, 3, "train")
     made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--out", "made.jsonl")

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.make import app
-from babelscope.lab import corpus as lab
+from babelscope.lab.grammar import corpus as lab
 from babelscope.util.errors import BabelscopeError
 
 N = 60

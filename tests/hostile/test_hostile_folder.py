@@ -17,7 +17,7 @@ from typer.main import get_command
 
 import babelscope
 from babelscope.cli import app
-from babelscope.lab.recipe import _command
+from babelscope.lab.training.recipe import _command
 from models import spec
 
 sys.path.insert(0, str(Path(__file__).parent))

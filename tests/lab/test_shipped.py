@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from babelscope import load, open_system
-from babelscope.lab.checkpoints import CARD
-from babelscope.lab.demo import demo_study, tell
-from babelscope.lab.evaluation import evaluate
-from babelscope.lab.recipe import jobs
+from babelscope.lab.experiments.demo import demo_study, tell
+from babelscope.lab.experiments.evaluation import evaluate
 from babelscope.lab.shipped import MODELS, card, model_names
-from babelscope.lab.tokenizer import FILES
+from babelscope.lab.training.checkpoints import CARD
+from babelscope.lab.training.recipe import jobs
+from babelscope.lab.training.tokenizer import FILES
 from babelscope.runs.study import run_study
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError

@@ -115,7 +115,7 @@ def test_a_challenge_set_from_raw_lines(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["de", "en"])
 def test_the_lab_from_its_own_parser(code: str) -> None:
     """The issue's bar: precision and recall of every phenomenon at least 95 %, on sentences never trained on."""
-    from babelscope.lab.corpus import generate
+    from babelscope.lab.grammar.corpus import generate
 
     pairs = list(generate(400, 77, "test"))
     parse = open_parser(f"udpipe:lab-{code}")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.lab import corpus as lab
-from babelscope.lab.grammar import SentencePair
+from babelscope.lab.grammar import corpus as lab
+from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.language.ud_rules import RULES
 from babelscope.making.challenge import Corpus, Limits, Search, Wanted
 from babelscope.making.challenge.reading import _MARKS, word_splitter

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from babelscope import open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Question
-from babelscope.lab import suites
-from babelscope.lab.choice import stream
-from babelscope.lab.corpus import split_of
-from babelscope.lab.grammar import english_text
-from babelscope.lab.lexicon import SENSES
-from babelscope.lab.mistakes import mistaken
-from babelscope.lab.senses import sense_meaning
+from babelscope.lab.grammar import suites
+from babelscope.lab.grammar.choice import stream
+from babelscope.lab.grammar.corpus import split_of
+from babelscope.lab.grammar.lexicon import SENSES
+from babelscope.lab.grammar.mistakes import mistaken
+from babelscope.lab.grammar.senses import sense_meaning
+from babelscope.lab.grammar.sentences import english_text
 from babelscope.language.cues import Cues, find_form, insert_all, read_candidates, read_cues
 from babelscope.making.cue_making import (
     Example,

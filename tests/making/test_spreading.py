@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.lab import corpus as lab
+from babelscope.lab.grammar import corpus as lab
 from babelscope.making import spreading
 from babelscope.making.challenge import Corpus, Search, Wanted
 from babelscope.making.challenge.search import searched

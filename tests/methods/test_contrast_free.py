@@ -16,10 +16,10 @@ from babelscope import contrast
 from babelscope.core.answers import Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
-from babelscope.lab.contrasts import CONTRASTS
-from babelscope.lab.corpus import generate
-from babelscope.lab.grammar import SentencePair, realise
-from babelscope.lab.oracle import Judge, Verdict
+from babelscope.lab.grammar.contrasts import CONTRASTS
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.oracle import Judge, Verdict
+from babelscope.lab.grammar.sentences import SentencePair, realise
 from babelscope.language.detecting import analysis_version
 from babelscope.methods.base import set_up
 from babelscope.methods.cells import cells_of

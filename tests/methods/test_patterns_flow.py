@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.lab.suites import gender_pairs, sense_pairs
+from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
 from babelscope.methods.patterns.counts import Occurrence, flows_of
 from babelscope.methods.patterns.flow import (
     STAGES,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.lab.demo import write_flows
+from babelscope.lab.experiments.demo import write_flows
 from babelscope.report.building import write_report
 from babelscope.runs.study import Study, run_study
 

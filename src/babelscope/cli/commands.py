@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
-    from babelscope.methods.command import JudgingCommand
+    pass
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command by its name, with a summary for the list of all."""
+def built(command: Command) -> Any:
+    """The command as typer runs it."""
+    found: Any = resolve(command.place) if isinstance(command.place, str) else command.place
+    group = typer.Typer(rich_markup_mode=None, add_completion=False)
+    if isinstance(found, typer.Typer):
+        group.add_typer(found, name=command.name)
+    else:
+        if not callable(found):
+            from babelscope.cli.judging import function_of
 
-    name: str
-    summary: str
-    place: str | Callable[..., Any] | typer.Typer | JudgingCommand
-    """What is run: a function with typer's annotations, a group of commands (a `typer.Typer`), a method's
-    `JudgingCommand`; or where one of these is, as `module:attribute`."""
-    parser: str = ""
-    """`module:attribute` of a typer command class that parses its arguments in a way of its own."""
-
-    def build(self) -> Any:
-        """The command as typer runs it."""
-        found: Any = resolve(self.place) if isinstance(self.place, str) else self.place
-        group = typer.Typer(rich_markup_mode=None, add_completion=False)
-        if isinstance(found, typer.Typer):
-            group.add_typer(found, name=self.name)
-        else:
-            if not callable(found):
-                from babelscope.cli.judging import function_of
-
-                found = function_of(found)
-            group.command(self.name, cls=resolve(self.parser) if self.parser else None)(found)
-        return get_group(group).commands[self.name]
+            found = function_of(found)
+        group.command(command.name, cls=resolve(command.parser) if command.parser else None)(found)
+    return get_group(group).commands[command.name]
 
 
 class _Commands(Registry[Command]):
@@ -94,7 +82,6 @@ _BUILT_IN = (
     _function("merge", "Put the shards of a study together: the same run folder as without shards."),
     _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
     _function("report", "Show runs to people: findings in plain words, tables, pictures"),
-    _function("demo", "Evaluate two small translation models, a teacher and its student, by every method"),
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser: blind, by keyboard, every answer saved"),
     _function("agreement", "How far annotators agree, and methods with them: kappa, alpha"),
@@ -102,7 +89,6 @@ _BUILT_IN = (
     _group("data", "List, show and download public test sets and parser models."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms"),
-    _group("lab", "Make parallel text, and train and distill translation models."),
 )
 
 COMMANDS: Registry[Command] = _Commands(
@@ -141,7 +127,7 @@ class _Built(Mapping[str, Any]):
         if name not in self._built:
             if name not in COMMANDS.names():
                 raise KeyError(name)
-            self._built[name] = find_command(name).build()
+            self._built[name] = built(find_command(name))
         return self._built[name]
 
 

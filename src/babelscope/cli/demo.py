@@ -20,7 +20,7 @@ def demo(
     report: WithReport = True,
 ) -> None:
     """Evaluate two small translation models, a teacher and its student, by every method there is."""
-    from babelscope.lab.demo import demo_study, tell, write_flows
+    from babelscope.lab.experiments.demo import demo_study, tell, write_flows
     from babelscope.report.building import write_report
     from babelscope.runs.study import run_study
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.lab.training.settings import Settings
 
 app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
 app.command("truth")(truth)
@@ -58,7 +61,7 @@ def corpus(
     as_json: AsJson = False,
 ) -> None:
     """Write distinct sentence pairs of the lab's grammar, with trees, alignment and labels."""
-    from babelscope.lab import corpus as lab
+    from babelscope.lab.grammar import corpus as lab
 
     if out is None and not stats:
         raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
@@ -111,21 +114,13 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a translation model on two line-parallel files; after a kill, run the same command to go on."""
-    from babelscope.lab.settings import read_settings, settings_for
-    from babelscope.lab.training import train as train_model
+    from babelscope.lab.training.train import train as train_model
 
     if (dev_source is None) != (dev_target is None):
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
     if tokenizer and vocabulary:
         raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
-    settings = settings_for(
-        shape,
-        vocabulary=vocabulary,
-        label_smoothing=label_smoothing,
-        seed=seed,
-        steps=steps,
-        **read_settings(more),
-    )
+    settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
     with resumable():
         card = train_model(
@@ -168,17 +163,9 @@ def distill(
     as_json: AsJson = False,
 ) -> None:
     """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
-    from babelscope.lab.distillation import distill as distill_model
-    from babelscope.lab.settings import read_settings, settings_for
+    from babelscope.lab.training.distillation import distill as distill_model
 
-    settings = settings_for(
-        shape,
-        vocabulary=vocabulary,
-        label_smoothing=label_smoothing,
-        seed=seed,
-        steps=steps,
-        **read_settings(more),
-    )
+    settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     with resumable():
         card = distill_model(
             teacher,
@@ -194,6 +181,15 @@ def distill(
             quiet=quiet,
         )
     _tell(card, out, as_json=as_json)
+
+
+def _settings(
+    shape: str, vocabulary: int | None, label_smoothing: float, seed: int, steps: int | None, more: list[str]
+) -> Settings:
+    from babelscope.lab.training.settings import read_settings, settings_for
+
+    given = {"vocabulary": vocabulary, "label_smoothing": label_smoothing, "seed": seed, "steps": steps}
+    return settings_for(shape, **given, **read_settings(more))
 
 
 def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
@@ -235,7 +231,7 @@ def make_models(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
 ) -> None:
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
-    from babelscope.lab.recipe import make_models as make
+    from babelscope.lab.training.recipe import make_models as make
 
     with resumable():
         make(out, models, seeds=range(1, seeds + 1))
@@ -252,8 +248,8 @@ def evaluate(
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
     from babelscope.core.results import render
-    from babelscope.lab.evaluation import SEED
-    from babelscope.lab.evaluation import evaluate as evaluate_system
+    from babelscope.lab.experiments.evaluation import SEED
+    from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
     from babelscope.lab.shipped import model_names
     from babelscope.systems.opening import open_system, require
     from babelscope.util.progress import progress

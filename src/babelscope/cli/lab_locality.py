@@ -65,8 +65,8 @@ def locality(
 ) -> None:
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
     from babelscope.core.results import render
-    from babelscope.lab.locality import MODELS, SETTINGS, Plan, quickly
-    from babelscope.lab.locality import locality as experiment
+    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quickly
+    from babelscope.lab.experiments.locality import locality as experiment
 
     given = {"length": length, "sentences": sentences, "epochs": epochs, "repetitions": repetitions}
     plan = (quickly if quick else Plan)(

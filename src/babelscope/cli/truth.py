@@ -45,41 +45,28 @@ def truth(
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
     from babelscope.core.results import render
-    from babelscope.lab.truth import hold_against_truth
+    from babelscope.lab.experiments.truth import hold_against_truth
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     check_outputs({"--records": records}, inputs=[evaluator, *system])
-    opened = open_systems(list(dict.fromkeys([evaluator, *system])), cache=None)
-    by_spec = dict(zip(dict.fromkeys([evaluator, *system]), opened.values(), strict=True))
-    require(by_spec[evaluator], "score", what_for="lab truth")
+    specs = list(dict.fromkeys([evaluator, *system]))
+    opened = dict(zip(specs, open_systems(specs, cache=None).values(), strict=True))
+    require(opened[evaluator], "score", what_for="lab truth")
     for spec in system:
-        require(
-            by_spec[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth"
-        )
+        require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
     chosen = tests or list(Suite)
-    with going_on(
-        "lab truth",
-        records,
-        [by_spec[spec] for spec in (evaluator, *system)],
-        tests=[suite.value for suite in chosen],
-        n=n,
-        seed=seed,
-        share=share,
-        samples=samples,
-    ) as (_, asked):
-        rows = []
-        judged = []
+    given = {"n": n, "seed": seed, "share": share, "samples": samples}
+    asked_for = [opened[spec] for spec in (evaluator, *system)]
+    with going_on("lab truth", records, asked_for, tests=[suite.value for suite in chosen], **given) as (
+        _,
+        asked,
+    ):
+        rows, judged = [], []
         with progress("judging", len(chosen)) as advance:
             for suite in chosen:
                 found, items = hold_against_truth(
-                    asked[0],
-                    asked[1:],
-                    suite=suite.value,
-                    n=n,
-                    seed=seed,
-                    samples=samples,
-                    share=share,
+                    asked[0], asked[1:], suite=suite.value, n=n, seed=seed, samples=samples, share=share
                 )
                 rows += found
                 judged += items

@@ -1,4 +1,4 @@
-"""Options of a command as plain data; those of a method are made from the fields of its settings."""
+"""Commands and their options as plain data; those of a method are made from the fields of its settings."""
 
 from __future__ import annotations
 
@@ -84,3 +84,16 @@ def _unwrapped(kind: Any, metadata: Iterable[Any]) -> tuple[Any, int | None]:
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = (each for each in get_args(kind) if each is not types.NoneType)
     return kind, next((each.ge for each in metadata if hasattr(each, "ge")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command by its name, with a summary for the list of all."""
+
+    name: str
+    summary: str
+    place: Any
+    """What is run: a function with typer's annotations, a group of commands (a `typer.Typer`), a method's
+    `JudgingCommand`; or where one of these is, as `module:attribute`."""
+    parser: str = ""
+    """`module:attribute` of a typer command class that parses its arguments in a way of its own."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from babelscope.core.registry import did_you_mean
 from babelscope.core.specs import Options
-from babelscope.lab import cued, suites
+from babelscope.lab.grammar import cued, suites
+from babelscope.lab.plugin import MODELS
 from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
-MODELS = Path(str(files("babelscope.lab"))) / "models"
 _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]] = {
     "parallel": (ParallelSentence, suites.parallel_items, 500),
     "challenge": (ParallelSentence, suites.challenge_items, 500),

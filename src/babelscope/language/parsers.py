@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.registry import Registry
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
@@ -16,6 +16,7 @@ from babelscope.util.text import read_line_bytes, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
+UDPIPE_MODELS: Registry[Path] = Registry("UDPipe model", "pathlib:Path", "babelscope.udpipe_models", {})
 
 
 def open_parser(spec: str) -> Parser:
@@ -58,25 +59,21 @@ def _udpipe(name: str) -> Parser:
 
 
 def _model_file(name: str) -> Path:
-    """A model of the lab that comes with the package, a public one in the data folder, or a file.
+    """A model that an installed package offers, a public one in the data folder, or a file.
 
     A known name means the known model, whatever lies in the working folder.
     """
     from babelscope.language.published_models import MODELS
     from babelscope.util.published import fetch
 
-    shipped = Path(str(files("babelscope.lab"))) / "models" / "parsers"
-    if Path(name).name == name and (path := shipped / f"{name}.udpipe").is_file():
-        return path
+    if name in UDPIPE_MODELS.names():
+        return UDPIPE_MODELS.find(name)
     known = f"udpipe/{name}"
     if known in MODELS:
         return fetch(MODELS[known])[0].path
     if (path := Path(name)).is_file():
         return path
-    short = [
-        *(path.stem for path in sorted(shipped.glob("*.udpipe"))),
-        *(each[len("udpipe/") :] for each in MODELS),
-    ]
+    short = [*UDPIPE_MODELS.names(), *(each[len("udpipe/") :] for each in MODELS)]
     raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
 
 

@@ -34,13 +34,6 @@ class Scheme:
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
     Scheme(
-        "lab",
-        "babelscope.lab.shipped:open_lab",
-        "our own small English-German models, in the package: teacher, student, control, unsmoothed",
-        "lab:teacher",
-        _EVERYTHING,
-    ),
-    Scheme(
         "hf",
         "babelscope.systems.huggingface:open_huggingface",
         "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",

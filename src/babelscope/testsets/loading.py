@@ -74,13 +74,6 @@ _BUILT_IN = (
         ("all", "paper_cues"),
     ),
     Format(
-        "lab",
-        "babelscope.lab.shipped:read_lab",
-        "the lab's own: parallel, pairs, gender, senses",
-        "lab:gender?n=200&seed=3",
-        numbers=("n", "seed"),
-    ),
-    Format(
         "ldd",
         "babelscope.testsets.ldd:read_ldd",
         "released long-distance challenge sets: .ids files, and the corpus they number",

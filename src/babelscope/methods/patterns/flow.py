@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from babelscope.core.registry import resolve
+from babelscope.core.registry import Registry
 from babelscope.core.results import Row
 from babelscope.methods.patterns.counts import Flow, Forms, Occurrence, flows_of, occurrences
 from babelscope.stats.intervals import clustered_mean, mean_and_sd, proportion
@@ -18,18 +18,20 @@ from babelscope.util.seeds import stream
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts
 
 STAGES = ("data", "distilled", "student")
-_QUERIES = {
-    "lab:occupations": "babelscope.lab.queries:occupations",
-    "lab:senses": "babelscope.lab.queries:senses",
-}
+QUERIES: Registry[Callable[[str], dict[str, Forms]]] = Registry(
+    "set of queries", "collections.abc:Callable", "babelscope.queries", {}
+)
 _WORD = re.compile(r"\w+")
 
 
 def read_queries(spec: str) -> dict[str, Forms]:
-    """Words to look for: a file of queries (`{word: {src_forms, tgt_forms_CLASS...}}`), or the lab's own."""
-    if spec in _QUERIES:
-        made: dict[str, Forms] = resolve(_QUERIES[spec])()
-        return made
+    """Words to look for: a file of queries (`{word: {src_forms, tgt_forms_CLASS...}}`), or those of a plug-in.
+
+    A plug-in's are `NAME:REST`; its entry point NAME in `babelscope.queries` is a function that is given REST.
+    """
+    name, colon, rest = spec.partition(":")
+    if colon and name in QUERIES.names():
+        return QUERIES.find(name)(rest)
     found = parse_json(read_bytes(spec), spec)
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
         raise BabelscopeError(f"{spec} must be an object of queries, one a word")

@@ -1,0 +1,14 @@
+"""The commands that the lab offers; what they do is imported when they are run."""
+
+from __future__ import annotations
+
+from babelscope.core.options import Command
+
+DEMO = Command(
+    "demo",
+    "Evaluate two small translation models, a teacher and its student, by every method",
+    "babelscope.cli.demo:demo",
+)
+LAB = Command(
+    "lab", "Make parallel text, and train and distill translation models.", "babelscope.cli.lab:app"
+)

@@ -1,0 +1,1 @@
+"""What the lab is used for: experiments whose right answer is known."""

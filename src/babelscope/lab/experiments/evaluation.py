@@ -1,0 +1,103 @@
+"""How good the lab's models are: BLEU and chrF, and the grammar itself as judge of their free output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from babelscope.core.answers import properties
+from babelscope.core.results import Row
+from babelscope.lab.grammar import suites
+from babelscope.lab.grammar.corpus import references
+from babelscope.lab.grammar.oracle import Verdict, judge
+from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.metrics.corpus import corpus_estimate
+from babelscope.stats.intervals import proportion
+from babelscope.systems.asking import ask_translate
+from babelscope.util.seeds import stream
+
+SEED = 2026
+"""Of the test items: none of them was looked at while the corpus was designed."""
+_REFERENCES = 5
+_CHUNK = 500
+_JUDGED = ("agreement", "case", "particle", "order", "polarity", "exact")
+
+
+def evaluate(
+    system: Any,
+    *,
+    n: int = 500,
+    seed: int = SEED,
+    beam: int = 5,
+    advance: Callable[[int], None] = lambda _: None,
+) -> list[Row]:
+    """Rows for one system on n held-out sentences, n with a gendered occupation and n with an ambiguous word."""
+    labels = {"system": system.name}
+    plain = suites.parallel_pairs(n, seed)
+    translations = _translate(system, plain, beam)
+    advance(n)
+    rows = [*_quality(plain, translations, seed, labels), *_grammar(plain, translations, labels)]
+    for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
+        pairs = make(n, seed)
+        verdicts = _judge(pairs, _translate(system, pairs, beam))
+        rows += _told(name, [told for verdict in verdicts for told in getattr(verdict, f"{name}s")], labels)
+        advance(n)
+    return rows
+
+
+def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[str]:
+    """The best translation of each source, asked some at a time."""
+    size = len(sources) if properties(system).asked_as_a_whole else _CHUNK
+    return [
+        group[0].text
+        for start in range(0, len(sources), size)
+        for group in ask_translate(system, sources[start : start + size], beam=beam)
+    ]
+
+
+def _translate(system: Any, pairs: Sequence[SentencePair], beam: int) -> list[str]:
+    return best_translations(system, [pair.source for pair in pairs], beam)
+
+
+def _judge(pairs: Sequence[SentencePair], translations: Sequence[str]) -> list[Verdict]:
+    return [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
+
+
+def _quality(
+    pairs: Sequence[SentencePair], translations: Sequence[str], seed: int, labels: dict[str, str]
+) -> list[Row]:
+    """BLEU and chrF against one reference and against several."""
+    one = [[pair.target] for pair in pairs]
+    several = [[pair.target, *references(pair.meaning, _REFERENCES - 1, seed)] for pair in pairs]
+    return [
+        Row(
+            metric,
+            corpus_estimate(metric, translations, group, stream(seed, f"lab/{metric}/{count}")),
+            {**labels, "references": count},
+        )
+        for count, group in ((1, one), (_REFERENCES, several))
+        for metric in ("bleu", "chrf")
+    ]
+
+
+def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]) -> list[Row]:
+    """Shares of translations in which a part of the grammar is right."""
+    verdicts = _judge(pairs, translations)
+    return [
+        Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
+        for name in _JUDGED
+    ]
+
+
+def _told(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
+    """Accuracy by category; what the oracle cannot tell is counted, and not right."""
+    total, right, unknown = Counter[str](), Counter[str](), Counter[str]()
+    for _, gold, found in triples:
+        total[gold] += 1
+        right[gold] += gold == found
+        unknown[gold] += found == "unknown"
+    return [
+        Row(name, proportion(right[gold], n), {**labels, "category": gold}, {"unknown": unknown[gold]})
+        for gold, n in sorted(total.items())
+    ]

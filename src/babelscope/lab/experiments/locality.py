@@ -1,0 +1,268 @@
+"""Does an architecture expect neighbours to stay neighbours? Section 3 of Choshen and Abend (2019) on lab data.
+
+Source sentences of one length are put into another order, the same for all of them. A network without a
+locality bias learns to translate them as well as before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import Any, Literal
+
+from babelscope.core.results import Estimate, Row, differences
+from babelscope.lab.training.progress import Progress
+from babelscope.stats.intervals import mean_and_sd
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
+from babelscope.util.json_lines import parse_json, read_json_lines
+from babelscope.util.safe_path import safe_import_path
+from babelscope.util.seeds import stream
+from babelscope.util.text import read_bytes
+
+Model = Literal["learned", "sine", "bilstm"]
+MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
+"""A Transformer with learned or with sinusoidal source positions, and a BiLSTM with attention."""
+Setting = Literal["regular", "permuted", "reversed", "positions"]
+SETTINGS: tuple[Setting, ...] = ("regular", "permuted", "reversed", "positions")
+"""The source as it is, its tokens permuted or reversed, or only the positions that they are told to be at."""
+
+SIGMA = (11, 5, 9, 15, 8, 14, 10, 1, 3, 16, 12, 2, 0, 6, 17, 4, 13, 7)
+"""The paper's permutation: the token at place i goes to place SIGMA[i]."""
+
+Pair = tuple[list[str], list[str]]
+"""German and English words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that the figures depend on, and how many networks of each kind there are."""
+
+    length: int = len(SIGMA)
+    """German words of every source, punctuation included."""
+    permutation: tuple[int, ...] = ()
+    """Where the token at each place goes; without one the paper's, or for other lengths one by the seed."""
+    sentences: int = 4000
+    """To train on."""
+    test: int = 1000
+    repetitions: int = 3
+    epochs: int = 10
+    batch: int = 32
+    """Sentences."""
+    width: int = 96
+    heads: int = 4
+    layers: int = 2
+    dropout: float = 0.1
+    learning_rate: float = 3e-3
+    """At its peak, after `warmup` steps; then it falls to 0 at the last one."""
+    warmup: int = 100
+    label_smoothing: float = 0.1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.permutation:
+            drawn = stream(self.seed, "locality/permutation").permutation(self.length)
+            made = SIGMA if self.length == len(SIGMA) else tuple(int(place) for place in drawn)
+            object.__setattr__(self, "permutation", made)
+        if sorted(self.permutation) != list(range(self.length)):
+            raise BabelscopeError(
+                f"{' '.join(map(str, self.permutation))} is no permutation of the numbers from 0 to {self.length - 1}"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """What a network depends on; more of them can be made at any time."""
+        made = {**dataclasses.asdict(self), "permutation": list(self.permutation)}
+        del made["repetitions"]
+        return made
+
+
+def quickly(**given: Any) -> Plan:
+    """A plan that shows in a minute how it goes, and says nothing about any bias."""
+    tiny = {"length": 7, "sentences": 400, "test": 50, "repetitions": 2, "epochs": 4}
+    return Plan(**{**tiny, "batch": 16, "width": 32, "warmup": 20, **given})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """One network to be trained."""
+
+    repetition: int
+    model: Model
+    setting: Setting
+
+    @property
+    def file(self) -> str:
+        return f"{self.model}-{self.setting}-{self.repetition}.json"
+
+
+def cells(plan: Plan, models: Sequence[Model] = MODELS, settings: Sequence[Setting] = SETTINGS) -> list[Cell]:
+    """What is trained, repetition by repetition; a BiLSTM has no positions to permute."""
+    return [
+        Cell(repetition, model, setting)
+        for repetition, model, setting in itertools.product(range(1, plan.repetitions + 1), models, settings)
+        if (model, setting) != ("bilstm", "positions")
+    ]
+
+
+def locality(
+    folder: Path,
+    plan: Plan,
+    *,
+    models: Sequence[Model] = MODELS,
+    settings: Sequence[Setting] = SETTINGS,
+    workers: int = 2,
+    quiet: bool = False,
+) -> list[Row]:
+    """Train all cells below `folder`, or those that are missing there, and give their figures."""
+    _hold(folder, plan)
+    wanted = cells(plan, models, settings)
+    missing = [cell for cell in wanted if not (folder / cell.file).exists()]
+    progress = Progress("locality", quiet=quiet)
+    try:
+        if missing and not (folder / _DATA).exists():
+            progress.say(f"drawing sentence pairs with {plan.length} German words")
+            _write_pairs(folder / _DATA, plan, progress)
+        began = time.monotonic()
+        for done, (cell, bleu) in enumerate(_in_parallel(folder, plan, missing, workers), 1):
+            left = (len(missing) - done) * (time.monotonic() - began) / done
+            figures = f"{cell.model} {cell.setting}: BLEU {bleu:.2f}"
+            progress.show(len(wanted) - len(missing) + done, len(wanted), figures, left)
+    finally:
+        progress.close()
+    found = {cell: parse_json(read_bytes(folder / cell.file), folder / cell.file) for cell in wanted}
+    return rows_of(found)
+
+
+_PLAN, _DATA = "plan.json", "pairs.jsonl"
+_MOST_DRAWN = 200  # sentence pairs for one of the wanted length; of 18 words there is one in 36
+
+
+def _in_parallel(
+    folder: Path, plan: Plan, missing: Sequence[Cell], workers: int
+) -> Iterator[tuple[Cell, float]]:
+    """Train cells in new processes, one thread each, as threads help little in networks this small."""
+    if workers == 1 or len(missing) < 2:
+        yield from ((cell, _make(folder, plan, cell)) for cell in missing)
+        return
+    others = active_children()
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us to hear
+    new = get_context("spawn")
+    with safe_import_path(), ProcessPoolExecutor(workers, new, signal.signal, ignore) as pool:
+        running = {pool.submit(_make, folder, plan, cell): cell for cell in missing}
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        except BrokenExecutor:
+            raise SystemFailure("a training process was killed; run the same command to go on") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(active_children()).difference(others):
+                process.terminate()
+
+
+def _hold(folder: Path, plan: Plan) -> None:
+    """Make the folder one of this plan, or refuse it if it is another's."""
+    path = folder / _PLAN
+    if path.exists():
+        found = differences(parse_json(read_bytes(path), path), plan.as_json())
+        if found:
+            raise BabelscopeError(
+                f"{folder} holds another experiment ({'; '.join(found[:3])}); choose another folder with --out"
+            )
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise BabelscopeError(f"{folder} is not empty, and no experiment of ours; choose another with --out")
+    with replacing(path) as file:
+        file.write(json.dumps(plan.as_json(), indent=1).encode() + b"\n")
+
+
+def draw_pairs(plan: Plan) -> Iterator[Pair]:
+    """Sentence pairs of the wanted length; no sentence stands twice on either side, so none is in both parts."""
+    from babelscope.lab.grammar.corpus import generate
+
+    wanted = plan.sentences + plan.test
+    drawn = _MOST_DRAWN * wanted
+    seen: set[str] = set()
+    for pair in generate(drawn, plan.seed, "all"):
+        if len(pair.german) == plan.length and seen.isdisjoint((pair.source, pair.target)):
+            seen |= {pair.source, pair.target}
+            yield [word.form for word in pair.german], [word.form for word in pair.english]
+            if len(seen) == 2 * wanted:
+                return
+    raise BabelscopeError(
+        f"of {drawn:,} sentence pairs only {len(seen) // 2:,} have {plan.length} German words, and {wanted:,} are "
+        "needed; choose another --length or fewer --sentences"
+    )
+
+
+def _write_pairs(path: Path, plan: Plan, progress: Progress) -> None:
+    with replacing(path) as file:
+        for done, (german, english) in enumerate(draw_pairs(plan), 1):
+            line = {"source": german, "target": english}
+            file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            progress.show(done, plan.sentences + plan.test, "sentence pairs drawn", None)
+
+
+def _make(folder: Path, plan: Plan, cell: Cell) -> float:
+    """Train one network, store its figures, and give its BLEU."""
+    from babelscope.lab.experiments.locality_training import train_cell
+
+    pairs = [(row["source"], row["target"]) for _, row in read_json_lines(folder / _DATA)]
+    found = train_cell(plan, cell, pairs)
+    with replacing(folder / cell.file) as file:
+        file.write(json.dumps({**dataclasses.asdict(cell), **found}, indent=1).encode() + b"\n")
+    return float(found["bleu"])
+
+
+def arranged(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
+    """A source as its encoder reads it."""
+    if setting == "permuted":
+        return [word for _, word in sorted(zip(permutation, words, strict=True))]
+    return list(reversed(words)) if setting == "reversed" else list(words)
+
+
+def told_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
+    """The position that each token is told to be at (footnote 3)."""
+    return list(permutation) if setting == "positions" else list(range(len(permutation)))
+
+
+def rows_of(found: dict[Cell, dict[str, Any]]) -> list[Row]:
+    """BLEU of every model and setting, and how far it is from the model's regular one, as in table 1.
+
+    Means over repetitions with t intervals; differences are taken within a repetition, whose networks begin
+    with the same weights and see the sentences in the same order. Of one repetition the interval is that of
+    its test sentences resampled, and a difference has none.
+    """
+    rows = []
+    groups: dict[tuple[Model, Setting], dict[int, dict[str, Any]]] = {}
+    for cell, figures in found.items():
+        groups.setdefault((cell.model, cell.setting), {})[cell.repetition] = figures
+    for (model, setting), own in groups.items():
+        labels: dict[str, str | int] = {"model": model, "setting": setting}
+        counts = {"unfinished": sum(figures["unfinished"] for figures in own.values())}
+        if len(own) == 1:
+            (only,) = own.values()
+            bleu = Estimate(only["bleu"], only["low"], only["high"], only["sentences"])
+            rows.append(Row("bleu", bleu, labels, counts))
+        else:
+            mean, sd = mean_and_sd([figures["bleu"] for figures in own.values()])
+            bounds = max(0.0, mean.low), min(100.0, mean.high)
+            bleu = Estimate(mean.value, *bounds, mean.n)
+            rows += [Row("bleu", bleu, labels, counts), Row("sd", sd, labels)]
+        regular = groups.get((model, "regular"), {})
+        both = sorted(own.keys() & regular.keys())
+        if setting == "regular" or not both:
+            continue
+        apart = [own[repetition]["bleu"] - regular[repetition]["bleu"] for repetition in both]
+        difference = mean_and_sd(apart)[0] if len(apart) > 1 else Estimate(apart[0], -math.inf, math.inf, 1)
+        rows.append(Row("minus_regular", difference, labels))
+    return rows

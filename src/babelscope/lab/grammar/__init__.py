@@ -1,0 +1,1 @@
+"""Sentences of the lab's world, and the truth about them."""

@@ -1,0 +1,241 @@
+"""The corpus: distinct sentence pairs by seed, apart for training, development and testing."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from babelscope.lab.grammar.choice import stream
+from babelscope.lab.grammar.lexicon import DATIVE_PREPOSITIONS
+from babelscope.lab.grammar.meaning import Meaning
+from babelscope.lab.grammar.morphology import CASES
+from babelscope.lab.grammar.plans import JOINS, draw_meaning
+from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
+from babelscope.lab.grammar.words import Word, conllu, plain_text
+from babelscope.util.files import replacing
+from babelscope.util.growing import growing_together
+from babelscope.util.version import __version__
+
+Split = Literal["train", "dev", "test", "all"]
+DEV_PERCENT, TEST_PERCENT = 2, 6
+_CHUNK = 5000  # pairs between two writes to disk
+REORDERING = 5  # words by which an alignment must leave the diagonal
+
+
+def split_of(source: str) -> str:
+    """The part of the data that an English sentence belongs to, for every seed the same.
+
+    English follows from the meaning, so this is a property of the meaning; and no source can be in two parts.
+    """
+    bucket = hashlib.blake2b(source.encode(), digest_size=8).digest()
+    percent = int.from_bytes(bucket, "big") % 100
+    return "dev" if percent < DEV_PERCENT else "test" if percent < DEV_PERCENT + TEST_PERCENT else "train"
+
+
+def _drawn(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
+    """Meanings with their English words."""
+    while True:
+        meaning = draw_meaning(rng)
+        words = english_words(meaning)
+        if split == "all" or split_of(plain_text(words)) == split:
+            yield meaning, words
+
+
+def generate(n: int, seed: int, split: Split = "train") -> Iterator[SentencePair]:
+    """n distinct sentence pairs."""
+    return _Drawing(seed, split).pairs(n)
+
+
+class _Drawing:
+    """Distinct pairs drawn one after another; where it stands can be kept, and returned to."""
+
+    def __init__(self, seed: int, split: Split) -> None:
+        self._split = split
+        self._meanings, self._german = stream(seed, f"meanings/{split}"), stream(seed, f"german/{split}")
+        self._seen: set[bytes] = set()
+
+    def pairs(self, n: int) -> Iterator[SentencePair]:
+        """Pairs until there are n in all."""
+        drawn = _drawn(self._meanings, self._split)
+        while len(self._seen) < n:
+            meaning, words = next(drawn)
+            pair = realise(meaning, self._german, words)
+            if self._see(pair.source, pair.target):
+                yield pair
+
+    def state(self) -> list[Any]:
+        """Where its random streams stand, as JSON."""
+        return [self._meanings.getstate(), self._german.getstate()]
+
+    def restore(self, state: Sequence[Any], pairs: Iterable[tuple[str, str]]) -> None:
+        """Go on from such a state, after these pairs."""
+        for rng, (version, inner, gauss) in zip((self._meanings, self._german), state, strict=True):
+            rng.setstate((version, tuple(inner), gauss))
+        for source, target in pairs:
+            self._see(source, target)
+
+    def _see(self, source: str, target: str) -> bool:
+        """Remember a pair; whether it is new."""
+        before = len(self._seen)
+        self._seen.add(hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=12).digest())
+        return len(self._seen) > before
+
+
+def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[str]:
+    """Up to n different German sentences for a meaning, the most usual ones likely first."""
+    rng = stream(seed, f"references/{english_text(meaning)}")
+    found: dict[str, None] = {}
+    for _ in range(tries):
+        found[realise(meaning, rng).target] = None
+        if len(found) == n:
+            break
+    return list(found)
+
+
+def write(
+    folder: Path | str, n: int, seed: int, split: Split = "train", name: str = "corpus"
+) -> list[SentencePair]:
+    """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); return them."""
+    pairs = list(generate(n, seed, split))
+    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, 1)), strict=True)
+    for suffix, texts in zip(SUFFIXES, columns, strict=True):
+        with replacing(Path(folder, f"{name}.{suffix}")) as file:
+            file.write("".join(texts).encode("utf-8"))
+    return pairs
+
+
+SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
+"""The files of a corpus."""
+
+
+def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
+    """What each file has of a pair."""
+    return (
+        pair.source + "\n",
+        pair.target + "\n",
+        conllu(pair.english, str(number)),
+        conllu(pair.german, str(number)),
+        " ".join(f"{i}-{j}" for i, j in pair.alignment) + "\n",
+        json.dumps({"id": number, **pair.labels.as_dict()}, ensure_ascii=False) + "\n",
+    )
+
+
+def make_corpus(
+    folder: Path, n: int, seed: int, split: Split = "train", name: str = "corpus", *, count: bool = False
+) -> list[Row]:
+    """Write what `write` does, of any size; stopped, it goes on where it was. Gives the `stats` if they are wanted.
+
+    The last file to appear is that of the labels: where it is, all are there.
+    """
+    asked = {"corpus": name, "n": n, "seed": seed, "split": split, "count": count, "version": __version__}
+    files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
+    drawing = _Drawing(seed, split)
+    rows: dict[str, Row] = {}
+    with growing_together(folder / f"{name}.partial", files, asked) as grown:
+        done = grown.stored
+        made: dict[str, Any] = {}
+        for number, first in enumerate(range(0, n, _CHUNK)):
+            if made and number == done:
+                drawing.restore(made["streams"], zip(grown.lines(0), grown.lines(1), strict=True))
+            upto = min(first + _CHUNK, n)
+            part = functools.partial(_part, drawing, first, upto, count=count)
+            made = grown.parts(f"pairs {first + 1} to {upto}", part)
+            for row in made["rows"]:
+                _add(rows, Row(row[0], row[1], row[2], Counter(dict(row[3]))))
+    return _ordered(rows)
+
+
+def _part(drawing: _Drawing, first: int, upto: int, *, count: bool) -> tuple[list[bytes], dict[str, Any]]:
+    pairs = list(drawing.pairs(upto))
+    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
+    counted = stats(pairs) if count else []
+    rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]
+    return ["".join(each).encode("utf-8") for each in columns], {"streams": drawing.state(), "rows": rows}
+
+
+@dataclass(slots=True)
+class Row:
+    """How often something occurs: in sentences, in all, and by the words between its two ends."""
+
+    name: str
+    sentences: int = 0
+    instances: int = 0
+    distances: Counter[int] = field(default_factory=Counter)
+
+
+def stats(pairs: Iterable[SentencePair]) -> list[Row]:
+    """Counts of every phenomenon, one row each, in a fixed order."""
+    rows: dict[str, Row] = {}
+    for pair in pairs:
+        found: dict[str, list[int | None]] = defaultdict(list)
+        for name, distance in observations(pair):
+            found[name].append(distance)
+        for name, distances in found.items():
+            known = Counter(d for d in distances if d is not None)
+            _add(rows, Row(name, 1, len(distances), known))
+    return _ordered(rows)
+
+
+def _add(rows: dict[str, Row], more: Row) -> None:
+    row = rows.setdefault(more.name, Row(more.name))
+    row.sentences += more.sentences
+    row.instances += more.instances
+    row.distances.update(more.distances)
+
+
+def _ordered(rows: Mapping[str, Row]) -> list[Row]:
+    more = sorted(name for name in rows if name not in ROWS)
+    return [rows.get(name, Row(name)) for name in (*ROWS, *more)]
+
+
+_GERMAN = (
+    *("subject_verb_agreement", "subject_verb_agreement, apart", "noun_phrase_agreement"),
+    *(f"case {case}" for case in CASES),
+    *("negation_nicht", "negation_kein", "negation_un"),
+    *(f"dative_{word}" for word in DATIVE_PREPOSITIONS),
+    *("particle", "reflexive", "verb_final", "genitive"),
+)
+_ENGLISH = ("particle", "reflexive", "preposition_stranding", "subject_verb_agreement")
+ROWS = (
+    "sentence pairs",
+    *(f"clauses {number}" for number in (1, 2, 3)),
+    *(f"joined by {join!r}" for join in JOINS),
+    *(f"de {name}" for name in _GERMAN),
+    *(f"en {name}" for name in _ENGLISH),
+    "reordering",
+    *(f"occupation {who}, {told}" for told in ("told", "not told") for who in ("male", "female")),
+    *("sense frequent", "sense rare"),
+)
+
+
+def observations(pair: SentencePair) -> Iterator[tuple[str, int | None]]:
+    """Everything of a pair that is counted, with its distance if it has one."""
+    labels = pair.labels
+    yield "sentence pairs", None
+    yield f"clauses {labels.clauses}", None
+    for join in labels.joins:
+        yield f"joined by {join!r}", None
+    for one in labels.phenomena:
+        yield f"{one.side} {one.name}", one.distance
+        if one.side == "de" and one.name == "subject_verb_agreement" and one.distance > 0:
+            yield "de subject_verb_agreement, apart", one.distance
+    for token in pair.german:
+        if token.upos == "NOUN":
+            yield f"de case {token.feature('Case')}", None
+    gap = max((abs(i - j) for i, j in pair.alignment), default=0)
+    if gap >= REORDERING:
+        yield "reordering", gap
+    for occupation in labels.occupations:
+        told = "told" if occupation.told else "not told"
+        yield f"occupation {occupation.gender}, {told}", None
+        yield f"occupation {occupation.noun} {occupation.gender}", None
+    for sense in labels.senses:
+        yield f"sense {sense.frequency}", None
+        yield f"sense {sense.word} {sense.sense}", None

@@ -1,0 +1,72 @@
+"""The grammar: from a meaning to a sentence pair with trees, alignment and labels."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from babelscope.lab.grammar.choice import Chooser, RandomChooser, every_choice
+from babelscope.lab.grammar.english import English
+from babelscope.lab.grammar.german import German
+from babelscope.lab.grammar.labels import Labels, label
+from babelscope.lab.grammar.meaning import Meaning
+from babelscope.lab.grammar.words import Token, Word, align, text, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """An English sentence with one of its German translations."""
+
+    meaning: Meaning
+    english: tuple[Token, ...]
+    german: tuple[Token, ...]
+    alignment: tuple[tuple[int, int], ...]  # positions from 0: English, German
+    labels: Labels
+
+    @property
+    def source(self) -> str:
+        """The English sentence."""
+        return text(self.english)
+
+    @property
+    def target(self) -> str:
+        """The German sentence."""
+        return text(self.german)
+
+
+def realise(meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None) -> SentencePair:
+    """A sentence pair: English always the same (it may be given), German as the stream decides."""
+    english = english or english_words(meaning)
+    german = German(RandomChooser(rng)).sentence(meaning)
+    source, target = tokens(english), tokens(german)
+    alignment = align(english, german)
+    return SentencePair(meaning, source, target, alignment, label(meaning, english, german, source, target))
+
+
+def english_words(meaning: Meaning) -> list[Word]:
+    """The English words, before they become a tree."""
+    return English().sentence(meaning)
+
+
+def english_text(meaning: Meaning) -> str:
+    """The English sentence alone."""
+    return text(tokens(english_words(meaning)))
+
+
+def german_text(meaning: Meaning, choose: Chooser) -> str:
+    """A German sentence alone."""
+    return text(tokens(German(choose).sentence(meaning)))
+
+
+def realisations(
+    meaning: Meaning, limit: int = 100_000, vocabulary: frozenset[str] | None = None
+) -> Iterator[str]:
+    """The German sentences for a meaning, each perhaps more than once, at most `limit` of them.
+
+    With a vocabulary, alternatives with no word in it are passed over.
+    """
+    for count, choose in enumerate(every_choice(vocabulary)):
+        if count == limit:
+            return
+        yield german_text(meaning, choose)

@@ -1,0 +1,42 @@
+"""What the lab offers to the rest, named in pyproject.toml as entry points, as any plug-in's are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from babelscope.systems.opening import Scheme
+from babelscope.testsets.loading import Format
+from babelscope.util.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.methods.patterns.counts import Forms
+
+MODELS = Path(__file__).parent / "models"
+ENGLISH_PARSER = MODELS / "parsers" / "lab-en.udpipe"
+GERMAN_PARSER = MODELS / "parsers" / "lab-de.udpipe"
+
+SCHEME = Scheme(
+    "lab",
+    "babelscope.lab.shipped:open_lab",
+    "our own small English-German models, in the package: teacher, student, control, unsmoothed",
+    "lab:teacher",
+    frozenset({"translate", "score", "sample", "top_k", "next_tokens"}),
+)
+FORMAT = Format(
+    "lab",
+    "babelscope.lab.shipped:read_lab",
+    "the lab's own: parallel, pairs, gender, senses",
+    "lab:gender?n=200&seed=3",
+    numbers=("n", "seed"),
+)
+
+
+def queries(name: str) -> dict[str, Forms]:
+    """The words of `lab:NAME` to look for in translations: `occupations` or `senses`."""
+    from babelscope.lab.grammar.queries import occupations, senses
+
+    known = {"occupations": occupations, "senses": senses}
+    if name not in known:
+        raise BabelscopeError(f"there are no lab queries {name!r}; there are {', '.join(known)}")
+    return known[name]()

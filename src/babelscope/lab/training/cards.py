@@ -1,0 +1,125 @@
+"""A model's card: what it is, what it learned from, and the command that makes it again."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from babelscope.lab.training.checkpoints import CARD, write_json
+from babelscope.lab.training.parallel import Text
+from babelscope.lab.training.progress import clock
+from babelscope.lab.training.settings import SETTABLE, Settings
+from babelscope.util.version import __version__
+
+if TYPE_CHECKING:
+    from babelscope.lab.training.train import Run
+
+
+def make_card(
+    run: Run,
+    configuration: dict[str, Any],
+    text: Text,
+    dev: Text | None,
+    *,
+    stopped: str,
+    tokenizer: Path | None,
+    origin: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Everything worth knowing of a finished run, as JSON."""
+    import torch
+    import transformers
+
+    settings = run.settings
+    threads = torch.get_num_threads()
+    command = train_command(settings, text, dev, tokenizer, threads) if origin is None else origin["command"]
+    return {
+        "shape": settings.shape.name,
+        "parameters": sum(weight.numel() for weight in run.weights),
+        "vocabulary": run.pieces.size,
+        "label_smoothing": settings.label_smoothing,
+        "seed": settings.seed,
+        "dev_loss": run.best_loss,
+        "dev_perplexity": math.exp(run.best_loss),
+        "best_step": run.best_step,
+        "steps": run.step,
+        "epochs": run.epoch + 1,
+        "tokens": run.tokens,
+        "stopped_by": stopped,
+        "seconds": round(run.seconds, 1),
+        "tokens_per_second": round(run.tokens / run.seconds, 1) if run.seconds else 0.0,
+        "threads": threads,
+        "pairs": len(run.corpus.kept),
+        "dropped": run.corpus.dropped,
+        "dev_pairs": len(run.dev.kept),
+        "data": _named(text.files),
+        "dev": _named(dev.files) if dev else "held out",
+        "versions": {
+            "babelscope": __version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+        **({"distilled": origin["distilled"]} if origin else {}),
+        "command": command,
+        "history": [[int(step), round(loss, 4), round(dev_loss, 4)] for step, loss, dev_loss in run.history],
+        "configuration": configuration,
+    }
+
+
+def _named(files: dict[str, str]) -> dict[str, str]:
+    """Paths as they were given, but of an absolute one the name only: a card travels, a folder does not."""
+    return {key: Path(value).name if Path(value).is_absolute() else value for key, value in files.items()}
+
+
+def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:
+    """The options of the command line that give these settings; the vocabulary only where it is a new one."""
+    options = ["--shape", settings.shape.name]
+    options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
+    for name in ("label_smoothing", "steps", "seed"):
+        options += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    for name in SETTABLE:
+        options += ["--set", f"{name}={getattr(settings, name)}"]
+    return options
+
+
+def train_command(
+    settings: Settings, text: Text, dev: Text | None, tokenizer: Path | None, threads: int
+) -> str:
+    """The command that trains this model again, for a shell."""
+    words = ["babelscope", "lab", "train", "--source", text.files["source"], "--target", text.files["target"]]
+    if dev:
+        words += ["--dev-source", dev.files["source"], "--dev-target", dev.files["target"]]
+    words += recipe_options(settings, vocabulary=tokenizer is None)
+    if tokenizer:
+        words += ["--tokenizer", str(tokenizer)]
+    return shlex.join([*words, "--threads", str(threads), "--out", "NEW_FOLDER"])
+
+
+def write_card(card: dict[str, Any], folder: Path) -> None:
+    """Write README.md for people and card.json, which comes last and says that the folder is complete."""
+    made = "distilled from a teacher" if "distilled" in card else "trained"
+    figures = [
+        ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),
+        ("label smoothing", card["label_smoothing"]),
+        ("seed", card["seed"]),
+        ("training pairs", f"{card['pairs']:,} ({card['dropped']:,} left out as too long)"),
+        ("steps", f"{card['steps']:,} (best: {card['best_step']:,}; ended by {card['stopped_by']})"),
+        ("target tokens seen", f"{card['tokens']:,} in {card['epochs']} epochs"),
+        ("dev loss", f"{card['dev_loss']:.4f} nats a token on {card['dev_pairs']:,} pairs"),
+        ("time", f"{clock(card['seconds'])} with {card['threads']} threads"),
+        ("versions", ", ".join(f"{name} {version}" for name, version in card["versions"].items())),
+    ]
+    if isinstance(card["data"], dict):
+        figures += [
+            ("SHA-256", f"source {card['data']['source_sha256']}, target {card['data']['target_sha256']}")
+        ]
+    table = "\n".join(f"| {name} | {value} |" for name, value in figures)
+    (folder / "README.md").write_text(
+        f"# A translation model {made} with Babelscope\n\n"
+        "Open it with `babelscope ... --system hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of "
+        f"transformers.\n\n| | |\n|---|---|\n{table}\n\n"
+        f"Made again by\n\n```sh\n{card['command']}\n```\n",
+        encoding="utf-8",
+    )
+    write_json(folder / CARD, card)

@@ -1,0 +1,108 @@
+"""What a training run leaves in its folder: first its configuration, then checkpoints, in the end its card."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
+
+CHECKPOINT, CONFIGURATION, CARD = "checkpoint.pt", "training.json", "card.json"
+DATA = "distilled"
+"""The folder, inside a student's, of what its teacher said."""
+
+
+def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | None:
+    """Make `out` ready for a run of this configuration; the card, if such a run has already ended in it.
+
+    Refuses a folder that cannot be written, or that holds anything but this very run.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+        held = sorted(path.name for path in out.iterdir())
+    except (FileExistsError, NotADirectoryError):
+        raise BabelscopeError(f"{out} is a file, not a folder") from None
+    except OSError as error:
+        raise BabelscopeError(f"{out} cannot be written: {error.strerror}") from error
+    card: dict[str, Any] | None = read_json(out / CARD)
+    earlier = card["configuration"] if card else read_json(out / CONFIGURATION)
+    if earlier is None and set(held) - {DATA}:
+        raise BabelscopeError(
+            f"{out} is not empty ({', '.join(held[:3])}...); a model needs a folder of its own"
+        )
+    if earlier is not None:
+        refuse_changes(out, _changes(earlier, configuration))
+    if card and not (out / CHECKPOINT).exists():
+        return card
+    write_json(out / CONFIGURATION, configuration)
+    return None
+
+
+def refuse_changes(out: Path, changes: Sequence[tuple[str, Any, Any]]) -> None:
+    """Refuse a folder whose configuration differs: name, then, now."""
+    if changes:
+        told = ", ".join(f"{name} {was!r} (now {now!r})" for name, was, now in changes)
+        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
+
+
+def _changes(earlier: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+    """Where two configurations differ: name, then, now."""
+    if not (isinstance(earlier, dict) and isinstance(now, dict)):
+        return [] if earlier == now else [(name, earlier, now)]
+    names = sorted(earlier.keys() | now.keys())
+    return [c for key in names for c in _changes(earlier.get(key), now.get(key), f"{name}.{key}".strip("."))]
+
+
+def read_json(path: Path) -> Any:
+    """The JSON of a file, None where there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        raise BabelscopeError(f"{path} cannot be read as JSON; remove the folder to start anew") from None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a file by this value, so that a kill leaves the old file or the new one."""
+    with replacing(path) as file:
+        file.write((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+
+
+def save_checkpoint(out: Path, state: dict[str, Any]) -> None:
+    """The same for the state of a run."""
+    import torch
+
+    beside = out / (CHECKPOINT + ".new")
+    try:
+        with open(beside, "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, out / CHECKPOINT)
+    except (OSError, RuntimeError) as error:
+        raise SystemFailure(f"{beside} cannot be written: {error}") from error
+
+
+def load_checkpoint(out: Path) -> dict[str, Any] | None:
+    """The state that was saved last, or None; only tensors and plain values are ever unpickled."""
+    import pickle
+
+    import torch
+
+    path = out / CHECKPOINT
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    except (RuntimeError, EOFError, OSError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise BabelscopeError(f"{path} cannot be read: {reason}; remove it to start anew") from error
+    return state

@@ -1,0 +1,185 @@
+"""Sequence-level knowledge distillation (Kim and Rush, 2016): a student learns its teacher's translations."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.lab.training.cards import recipe_options
+from babelscope.lab.training.checkpoints import (
+    CARD,
+    CONFIGURATION,
+    DATA,
+    open_folder,
+    read_json,
+    refuse_changes,
+)
+from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
+from babelscope.lab.training.progress import Progress
+from babelscope.lab.training.settings import Settings
+from babelscope.lab.training.tokenizer import special_text
+from babelscope.lab.training.train import numerics, train
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.journal import Journal
+from babelscope.util.locks import locked_folder
+from babelscope.util.text import text_fault
+
+# Sentences translated between two writes to disk: a kill loses at most these.
+_CHUNK = 640
+
+
+def distill(
+    teacher: Path,
+    source: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    dev_source: Path | None = None,
+    dev_target: Path | None = None,
+    beam: int = 5,
+    own_vocabulary: bool = False,
+    max_minutes: float | None = None,
+    threads: int = 0,
+    quiet: bool = False,
+    checkpoint_seconds: float = 60.0,
+) -> dict[str, Any]:
+    """Translate the source file with the model in folder `teacher`, train a student on that, return its card.
+
+    The development text is `dev_source` with `dev_target`, or with the teacher's translation, or else held out.
+    The student has its teacher's vocabulary unless `own_vocabulary`. Both parts go on after a kill.
+    """
+    if dev_target and not dev_source:
+        raise BabelscopeError("a development target needs its source as well")
+    lines, digest = read_side(source, least=LEAST_PAIRS)
+    dev_lines = read_side(dev_source, least=1)[0] if dev_source else []
+    _check_settings(out, settings)
+    model = open_teacher(teacher)
+    files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
+    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
+    words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
+    words += [*(["--threads", str(threads)] if threads else []), "--out", "NEW_FOLDER"]
+    command = shlex.join(["babelscope", "lab", "distill", *words])
+    asked = {"source_sha256": digest, "beam": beam}
+    known = model.fingerprint
+    names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
+    with locked_folder(out):
+        _check_settings(out, settings)  # again: another process may have ended in it meanwhile
+        data = out / DATA
+        open_folder(data, {"teacher": known.digest, **asked})
+        with numerics(threads):
+            unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
+            dev = (dev_source, dev_target) if dev_source and dev_target else None
+            if dev_source and not dev:
+                _write_pairs(model, dev_lines, data, "dev", beam=beam, quiet=quiet)
+                dev = (data / "dev.source", data / "dev.target")
+        return train(
+            data / "train.source",
+            data / "train.target",
+            out,
+            settings,
+            dev=dev,
+            tokenizer=None if own_vocabulary else teacher,
+            max_minutes=max_minutes,
+            threads=threads,
+            quiet=quiet,
+            checkpoint_seconds=checkpoint_seconds,
+            locked=True,
+            origin={"command": command, "distilled": {**names, **asked, "unusable": unusable}},
+        )
+
+
+def open_teacher(folder: Path) -> Any:
+    """The model that translates: any folder that `hf:` opens without options."""
+    from babelscope.systems.huggingface import HuggingFace
+
+    if not folder.is_dir():
+        raise BabelscopeError(f"{folder}: no such folder; a teacher is the folder of a trained model")
+    return HuggingFace(str(folder), folder)
+
+
+def translate_all(
+    teacher: Any, sources: Sequence[str], stored: Path, *, beam: int, quiet: bool = False
+) -> list[str]:
+    """The teacher's translation of each source, "" where it came to no end; `stored` keeps them as they come.
+
+    Each distinct source is translated once. Chunks are the same whenever they are made, so that a search that
+    was interrupted has the same result, to the last tie, as one that was not.
+    """
+    distinct = list(dict.fromkeys(sources))
+    ids = teacher.tokens.encode_sources(distinct)
+    limit = teacher.vocabulary.source_limit
+    for number, row in enumerate(ids):
+        if limit is not None and len(row) > limit:
+            line = sources.index(distinct[number]) + 1
+            raise BabelscopeError(f"source line {line} has {len(row)} tokens, but the teacher takes {limit}")
+    order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
+    chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
+    asked = {"teacher": teacher.fingerprint.digest, "sources": digest_json(distinct)}
+    asked |= {"beam": beam, "chunk": _CHUNK}
+    texts: list[list[str]] = []
+    progress = Progress("translating", quiet=quiet)
+    began = time.monotonic()
+    with Journal(stored, asked, lasting=True) as journal:
+        first = min(journal.stored * _CHUNK, len(distinct))
+        for number, chunk in enumerate(chunks, 1):
+            texts.append(
+                journal.part(
+                    f"sentences {digest_json([distinct[i] for i in chunk])[:16]}",
+                    lambda chunk=chunk: _translate(teacher, [ids[i] for i in chunk], beam),  # type: ignore[misc]
+                )
+            )
+            done = min(number * _CHUNK, len(distinct))
+            if done > first:
+                rate = (done - first) / (time.monotonic() - began)
+                progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
+    progress.close()
+    said = itertools.chain.from_iterable(texts)
+    by_source = {distinct[i]: text for i, text in zip(order, said, strict=True)}
+    return [by_source[source] for source in sources]
+
+
+def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
+    """The teacher's best translation of each source, "" where it came to no end."""
+    from babelscope.decoding.beam import beam_search
+
+    # A translation thrice as long as its source has run away, and is thrown away below.
+    longest = 3 * max(map(len, ids)) + 20
+    longest = min(longest, teacher.vocabulary.target_limit or longest)
+    found = beam_search(teacher.model, ids, beam=beam, max_length=longest)
+    ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
+    decoded = teacher.tokens.decode([best[0] for best in found])
+    return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
+
+
+def _write_pairs(
+    teacher: Any, sources: Sequence[str], folder: Path, name: str, *, beam: int, quiet: bool
+) -> int:
+    """Write NAME.source, and its translation NAME.target; how many were no usable text, and left out."""
+    stored = folder / ("translations.jsonl" if name == "train" else f"{name}-translations.jsonl")
+    targets = translate_all(teacher, sources, stored, beam=beam, quiet=quiet)
+    kept = [
+        (source, target)
+        for source, target in zip(sources, targets, strict=True)
+        if target.strip() and not special_text(target) and not text_fault(target)
+    ]
+    for side, suffix in enumerate(("source", "target")):
+        text = "".join(pair[side] + "\n" for pair in kept)
+        (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8", newline="\n")
+    return len(sources) - len(kept)
+
+
+def _check_settings(out: Path, settings: Settings) -> None:
+    """Refuse a student's folder of other settings before hours of translation, not after them."""
+    card, configuration = read_json(out / CARD), read_json(out / CONFIGURATION)
+    earlier = (card["configuration"] if card else configuration) or {}
+    now = settings.as_json()
+    then = earlier.get("settings", now)
+    different = sorted(name for name in now if name != "vocabulary" and then.get(name) != now[name])
+    refuse_changes(out, [(name, then.get(name), now[name]) for name in different])
+    if out.is_dir() and not earlier and any(path.name != DATA for path in out.iterdir()):
+        raise BabelscopeError(f"{out} is not empty; a model needs a folder of its own")

@@ -1,0 +1,121 @@
+"""A new MarianMTModel, and its folder on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from babelscope.lab.training.shapes import Shape
+from babelscope.lab.training.tokenizer import EOS, FILES, Pieces, copy_tokenizer
+from babelscope.util.digests import digest_files
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+POSITIONS = 512
+"""Most tokens on either side."""
+
+_NO_PAD = -1e9
+
+
+def torch_seed(seed: int, name: str) -> int:
+    """What torch's generator is set to for the part called `name`."""
+    return int(stream(seed, name).integers(2**63))
+
+
+def new_network(shape: Shape, pieces: Pieces, *, dropout: float, seed: int) -> Any:
+    """An untrained MarianMTModel, with weights as in fairseq: from transformers' own (std 0.02) it learns slowly."""
+    from transformers import MarianConfig, MarianMTModel
+
+    config = MarianConfig(
+        vocab_size=pieces.size,
+        decoder_vocab_size=pieces.size,
+        d_model=shape.width,
+        encoder_ffn_dim=shape.encoder_ffn,
+        decoder_ffn_dim=shape.decoder_ffn,
+        encoder_layers=shape.encoder_layers,
+        decoder_layers=shape.decoder_layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        activation_function=shape.activation,
+        dropout=dropout,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        max_position_embeddings=POSITIONS,
+        scale_embedding=True,
+        share_encoder_decoder_embeddings=True,
+        tie_word_embeddings=True,
+        eos_token_id=EOS,
+        pad_token_id=pieces.pad,
+        bos_token_id=None,
+        decoder_start_token_id=pieces.pad,
+        forced_eos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch_seed(seed, "lab/weights"))
+        network = MarianMTModel(config)
+        for module in network.modules():
+            if isinstance(module, nn.Linear) and module is not network.lm_head:
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(network.model.shared.weight, std=shape.width**-0.5)
+    with torch.no_grad():
+        network.model.shared.weight[pieces.pad] = 0
+        network.final_logits_bias[0, pieces.pad] = _NO_PAD
+    return network
+
+
+def network_weights(network: Any, *, half: bool) -> dict[str, Tensor]:
+    """The tensors to save, each once: tied embeddings under one name, without the sinusoidal positions."""
+    weights = {}
+    seen = set()
+    for name, tensor in network.state_dict().items():
+        if "embed_positions" in name or tensor.data_ptr() in seen:
+            continue
+        seen.add(tensor.data_ptr())
+        # The pad's bias is beyond float16; it stays as it is, and so does its meaning.
+        narrow = half and name != "final_logits_bias"
+        weights[name] = (tensor.to(torch.float16) if narrow else tensor).cpu().contiguous()
+    return weights
+
+
+def save_network(network: Any, folder: Path, *, half: bool) -> None:
+    """Write what AutoModelForSeq2SeqLM opens.
+
+    With `half` the weights take two bytes each; config.json still says float32, so that whoever loads them
+    computes in float32 (transformers would otherwise follow the file into float16).
+    """
+    from safetensors.torch import save
+    from transformers import GenerationConfig
+
+    weights = network_weights(network, half=half)
+    (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
+    config = network.config
+    config.dtype = "float32"
+    config.architectures = ["MarianMTModel"]
+    config.save_pretrained(folder)
+    GenerationConfig(
+        eos_token_id=config.eos_token_id,
+        pad_token_id=config.pad_token_id,
+        decoder_start_token_id=config.decoder_start_token_id,
+        forced_eos_token_id=None,
+        num_beams=5,
+        max_length=POSITIONS,
+    ).save_pretrained(folder)
+
+
+def pack_models(folders: dict[str, Path], out: Path) -> None:
+    """Copy models that share one tokenizer: `out/tokenizer`, and `out/NAME` for each without it."""
+    import shutil
+
+    tokenizers = {name: digest_files([folder / file for file in FILES]) for name, folder in folders.items()}
+    if len(set(tokenizers.values())) > 1:
+        raise BabelscopeError(f"these models do not share one tokenizer: {', '.join(folders)}")
+    (out / "tokenizer").mkdir(parents=True, exist_ok=True)
+    copy_tokenizer(next(iter(folders.values())), out / "tokenizer")
+    for name, folder in folders.items():
+        (out / name).mkdir(exist_ok=True)
+        for file in ("config.json", "generation_config.json", "model.safetensors", "card.json"):
+            shutil.copy(folder / file, out / name)

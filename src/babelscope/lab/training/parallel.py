@@ -1,0 +1,150 @@
+"""Parallel text for training: read and checked, turned into ids, cut into batches of like length."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from babelscope.lab.training.tokenizer import Pieces, check_special
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.seeds import stream
+from babelscope.util.text import parse_lines, read_line_bytes, require_equal_counts
+
+Array = np.ndarray[Any, Any]
+
+LEAST_PAIRS = 100
+"""Sentence pairs below which there is nothing to learn from."""
+
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Line-parallel text and where it came from."""
+
+    source: list[str]
+    target: list[str]
+    files: dict[str, str]
+    """Path of the source and target file, and the SHA-256 of each."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def read_parallel(source: Path, target: Path, *, least: int = LEAST_PAIRS) -> Text:
+    """Two files whose lines are translations of each other; anything amiss is told with file and line."""
+    sources, source_digest = read_side(source)
+    targets, target_digest = read_side(target)
+    require_equal_counts({str(source): len(sources), str(target): len(targets)})
+    _require(source, len(sources), least)
+    if source_digest == target_digest:
+        raise BabelscopeError(f"{source} and {target} are the same text, so there is no translation to learn")
+    files = {"source": str(source), "source_sha256": source_digest}
+    return Text(sources, targets, files | {"target": str(target), "target_sha256": target_digest})
+
+
+def read_side(path: Path, *, least: int = 0) -> tuple[list[str], str]:
+    """The lines of a file, none of them empty, and the file's SHA-256."""
+    data = read_line_bytes(path)
+    lines = parse_lines(data, path)
+    empty = [number for number, line in enumerate(lines, 1) if not line.strip()]
+    if empty:
+        more = f" (and {len(empty) - 1} more lines are)" if len(empty) > 1 else ""
+        raise BabelscopeError(f"{at(path, empty[0])} is empty{more}; a sentence has no empty translation")
+    check_special(lines, str(path))
+    _require(path, len(lines), least)
+    return lines, hashlib.sha256(data).hexdigest()
+
+
+def _require(path: Path, count: int, least: int) -> None:
+    if count < least:
+        raise BabelscopeError(f"{path} has {count} of at least {least} sentences that are needed")
+
+
+def hold_out(text: Text, seed: int) -> tuple[Text, Text]:
+    """Training and development text where no development text was given: one pair in 50, at most 2,000."""
+    order = stream(seed, "lab/held out").permutation(len(text))
+    chosen = set(order[: max(1, min(2000, len(text) // 50))].tolist())
+    parts = [[i for i in range(len(text)) if (i in chosen) == held] for held in (False, True)]
+    train, dev = (Text([text.source[i] for i in p], [text.target[i] for i in p], text.files) for p in parts)
+    return train, dev
+
+
+class Rows:
+    """Many lists of ids in one array."""
+
+    def __init__(self, texts: Sequence[str], pieces: Pieces) -> None:
+        encoded = []
+        lengths = []
+        for start in range(0, len(texts), _CHUNK):
+            rows = pieces.encode(texts[start : start + _CHUNK])
+            lengths += [len(row) for row in rows]
+            encoded.append(np.concatenate([np.asarray(row, dtype=np.int32) for row in rows]))
+        self.flat = np.concatenate(encoded)
+        self.lengths = np.asarray(lengths)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def padded(self, numbers: Array, filler: int) -> Array:
+        """These rows as one array [rows, longest], filled up at the end."""
+        lengths = self.lengths[numbers]
+        columns = np.arange(lengths.max())
+        real = columns < lengths[:, None]
+        where = np.where(real, self.starts[numbers][:, None] + columns, 0)
+        return np.where(real, self.flat[where], filler).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Padded ids: what the encoder reads, what the decoder reads, and what it should say (pad: nothing)."""
+
+    source: Array
+    shifted: Array
+    target: Array
+
+
+class Corpus:
+    """Encoded sentence pairs, served in batches."""
+
+    def __init__(self, text: Text, pieces: Pieces, *, longest: int) -> None:
+        self.pad = pieces.pad
+        self.source = Rows(text.source, pieces)
+        self.target = Rows(text.target, pieces)
+        size = np.maximum(self.source.lengths, self.target.lengths)
+        self.kept = np.flatnonzero(size <= longest)
+        self.dropped = len(size) - len(self.kept)
+        if not len(self.kept):
+            raise BabelscopeError(f"every sentence pair is longer than {longest} pieces; allow more")
+        self.tokens = int(self.target.lengths[self.kept].sum())
+
+    def batches(self, batch_tokens: int, random: np.random.Generator | None = None) -> list[Array]:
+        """Numbers of the pairs in each batch: shuffled, or in the order of length without `random`.
+
+        Pairs of like length come together, so that little is padding; which of them, and in which order the
+        batches come, is random. A batch has at most `batch_tokens` tokens on either side.
+        """
+        order = self.kept if random is None else random.permutation(self.kept)
+        source, target = self.source.lengths[order], self.target.lengths[order]
+        order = order[np.lexsort((source, target))]
+        size = np.maximum(self.source.lengths[order], self.target.lengths[order])
+        cuts = [0]
+        longest = 0
+        for position, length in enumerate(size.tolist()):
+            longest = max(longest, length)
+            if (position - cuts[-1] + 1) * longest > batch_tokens and position > cuts[-1]:
+                cuts.append(position)
+                longest = length
+        found = np.split(order, cuts[1:])
+        if random is not None:
+            found = [found[i] for i in random.permutation(len(found))]
+        return found
+
+    def batch(self, numbers: Array) -> Batch:
+        """The pairs of these numbers; the decoder starts with pad."""
+        target = self.target.padded(numbers, self.pad)
+        shifted = np.concatenate([np.full((len(target), 1), self.pad), target[:, :-1]], axis=1)
+        return Batch(self.source.padded(numbers, self.pad), shifted, target)

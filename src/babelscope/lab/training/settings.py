@@ -1,0 +1,124 @@
+"""Everything that decides what a training run learns."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.lab.training.shapes import OptimizerName, Schedule, Shape, find_shape
+from babelscope.util.errors import BabelscopeError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A recipe; `settings_for` fills in a shape's own defaults."""
+
+    shape: Shape
+    vocabulary: int = 1500
+    """Pieces of the joint vocabulary, special tokens included."""
+    label_smoothing: float = 0.1
+    dropout: float
+    learning_rate: float
+    """At its peak, after `warmup` steps."""
+    warmup: int
+    schedule: Schedule
+    optimizer: OptimizerName
+    batch_tokens: int
+    """Most tokens on a batch's longer side, padding included."""
+    steps: int
+    seed: int = 1
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip: float = 1.0
+    """Largest norm of the gradient."""
+    dev_every: int = 250
+    """Steps between two looks at the development text."""
+    patience: int = 10
+    """Looks without improvement after which training ends."""
+    longest: int = 250
+    """Pairs with more pieces on a side are left out, and counted."""
+    half: bool = True
+    """Saves weights in float16; training and use are float32."""
+    languages: str = ""
+    """Such as en-de; noted in the tokenizer's configuration."""
+
+    def __post_init__(self) -> None:
+        bounds: tuple[tuple[str, float, float], ...] = (
+            ("vocabulary", 10, 1e7),
+            ("label_smoothing", 0, 0.99),
+            ("dropout", 0, 0.99),
+            ("learning_rate", 1e-9, 10),
+            ("warmup", 0, 1e9),
+            ("batch_tokens", 1, 1e9),
+            ("steps", 1, 1e9),
+            ("dev_every", 1, 1e9),
+            ("patience", 1, 1e9),
+            ("longest", 2, 512),
+            ("clip", 1e-9, 1e9),
+        )
+        for name, low, high in bounds:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
+        if self.schedule not in ("linear", "inverse-sqrt"):
+            raise BabelscopeError(f"schedule is {self.schedule!r}; it must be linear or inverse-sqrt")
+        if self.optimizer not in ("adam", "muon"):
+            raise BabelscopeError(f"optimizer is {self.optimizer!r}; it must be adam or muon")
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step, counted from 1."""
+        if step <= self.warmup:
+            return self.learning_rate * step / self.warmup
+        if self.schedule == "inverse-sqrt":
+            return self.learning_rate * math.sqrt(max(1, self.warmup) / step)
+        return self.learning_rate * (self.steps + 1 - step) / (self.steps + 1 - self.warmup)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "betas": list(self.betas)}
+
+
+SETTABLE: dict[str, Callable[[str], Any]] = {
+    "dropout": float,
+    "learning_rate": float,
+    "warmup": int,
+    "schedule": str,
+    "optimizer": str,
+    "batch_tokens": int,
+    "clip": float,
+    "dev_every": int,
+    "patience": int,
+    "longest": int,
+    "languages": str,
+    "half": lambda text: {"True": True, "False": False}[text],
+}
+"""What `name=value` on the command line can set, and how the value is read."""
+
+
+def read_settings(given: Sequence[str]) -> dict[str, Any]:
+    """Settings from words such as `dropout=0.1`."""
+    found = {}
+    for word in given:
+        name, _, value = word.partition("=")
+        if name not in SETTABLE:
+            raise BabelscopeError(
+                f"{word!r} sets nothing; it must be name=value with one of {', '.join(SETTABLE)}"
+            )
+        try:
+            found[name] = SETTABLE[name](value)
+        except (ValueError, KeyError):
+            raise BabelscopeError(f"{word!r}: {value!r} is no value for {name}") from None
+    return found
+
+
+def settings_for(shape: str | Shape, **given: Any) -> Settings:
+    """Settings of a shape by name: what is given and not None, else the shape's defaults."""
+    found = find_shape(shape) if isinstance(shape, str) else shape
+    known = {field.name for field in dataclasses.fields(Settings)}
+    if unknown := sorted(given.keys() - known):
+        raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    recipe = {
+        name: getattr(found, name) for name in known & {field.name for field in dataclasses.fields(Shape)}
+    }
+    return Settings(shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}})

@@ -1,0 +1,148 @@
+"""One sentencepiece vocabulary for both languages, in the files that MarianTokenizer reads.
+
+Ids are sentencepiece's own: `</s>` 0, `<unk>` 1, the pieces, and after them `<pad>`, which sentencepiece does
+not know. So text can be encoded without MarianTokenizer, which gives the same ids 15 times more slowly.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from babelscope.lab.training.checkpoints import write_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import read_bytes, shorten
+
+EOS, UNKNOWN = 0, 1
+FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
+
+# MarianTokenizer would not see these as text: special tokens anywhere, a language code in front.
+_SPECIAL = re.compile(r"</s>|<unk>|<pad>|^>>.*<<")
+
+# More sentences than this teach a vocabulary nothing new; sentencepiece then draws as many.
+_MOST_SENTENCES = 5_000_000
+
+
+class Pieces:
+    """A trained vocabulary: text to ids and back."""
+
+    def __init__(self, proto: bytes) -> None:
+        import sentencepiece
+
+        self.proto = proto
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        self.pad: int = self._processor.get_piece_size()
+        self.size = self.pad + 1
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, EOS at the end."""
+        rows: list[list[int]] = self._processor.encode(list(texts), add_eos=True)
+        return rows
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """The text of each row of ids, without special tokens."""
+        kept = [[i for i in row if i not in (EOS, self.pad)] for row in rows]
+        texts: list[str] = self._processor.decode(kept)
+        return texts
+
+    def pieces(self) -> list[str]:
+        """All pieces in the order of their ids, `<pad>` last."""
+        return [*map(self._processor.id_to_piece, range(self.pad)), "<pad>"]
+
+
+def special_text(text: str) -> str | None:
+    """What in `text` a Marian tokenizer would take for a special token, or None."""
+    found = _SPECIAL.search(text)
+    return found.group() if found else None
+
+
+def train_pieces(texts: Iterator[str], size: int) -> Pieces:
+    """A unigram vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
+    import sentencepiece
+
+    sentencepiece.set_random_generator_seed(0)
+    proto = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=texts,
+            model_writer=proto,
+            model_type="unigram",
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            eos_id=EOS,
+            unk_id=UNKNOWN,
+            bos_id=-1,
+            pad_id=-1,
+            input_sentence_size=_MOST_SENTENCES,
+            num_threads=1,  # sums of several threads would differ in the last bits
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).strip().split("\n")[-1]
+        raise BabelscopeError(
+            f"no vocabulary of {size} pieces can be made of this text; every character needs one: {reason}"
+        ) from error
+    return Pieces(proto.getvalue())
+
+
+def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None:
+    """Write the files of a MarianTokenizer; `languages` such as en-de are noted in them."""
+    vocabulary = {piece: number for number, piece in enumerate(pieces.pieces())}
+    if len(vocabulary) != pieces.size:
+        raise BabelscopeError("the vocabulary has a piece twice; is <pad> a word of the training text?")
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(pieces.proto)
+    write_json(folder / "vocab.json", vocabulary)
+    source, _, target = languages.partition("-")
+    write_json(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "MarianTokenizer",
+            "eos_token": "</s>",
+            "unk_token": "<unk>",
+            "pad_token": "<pad>",
+            "model_max_length": 512,
+            "separate_vocabs": False,
+            "source_lang": source or None,
+            "target_lang": target or None,
+        },
+    )
+
+
+def copy_tokenizer(folder: Path, to: Path) -> None:
+    """The same files in another folder."""
+    for name in FILES:
+        shutil.copyfile(folder / name, to / name)
+
+
+def load_pieces(folder: Path) -> Pieces:
+    """The vocabulary of a model folder that `save_tokenizer` wrote."""
+    try:
+        vocabulary = json.loads(read_bytes(folder / "vocab.json"))
+    except ValueError:
+        raise BabelscopeError(f"{folder / 'vocab.json'} is not JSON") from None
+    proto = read_bytes(folder / "source.spm")
+    try:
+        pieces = Pieces(proto)
+    except RuntimeError:
+        raise BabelscopeError(f"{folder / 'source.spm'} is not a sentencepiece model") from None
+    if proto != read_bytes(folder / "target.spm") or vocabulary != {
+        p: i for i, p in enumerate(pieces.pieces())
+    }:
+        raise BabelscopeError(
+            f"{folder}: its tokenizer is not one joint vocabulary in sentencepiece's order with <pad> last, "
+            "which a new model needs; give a vocabulary size instead, to train a new one"
+        )
+    return pieces
+
+
+def check_special(texts: Sequence[str], where: str) -> None:
+    """Refuse text that holds special tokens, naming file and line."""
+    for number, text in enumerate(texts, 1):
+        if found := special_text(text):
+            raise BabelscopeError(f"{where}:{number} has {found!r}, a special token, in {shorten(text)}")

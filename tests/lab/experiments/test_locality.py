@@ -1,0 +1,229 @@
+"""The locality experiment: arrangements, what order can and cannot mean to a network, training, resuming."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.lab.experiments.locality import (
+    SIGMA,
+    Cell,
+    Plan,
+    arranged,
+    cells,
+    draw_pairs,
+    locality,
+    quickly,
+    rows_of,
+    told_positions,
+)
+from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy, sinusoids
+from babelscope.lab.experiments.locality_training import train_cell
+from babelscope.util.errors import BabelscopeError
+from toy_fixtures import Babelscope
+
+ORDER = [3, 0, 4, 1, 2]
+
+
+def transformer(order: list[int], positions: str, seed: int = 0) -> Transformer:
+    torch.manual_seed(seed)
+    made = Transformer((9, 8), order, positions, width=16, heads=2, layers=2, dropout=0.1, longest=12)
+    return made.eval()
+
+
+def recurrent() -> Recurrent:
+    torch.manual_seed(0)
+    return Recurrent((9, 8), width=16, dropout=0.1).eval()
+
+
+def test_the_paper_s_permutation_is_one_and_is_taken_for_its_length() -> None:
+    assert sorted(SIGMA) == list(range(18))
+    assert Plan().permutation == SIGMA
+    other = Plan(length=7).permutation
+    assert sorted(other) == list(range(7))
+    assert other == Plan(length=7).permutation
+
+
+@given(st.permutations(range(6)))
+def test_a_token_goes_where_the_permutation_says(permutation: list[int]) -> None:
+    words = list("abcdef")
+    found = arranged(words, "permuted", permutation)
+    assert all(found[permutation[place]] == word for place, word in enumerate(words))
+    assert arranged(words, "reversed", permutation) == words[::-1]
+    assert arranged(words, "regular", permutation) == arranged(words, "positions", permutation) == words
+    assert told_positions("positions", permutation) == permutation
+    assert told_positions("permuted", permutation) == list(range(6))
+
+
+def test_sinusoids_are_those_of_section_2_1() -> None:
+    table = sinusoids(5, 8)
+    for place, column in itertools.product(range(5), range(8)):
+        angle = place / 10_000 ** (2 * (column // 2) / 8)
+        right = math.cos(angle) if column % 2 else math.sin(angle)
+        assert float(table[place, column]) == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["learned", "sine"])
+def test_to_a_transformer_permuted_tokens_are_permuted_positions(positions: str) -> None:
+    """Self-attention has no order but the positions: both settings are one function of the sentence."""
+    source, shifted = torch.tensor([[5, 3, 8, 2, 7]]), torch.tensor([[0, 4, 6]])
+    moved = torch.empty_like(source)
+    moved[:, ORDER] = source
+    told, plain = transformer(ORDER, positions), transformer(list(range(5)), positions)
+    there, here = told.encode(source), plain.encode(moved)
+    assert torch.allclose(there, here[:, ORDER], atol=1e-5)
+    assert torch.allclose(told.decode(there, shifted), plain.decode(here, shifted), atol=1e-5)
+    other = plain.decode(plain.encode(source), shifted)
+    assert not torch.allclose(other, plain.decode(here, shifted), atol=1e-3), "yet order means something"
+
+
+def test_learned_positions_can_undo_any_permutation() -> None:
+    """Why the paper's Transformer has no bias: with its rows exchanged it is the same network again."""
+    source, shifted = torch.tensor([[5, 3, 8, 2, 7]]), torch.tensor([[0, 4, 6]])
+    moved = torch.empty_like(source)
+    moved[:, ORDER] = source
+    plain, other = transformer(list(range(5)), "learned"), transformer(list(range(5)), "learned")
+    with torch.no_grad():
+        other.positions[ORDER] = plain.positions.clone()
+    right = plain.decode(plain.encode(source), shifted)
+    assert torch.allclose(other.decode(other.encode(moved), shifted), right, atol=1e-5)
+
+
+@pytest.mark.parametrize("network", [transformer(ORDER, "learned"), transformer(ORDER, "sine"), recurrent()])
+def test_a_decoder_does_not_see_what_comes_later(network: Network) -> None:
+    memory = network.encode(torch.tensor([[5, 3, 8, 2, 7]]))
+    one, other = torch.tensor([[0, 4, 6, 1]]), torch.tensor([[0, 4, 3, 7]])
+    states = network.decode(memory, one), network.decode(memory, other)
+    assert torch.allclose(states[0][:, :2], states[1][:, :2], atol=1e-5)
+    assert not torch.allclose(states[0][:, 2], states[1][:, 2], atol=1e-3)
+
+
+@pytest.mark.parametrize("network", [transformer(ORDER, "sine"), recurrent()])
+def test_greedy_takes_the_best_word_each_time(network: Network) -> None:
+    sources = torch.randint(3, 9, (6, 5), generator=torch.Generator().manual_seed(1))
+    found = greedy(network, sources, begin=0, end=1, longest=6)
+    for source, row in zip(sources, found, strict=True):
+        read = [0]
+        with torch.no_grad():
+            memory = network.encode(source[None])
+            while len(read) < 7:
+                scores = network.decode(memory, torch.tensor([read]))[0, -1] @ network.target.weight.t()
+                best = max(range(1, 8), key=lambda word: float(scores[word]))
+                if best == 1:
+                    break
+                read.append(best)
+        assert row == read[1:]
+
+
+def toy_pairs(count: int) -> list[tuple[list[str], list[str]]]:
+    """Word for word, but the first word comes last: what is said of it depends on the second."""
+    pairs = []
+    for number in range(count):
+        digits = [number // 4**place % 4 for place in range(5)]
+        source = [f"s{digit}" for digit in digits]
+        target = [f"t{digit}" for digit in digits[1:]] + [f"t{digits[0]}{'x' if digits[1] else ''}"]
+        pairs.append((source, target))
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("model", "setting"), [("learned", "permuted"), ("sine", "regular"), ("bilstm", "reversed")]
+)
+def test_every_network_learns_a_toy_language(model: str, setting: str) -> None:
+    sizes = {"length": 5, "sentences": 600, "test": 50, "width": 32, "layers": 1, "batch": 16}
+    plan = Plan(**sizes, epochs=5, dropout=0.0, learning_rate=1e-2, warmup=20)
+    pairs = toy_pairs(1024)
+    mixed = [pairs[number * 389 % 1024] for number in range(650)]
+    found = train_cell(plan, Cell(1, model, setting), mixed)
+    assert found["bleu"] > 80
+    assert found["unknown_words"] == found["unfinished"] == 0
+    assert found["low"] <= found["bleu"] <= found["high"]
+
+
+def test_sentences_have_one_length_and_none_is_in_training_and_test() -> None:
+    pairs = list(draw_pairs(Plan(length=7, sentences=90, test=10)))
+    assert {len(source) for source, _ in pairs} == {7}
+    for side in (0, 1):
+        assert len({" ".join(pair[side]) for pair in pairs}) == 100
+
+
+def test_a_length_that_hardly_occurs_is_refused() -> None:
+    with pytest.raises(BabelscopeError, match="only 0 have 60 German words, and 2 are needed"):
+        list(draw_pairs(Plan(length=60, sentences=1, test=1)))
+
+
+def test_the_bilstm_has_no_positions_to_permute() -> None:
+    found = cells(Plan(repetitions=3))
+    assert len(found) == 33
+    assert not [cell for cell in found if (cell.model, cell.setting) == ("bilstm", "positions")]
+
+
+def test_rows_are_means_over_repetitions_and_paired_differences() -> None:
+    def figures(bleu: float) -> dict[str, float]:
+        return {"bleu": bleu, "low": bleu - 1, "high": bleu + 1, "sentences": 10, "unfinished": 1}
+
+    found = {
+        Cell(repetition, "sine", setting): figures(bleu)
+        for setting, values in (("regular", (20, 30, 40)), ("permuted", (19, 28, 37)))
+        for repetition, bleu in enumerate(values, 1)
+    }
+    rows = {(row.name, row.labels["setting"]): row for row in rows_of(found)}
+    assert rows["bleu", "regular"].estimate.value == 30
+    assert rows["bleu", "regular"].counts == {"unfinished": 3}
+    assert rows["sd", "regular"].estimate.value == 10
+    difference = rows["minus_regular", "permuted"].estimate
+    assert difference.value == -2
+    # t(2) = 4.303, sd of -1, -2, -3 is 1: far narrower than unpaired.
+    assert difference.high - difference.value == pytest.approx(4.303 / math.sqrt(3), abs=1e-3)
+    one = rows_of({Cell(1, "sine", "regular"): figures(20)})
+    assert (one[0].estimate.low, one[0].estimate.n) == (19, 10)
+
+
+TINY = {"length": 6, "sentences": 60, "test": 10, "repetitions": 1, "epochs": 1}
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    plan = quickly(**TINY)
+    folder = tmp_path / "runs"
+    asked = {"models": ["bilstm"], "settings": ["regular", "reversed"], "quiet": True}
+    first = locality(folder, plan, **asked)
+    kept = folder / "bilstm-regular-1.json"
+    stored = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**stored, "bleu": 77.0, "low": 70.0, "high": 80.0}))
+    (folder / "bilstm-reversed-1.json").unlink()
+    again = locality(folder, plan, **asked)
+    assert again[0].estimate.value == 77.0
+    assert [row.estimate for row in again if row.name == "bleu"][1] == [
+        row.estimate for row in first if row.name == "bleu"
+    ][1], "the same seed, the same network"
+    more = locality(folder, quickly(**{**TINY, "repetitions": 2}), **{**asked, "settings": ["regular"]})
+    assert more[0].estimate.n == 2, "repetitions can be added"
+    with pytest.raises(BabelscopeError, match="holds another experiment \\(epochs: 1 there, 2 here\\)"):
+        locality(folder, quickly(**{**TINY, "epochs": 2}), **asked)
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(BabelscopeError, match="is not empty, and no experiment of ours"):
+        locality(tmp_path, quickly(**TINY))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--permutation", "1 x"), "must be numbers with spaces between"),
+        (("--permutation", "0 1 2"), "0 1 2 is no permutation of the numbers from 0 to 17"),
+        (("--length", "3", "--permutation", "0 1 1"), "0 1 1 is no permutation of the numbers from 0 to 2"),
+    ],
+)
+def test_bad_permutations_are_refused(babelscope: Babelscope, arguments: tuple[str, ...], said: str) -> None:
+    ran = babelscope("lab", "locality", "--out", "x", *arguments)
+    assert ran.code == 2
+    assert said in ran.err
