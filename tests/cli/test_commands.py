@@ -75,8 +75,9 @@ def test_the_list_imports_no_command() -> None:
     )
     shown = subprocess.check_output([sys.executable, "-c", code], text=True)
     imported = shown.rstrip().split("\n")[-1].split()
-    assert not [name for name in imported if not name.startswith(("babelscope.util", "babelscope.core"))
-                and name not in ("babelscope.cli", "babelscope.cli.commands", "babelscope.lab", "babelscope.lab.commands")]  # fmt: skip
+    ours = ("babelscope.util", "babelscope.core", "babelscope.cli.commands", "babelscope.lab.commands")
+    rooms = ("babelscope.cli", "babelscope.lab")
+    assert not [name for name in imported if not name.startswith(ours) and name not in rooms]
 
 
 @pytest.mark.usefixtures("plug_in")
