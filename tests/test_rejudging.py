@@ -92,7 +92,7 @@ def test_figures_by_a_field_are_those_of_its_items_alone(tmp_path: Path) -> None
         for row in rows
         if row.name == "all" and not {"reference", "length"} & row.labels.keys()
     }
-    for field in sorted(fields):
+    for field in ("length", "reference"):
         for system, row in whole.items():
             parts = [
                 each
