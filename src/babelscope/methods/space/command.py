@@ -35,6 +35,7 @@ COMMAND = JudgingCommand(
     ),
     changed={
         "tests": {"help": "Sentences with references."},
+        "rejudge": {"hidden": ("from",)},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
