@@ -166,7 +166,10 @@ def signature(config: Config) -> str:
 
 def _brief(value: object) -> str:
     """A setting as it stands in a signature: itself if it is short and plain, else the head of its hash."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        text = ",".join(value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
     plain = not isinstance(value, Mapping) and len(text) <= 16 and text.isprintable()
     return text if plain and not set("|: ") & set(text) else digest_json(value)[:8]
 

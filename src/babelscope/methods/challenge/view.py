@@ -112,7 +112,7 @@ def findings(group: Group) -> list[Finding]:
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
-                f"{f' with {distance} or more words between' if distance else ''}: points {'better or worse than' if lower else 'above or below'} "
+                f"{f' with {distance} or more words between' if distance else ''}: points {than} "
                 f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
