@@ -97,6 +97,7 @@ def machine_references(
     judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
     for each in judges:
         require(each, "score", "translate", what_for="the discrepancy")
+    how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
     with going_on(
         "make machine-references",
         out,
@@ -105,16 +106,12 @@ def machine_references(
         answers=digest_json(known),
         shares=share or [],
         scored=score_with is not None,
-        mode=mode,
-        beam=beam,
-        seed=seed,
+        **how,
     ) as (_, asked):
         translators, scorers = asked[: len(opened)], asked[len(opened) :]
-        outcomes = []
         with progress("translating", len(pairs)) as advance:
-            for outcome in make(
-                pairs, translators, shares=share or (), seed=seed, beam=beam, mode=mode, answers=known
-            ):
+            outcomes = []
+            for outcome in make(pairs, translators, shares=share or (), answers=known, **how):
                 outcomes.append(outcome)
                 advance(1)
         human = [outcome.human for outcome in outcomes]
