@@ -69,7 +69,6 @@ def svg(title: str, description: str, width: float, height: float, parts: Sequen
 
 
 def n(number: float) -> str:
-    """A coordinate."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -92,14 +91,12 @@ def rect(x: float, y: float, width: float, height: float, kind: str, title: str 
 
 
 def path(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """A line through places."""
     return Markup('<path d="M{}" class="{}"/>').format(
         Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
     )
 
 
 def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """What lies between two lines."""
     places = [*upper, *reversed(lower)]
     return Markup('<path d="M{}Z" class="{}"/>').format(
         Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
@@ -173,8 +170,6 @@ def y_axis(scale: Scale, left: float, right: float, form: Format, label: str, co
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a legend."""
-
     name: str
     series: int
     shape: int | None = None

@@ -211,7 +211,6 @@ class Client:
             raise SystemFailure(f"{url} {fault}{f' (tried {tries} times)' if tries > 1 else ''}") from None
 
     def _try(self, url: str, body: object) -> dict[str, Any]:
-        """One request."""
         try:
             with self._deadlines.within(self._timeout), self._http.stream("POST", url, json=body) as response:
                 data = _read(response, url)

@@ -370,7 +370,6 @@ def read_options(options: Options) -> dict[str, Any]:
 
 
 def open_huggingface(rest: str, options: Options) -> HuggingFace:
-    """Open `hf:NAME_OR_FOLDER` with its options."""
     arguments, remote_code = read_options(options), options.flag("remote_code")
     revision = options.text("revision")
     options.refuse_unused()

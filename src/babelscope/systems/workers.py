@@ -158,7 +158,6 @@ class Pool:
             thread.start()
 
     def submit(self, call: Call) -> Future[tuple[Any, list[str]]]:
-        """Ask some worker."""
         task = _Task(call, next(self._numbers))
         self._put(task)
         if not self._ready.wait(_PATIENCE_SECONDS):

@@ -89,7 +89,6 @@ class Journal:
 
     @property
     def stored(self) -> int:
-        """How many parts are on disk."""
         return self._stored
 
     def part(self, place: str, make: Callable[[], _Value]) -> _Value:

@@ -106,7 +106,6 @@ class Program:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and the children it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

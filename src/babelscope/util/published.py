@@ -30,8 +30,6 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A published file."""
-
     local: str
     """Its path in the data folder."""
     remote: str
@@ -86,7 +84,6 @@ class NamedSet:
 
 
 def url(file: File, server: str) -> str:
-    """Where a file is downloaded from."""
     return f"{server.rstrip('/')}/{quote(file.remote)}"
 
 

@@ -116,7 +116,6 @@ SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
 
 
 def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
-    """What each file has of a pair."""
     return (
         pair.source + "\n",
         pair.target + "\n",
