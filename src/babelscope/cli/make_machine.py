@@ -128,9 +128,8 @@ def machine_references(
                 print_json(row.as_json())
         else:
             # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-            typer.echo(
-                render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1])
-            )
+            shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+            typer.echo(render(shown))
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
 
