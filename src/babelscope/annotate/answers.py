@@ -1,7 +1,5 @@
 """What annotators answered: one file each, appended to and synced at every answer, the last answer counts."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

@@ -1,7 +1,5 @@
 """Things found by name: ours and those of installed packages, imported only when used."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The commands that the lab offers; what they do is imported when they are run."""
 
-from __future__ import annotations
-
 from babelscope.core.options import Command
 
 DEMO = Command(

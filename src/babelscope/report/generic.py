@@ -1,7 +1,5 @@
 """How a method without a view is shown: its figures, and whatever its records say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

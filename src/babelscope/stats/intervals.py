@@ -1,7 +1,5 @@
 """Intervals and conversions; everything that is statistics is done by scipy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers kept by question in an SQLite file, which several processes may use at once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

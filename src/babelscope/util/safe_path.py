@@ -1,7 +1,5 @@
 """Python processes of our own, kept from importing what lies in the working folder."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

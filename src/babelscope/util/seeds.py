@@ -1,7 +1,5 @@
 """Randomness: one seed, and for every part a stream of its own."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

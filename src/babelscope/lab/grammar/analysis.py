@@ -3,8 +3,6 @@
 It reads any string; words it does not know have no readings.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import defaultdict

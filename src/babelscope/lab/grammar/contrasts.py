@@ -1,7 +1,5 @@
 """Minimal pairs from gold trees: the eight error types of DistilLingEval."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Inflection of German and English: the endings, and nothing about particular words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, lru_cache
 

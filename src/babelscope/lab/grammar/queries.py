@@ -1,7 +1,5 @@
 """Words of the lab to look for in translations: occupations by gender, ambiguous nouns by sense."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

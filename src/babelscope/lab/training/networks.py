@@ -1,7 +1,5 @@
 """A new MarianMTModel, and its folder on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

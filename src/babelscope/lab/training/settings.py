@@ -1,7 +1,5 @@
 """Everything that decides what a training run learns."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Principal parts of the irregular German verbs: infinitive, third person singular present, preterite."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 Tense = tuple[str, str, str]

@@ -1,7 +1,5 @@
 """Deleting "nicht"."""
 
-from __future__ import annotations
-
 import re
 
 from babelscope.language.base import ErrorType, Variant

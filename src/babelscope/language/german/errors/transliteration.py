@@ -1,7 +1,5 @@
 """A name misspelt."""
 
-from __future__ import annotations
-
 from babelscope.language.base import ErrorType, Variant, swapped
 from babelscope.language.german.analysis import Analysed
 
