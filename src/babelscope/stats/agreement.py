@@ -193,11 +193,9 @@ def _pair(
 
 
 Quirk = Literal["shared-labels", "inflated-coverage"]
-QUIRKS: Mapping[Quirk, str] = {
-    "shared-labels": "the last annotator's labels stand for all (the authors' notebook shares its objects)",
-    "inflated-coverage": "uncovered / (1 - coverage) covered samples are added, one too many for each uncovered",
-}
-"""What the published agreement of pattern matching on MuCoW rests on."""
+"""What the published agreement of pattern matching on MuCoW rests on: the last annotator's labels stand for all
+(the authors' notebook shares its objects); uncovered / (1 - coverage) covered samples are added, one too many for
+each uncovered."""
 
 
 @dataclass(frozen=True, slots=True)
