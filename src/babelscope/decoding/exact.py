@@ -60,12 +60,7 @@ class Found:
 
 
 def exact_search(
-    model: OpenModel,
-    sources: Sequence[Sequence[int]],
-    *,
-    k: int,
-    budget: Budget | None = None,
-    rows: int = 0,
+    model: OpenModel, sources: Sequence[Sequence[int]], *, k: int, budget: Budget | None = None, rows: int = 0
 ) -> list[Found]:
     """For each source its `k` most probable target ids; `rows` prefixes are fed at once (0: as many as suit)."""
     if k < 1:

@@ -247,11 +247,7 @@ def select(
 
 
 def _likelihoods(
-    few: Mapping[Sense, Cues],
-    examples: Sequence[Example],
-    evaluator: Any,
-    criterion: Criterion,
-    mode: Mode,
+    few: Mapping[Sense, Cues], examples: Sequence[Example], evaluator: Any, criterion: Criterion, mode: Mode
 ) -> dict[Sense, dict[str, float]]:
     """For each sense, how likely its references are under each cue, on average; "" is no cue.
 

@@ -265,13 +265,7 @@ class _Maker:
         return self._pair(human, system, translation, correction, variant, "a person says wrong")
 
     def _pair(
-        self,
-        human: MinimalPair,
-        system: str,
-        translation: str,
-        correct: str,
-        variant: Variant,
-        reason: str,
+        self, human: MinimalPair, system: str, translation: str, correct: str, variant: Variant, reason: str
     ) -> Outcome:
         key = (human.phenomenon, human.source, correct, variant.text)
         if key in self.made:

@@ -180,10 +180,7 @@ def compare_with_earlier(name: str, annotator: Annotator, earlier_name: str, ear
 
 
 def _pair(
-    first: list[str],
-    second: list[str],
-    labels: dict[str, str | int],
-    counts: dict[str, int],
+    first: list[str], second: list[str], labels: dict[str, str | int], counts: dict[str, int]
 ) -> list[Row]:
     same = sum(one == other for one, other in zip(first, second, strict=True))
     return [

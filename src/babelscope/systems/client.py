@@ -140,9 +140,7 @@ class Client:
         return [known[key] for key in keys]
 
     def _at_once(
-        self,
-        work: Callable[[Sequence[str], threading.Event], dict[str, Any]],
-        parts: Sequence[Sequence[str]],
+        self, work: Callable[[Sequence[str], threading.Event], dict[str, Any]], parts: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
         """What is made of each part; the first failure ends the rest.
 
