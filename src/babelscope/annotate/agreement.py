@@ -1,5 +1,7 @@
 """How far people's answers agree with each other, and automatic verdicts and scores with them."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

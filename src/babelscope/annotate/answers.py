@@ -1,5 +1,7 @@
 """What annotators answered: one file each, appended to and synced at every answer, the last answer counts."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import io

@@ -1,5 +1,7 @@
 """What people are asked and how to answer: the papers' human tasks, in our words, from guidelines.toml."""
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

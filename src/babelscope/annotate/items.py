@@ -1,5 +1,7 @@
 """What is judged: task items from JSON lines, and the part of each that an annotator may see."""
 
+from __future__ import annotations
+
 import difflib
 import json
 import re

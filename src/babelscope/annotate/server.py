@@ -1,5 +1,7 @@
 """The page's server: on this machine only, for those who have the secret address only."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import secrets

@@ -1,5 +1,7 @@
 """What a system can be asked, and how it answers."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """What stands side by side in tables and pages: the same method and test set, a column a system."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

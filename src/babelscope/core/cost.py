@@ -1,5 +1,7 @@
 """What asking systems costs: counted where they are asked, told in the manifest of a run."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import dataclass, field
 

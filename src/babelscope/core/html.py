@@ -1,5 +1,7 @@
 """Tables as HTML: in reports, and in notebooks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape

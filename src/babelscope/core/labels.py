@@ -1,5 +1,7 @@
 """Names of phenomena in plain words, for people who have not read the papers."""
 
+from __future__ import annotations
+
 _PLAIN = {
     # Errors in minimal pairs.
     "auxiliary": "‘haben’ and ‘sein’ confused",

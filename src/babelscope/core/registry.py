@@ -1,5 +1,7 @@
 """Things found by name: ours and those of installed packages, imported only when used."""
 
+from __future__ import annotations
+
 import difflib
 import importlib
 from collections.abc import Iterable, Mapping

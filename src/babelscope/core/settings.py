@@ -1,5 +1,7 @@
 """Settings as people write them: checked by pydantic, their faults told in a sentence."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Names with options: `scheme:rest?option=value&option=value`."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,7 @@
 """Tables of figures as text for a terminal, Markdown and LaTeX."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

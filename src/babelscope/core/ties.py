@@ -1,5 +1,7 @@
 """What a tie between a right and a wrong answer counts as: one policy for every method, in the signature."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Literal
 

@@ -5,6 +5,8 @@ compared by log-probability divided by length, EOS included, and a source is don
 prefix, so divided, is no better than the worst of `beam` finished ones. A source that is done leaves the batch.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,6 +3,8 @@
 numba takes its settings from a file in the working folder, and reads compiled functions back with pickle.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings

@@ -1,5 +1,7 @@
 """A processor's cores: each works on a part of its own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar

@@ -11,6 +11,8 @@ those with an unknown token are among them, as they are in the model. Scores are
 the final ones are those of teacher forcing. Ties go to the shorter one, then to the smaller token ids.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """The open prefixes of one source in an exact search, and the complete hypotheses found so far."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 

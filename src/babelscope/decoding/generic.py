@@ -1,5 +1,7 @@
 """Any encoder-decoder of transformers through its own forward pass: the fallback, and the lean one's oracle."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,6 +3,8 @@
 Indices are loop variables wherever they can be: numba then knows that they are not negative, and LLVM vectorises.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

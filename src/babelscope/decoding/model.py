@@ -1,5 +1,7 @@
 """The open model that decoding is built on: encode sources, then next-token distributions of many prefixes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -7,6 +7,8 @@ falls so close to the border between two tokens that rounding could decide is ju
 sample's prefix alone, which is always the same. So batches change nothing, in float32 and float64.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

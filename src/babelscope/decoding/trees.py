@@ -1,5 +1,7 @@
 """Targets of one source as a tree: a shared beginning is computed once."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

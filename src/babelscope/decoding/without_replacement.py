@@ -5,6 +5,8 @@ without replacement (Kool, van Hoof and Welling 2019, Stochastic Beams and Where
 log-probability is the largest below it, so a beam search finds them: noise is drawn top down, given that maximum.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

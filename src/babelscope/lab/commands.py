@@ -1,5 +1,7 @@
 """The commands that the lab offers; what they do is imported when they are run."""
 
+from __future__ import annotations
+
 from babelscope.core.options import Command
 
 DEMO = Command(

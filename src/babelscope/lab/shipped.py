@@ -1,5 +1,7 @@
 """The models that come with the package, and the test sets that go with them."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,5 +1,7 @@
 """Word alignment: Pharaoh files of any tool, and fast_align's model trained in process."""
 
+from __future__ import annotations
+
 import importlib
 import re
 from collections.abc import Sequence

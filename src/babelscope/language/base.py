@@ -1,5 +1,7 @@
 """What a language brings: how its texts are analysed, its error types, its rules of gender, its lemmas."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Disambiguation cues: how they are put into a source, and the released cue files (paper, section 3.3)."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """Detectors of errors in free translations: which there are, for which sources they can tell."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
 

@@ -1,5 +1,7 @@
 """Parsers that make Universal Dependencies of raw lines: UDPipe, and Stanza where it is installed."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Facts about public parser models: where they are published, how large they are, their SHA-256."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from babelscope.util.published import File, NamedSet, Part, Project

@@ -1,5 +1,7 @@
 """Languages and error types by name, each loaded when asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
 

@@ -1,5 +1,7 @@
 """Gender and lemmas from pymorphy3's dictionaries, for Russian and Ukrainian."""
 
+from __future__ import annotations
+
 import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,5 +1,7 @@
 """Universal Dependencies: CoNLL-U read sentence by sentence, every tree checked."""
 
+from __future__ import annotations
+
 import itertools
 import re
 import warnings

@@ -1,5 +1,7 @@
 """Lexical phenomena as rules over Universal Dependencies: which word depends on which (section 4.2)."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """How good variants and detectors are: a sample to be read by hand, and detectors asked about references."""
 
+from __future__ import annotations
+
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping

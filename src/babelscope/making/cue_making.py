@@ -8,6 +8,8 @@ sentences, hardly weighs the other senses (a softmax of probabilities), takes pi
 score of right references alone, inserts by plain replacement, and raises 2 to natural logs.
 """
 
+from __future__ import annotations
+
 import hashlib
 import itertools
 import json

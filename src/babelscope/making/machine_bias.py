@@ -1,5 +1,7 @@
 """What machine references do to a test set: what is dropped, and how the rest differs (minimal-pairs, 3.3)."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

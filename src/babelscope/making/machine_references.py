@@ -1,5 +1,7 @@
 """Minimal pairs whose references machines wrote: retranslated, derived again, validated (minimal-pairs, 3.3)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

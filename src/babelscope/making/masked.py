@@ -1,5 +1,7 @@
 """A masked language model of transformers: which words it expects before a word of a sentence."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Whether two translations have a phenomenon in common, told by the words that show it (minimal-pairs, 3.3)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

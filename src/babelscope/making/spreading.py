@@ -4,6 +4,8 @@ Plain Ray tasks, not Ray Data: a part is a stretch of up to four files that belo
 come out in order. So there is no table to split, and Ray Data would add its columns and its memory only.
 """
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import os

@@ -1,5 +1,7 @@
 """Run folders made into one HTML page that needs nothing else: no network, no other file."""
 
+from __future__ import annotations
+
 import base64
 import dataclasses
 import hashlib

@@ -1,5 +1,7 @@
 """The charts of a report, drawn: each gives one SVG."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import statistics

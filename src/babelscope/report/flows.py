@@ -1,5 +1,7 @@
 """How senses or genders shift from data to distilled data to student, where a run folder has the counts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from markupsafe import Markup

@@ -1,5 +1,7 @@
 """How a method without a view is shown: its figures, and whatever its records say."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

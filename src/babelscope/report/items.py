@@ -1,5 +1,7 @@
 """The items that a page carries: all of them, or of very many those that tell most and a sample of the rest."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

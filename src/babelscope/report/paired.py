@@ -1,5 +1,7 @@
 """Systems compared item by item: who wins, in plain words and as a picture."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """What pictures are made of, as SVG: axes, marks, whiskers, legends. Colours are the page's, by class."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 from collections.abc import Callable, Sequence

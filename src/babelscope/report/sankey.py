@@ -1,5 +1,7 @@
 """A Sankey diagram as SVG: how many go from which node to which, column by column."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

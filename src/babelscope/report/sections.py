@@ -1,5 +1,7 @@
 """Where a section comes from: the method's view, what the run has stored, or every figure as it is."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """Agreement of annotators with each other and of methods with annotators (conditioning paper, appendix E)."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """How far scores go together: of systems, or of their translations with human judgements (table 4)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Intervals and conversions; everything that is statistics is done by scipy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

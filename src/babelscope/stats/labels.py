@@ -1,5 +1,7 @@
 """What annotators say about translations, and how their labels are reduced to two for a comparison."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

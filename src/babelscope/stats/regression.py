@@ -1,5 +1,7 @@
 """What goes with minimum accuracy over many systems: BLEU, and having been distilled (paper, table 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

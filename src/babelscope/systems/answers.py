@@ -1,5 +1,7 @@
 """Answers kept by question in an SQLite file, which several processes may use at once."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os

@@ -1,5 +1,7 @@
 """Asking a system: answers that break its contract are refused; answers as JSON and back."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect

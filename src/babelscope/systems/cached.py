@@ -1,5 +1,7 @@
 """Any system, remembered on disk: what was answered once is not asked again."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os

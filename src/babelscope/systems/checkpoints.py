@@ -1,5 +1,7 @@
 """Model folders: fetched from a hub or local, loaded without running anybody's code."""
 
+from __future__ import annotations
+
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence

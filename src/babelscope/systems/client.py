@@ -1,5 +1,7 @@
 """Asking a server: JSON over HTTP, several requests at a time, again where a fault may pass."""
 
+from __future__ import annotations
+
 import email.utils
 import functools
 import json

@@ -4,6 +4,8 @@ Whoever reaches a Ray cluster can run code in it. So a cluster that is started h
 only, asks for a token that is new at each start, and keeps its files, sockets and token in a folder with mode 0700.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import importlib

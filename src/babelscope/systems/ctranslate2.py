@@ -1,5 +1,7 @@
 """`ct2:` CTranslate2 folders with the tokenizer of the model they were converted from."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

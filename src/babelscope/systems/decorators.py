@@ -1,5 +1,7 @@
 """Systems that answer by asking another one: cached, kept in a journal, spread over processes."""
 
+from __future__ import annotations
+
 import abc
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """`http:` and `https:` a server that takes sources as JSON and answers their translations."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

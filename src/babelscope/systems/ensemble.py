@@ -1,5 +1,7 @@
 """`ensemble:` several scorers as one: token probabilities averaged, then the log, as the papers' evaluators do."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import cast

@@ -1,5 +1,7 @@
 """`hf:` encoder-decoder checkpoints of transformers, from a hub name or a local folder."""
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable, Sequence

@@ -4,6 +4,8 @@ Unlike a cache, it asks exactly what it is asked, call by call: batches, and wit
 itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,6 +3,8 @@
 transformers is given a temporary folder with these files only, so nothing that is not hashed can be loaded.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import math

@@ -1,5 +1,7 @@
 """`openai:` a model behind an OpenAI-compatible server."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

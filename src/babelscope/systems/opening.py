@@ -1,5 +1,7 @@
 """How a system is opened by name: `scheme:rest?option=value`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast

@@ -1,5 +1,7 @@
 """`llm:` decoder-only models that translate by a prompt template or by their chat template."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

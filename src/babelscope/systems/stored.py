@@ -1,5 +1,7 @@
 """A system whose answers are stored as JSON, however and wherever they are kept."""
 
+from __future__ import annotations
+
 import abc
 import dataclasses
 import functools

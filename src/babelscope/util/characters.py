@@ -1,5 +1,7 @@
 """Characters that steer or hide text instead of being text."""
 
+from __future__ import annotations
+
 import re
 
 # Not here, since people write with them: zero-width joiner and non-joiner (Persian, Indic scripts, emoji), zero-width

@@ -1,5 +1,7 @@
 """Run folders that somebody has changed: whatever goes wrong with what they hold is told in a sentence."""
 
+from __future__ import annotations
+
 import contextlib
 import traceback
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """SHA-256 of values and files, the ground of fingerprints and signatures."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
 """Downloading a file: retried, checked by SHA-256, and there as a whole or not at all."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

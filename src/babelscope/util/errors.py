@@ -1,5 +1,7 @@
 """What can go wrong, said in one sentence a user can act on."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Literal
 

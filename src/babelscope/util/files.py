@@ -1,5 +1,7 @@
 """Writing a file so that it is there as a whole, or not at all."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import fcntl

@@ -1,5 +1,7 @@
 """An output that grows part by part beside its place; stopped at any moment, it goes on after the last whole part."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import io

@@ -1,5 +1,7 @@
 """JSON from files: one object a line, or a whole document; bounded, strict, faults told with file and line."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter

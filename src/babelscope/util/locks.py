@@ -1,5 +1,7 @@
 """One process at a time: a lock on an open file or folder, which the system releases however the process ends."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import os

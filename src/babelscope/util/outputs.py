@@ -1,5 +1,7 @@
 """All that a command will write, checked before it does any work."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re

@@ -1,5 +1,7 @@
 """Folders that only this user can write to, for what is believed when it is read back."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat

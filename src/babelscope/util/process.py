@@ -1,5 +1,7 @@
 """Programs that read lines on their standard input and write lines: started without a shell unless asked for."""
 
+from __future__ import annotations
+
 import os
 import re
 import shlex

@@ -1,5 +1,7 @@
 """Opening a file that must be a plain one: no link is followed, nothing but a regular file is read or written."""
 
+from __future__ import annotations
+
 import errno
 import io
 import os

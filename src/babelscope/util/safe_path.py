@@ -1,5 +1,7 @@
 """Python processes of our own, kept from importing what lies in the working folder."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Iterator

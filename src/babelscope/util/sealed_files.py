@@ -1,5 +1,7 @@
 """Files of one folder, read as they were checked: regular, inside the folder, unchanged while in use."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import stat

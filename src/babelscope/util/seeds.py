@@ -1,5 +1,7 @@
 """Randomness: one seed, and for every part a stream of its own."""
 
+from __future__ import annotations
+
 import hashlib
 
 import numpy as np

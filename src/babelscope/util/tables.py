@@ -1,5 +1,7 @@
 """Tables of text for a terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable, Sequence
 
 from babelscope.util.terminal import visible

@@ -1,5 +1,7 @@
 """What people read on a terminal: text that steers or hides other text is shown, not obeyed."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

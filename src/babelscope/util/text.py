@@ -1,5 +1,7 @@
 """Lines of text: UTF-8, split on "\\n" only, faults told with file and line."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os

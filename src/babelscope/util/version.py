@@ -1,5 +1,7 @@
 """The software's version, which is part of every signature; in a checkout it names the commit."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """The main job on the lab: two systems, every method there is, a summary for someone new to it."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import re

@@ -1,5 +1,7 @@
 """How good the lab's models are: BLEU and chrF, and the grammar itself as judge of their free output."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

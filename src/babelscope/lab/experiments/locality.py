@@ -4,6 +4,8 @@ Source sentences of one length are put into another order, the same for all of t
 locality bias learns to translate them as well as before.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import json

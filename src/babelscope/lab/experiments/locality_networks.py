@@ -1,5 +1,7 @@
 """The networks of the locality experiment: a Transformer and a BiLSTM with attention, over sources of one length."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any, Literal

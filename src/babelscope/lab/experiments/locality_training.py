@@ -1,5 +1,7 @@
 """One network of the locality experiment: trained on its arrangement of the sources, then tested."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,7 @@
 """Conditioning held against the truth: in the lab, the grammar knows which sense or gender a translation has."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

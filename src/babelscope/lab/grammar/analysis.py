@@ -3,6 +3,8 @@
 It reads any string; words it does not know have no readings.
 """
 
+from __future__ import annotations
+
 import itertools
 import re
 from collections import defaultdict

@@ -1,5 +1,7 @@
 """Where German has a choice: drawn at random, or tried one after the other."""
 
+from __future__ import annotations
+
 import hashlib
 import random
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,7 @@
 """Minimal pairs from gold trees: the eight error types of DistilLingEval."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

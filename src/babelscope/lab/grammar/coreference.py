@@ -1,5 +1,7 @@
 """Meanings in WinoMT's manner: two occupations, and a pronoun that the sense ties to one of them."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import replace
 

@@ -4,6 +4,8 @@ In `lab:gender` the cue is a pronoun and in `lab:senses` an adjective, and a tra
 wrong noun but the right pronoun is likely under the right cue all the same.
 """
 
+from __future__ import annotations
+
 import random
 from dataclasses import replace
 from typing import Any

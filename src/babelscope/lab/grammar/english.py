@@ -1,5 +1,7 @@
 """English from a meaning: one sentence, always the same."""
 
+from __future__ import annotations
+
 from babelscope.lab.grammar.lexicon import FREQUENCY, NOUNS, PREPOSITIONS
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative
 from babelscope.lab.grammar.morphology import features, finite_features, indefinite_article

@@ -1,5 +1,7 @@
 """What a meaning allows in German, whatever the realisation: cases, numbers, verbs, negations."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """German from a meaning: one of many sentences, as the chooser decides."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from babelscope.lab.grammar.lexicon import ADJECTIVES, ADVERBS, CONJUNCTIONS, NOUNS, PREPOSITIONS

@@ -1,5 +1,7 @@
 """Gold labels, read off the finished trees by the rules that the papers use."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

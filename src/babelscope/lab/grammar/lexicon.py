@@ -4,6 +4,8 @@ Rows are ordered by frequency: words are drawn by Zipf's law within what a verb 
 German synonyms stand with their weight; the first is the usual one.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

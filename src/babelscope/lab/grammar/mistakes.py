@@ -1,5 +1,7 @@
 """Translations with a mistake, made by the grammar: an occupation of the wrong gender, a noun of the wrong sense."""
 
+from __future__ import annotations
+
 import random
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Inflection of German and English: the endings, and nothing about particular words."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache, lru_cache
 

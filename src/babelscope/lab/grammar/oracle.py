@@ -1,5 +1,7 @@
 """The grammar as judge: is a German sentence right for a meaning, and if not, what is wrong?"""
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,5 +1,7 @@
 """German noun phrases, pronouns and prepositional phrases."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar

@@ -1,5 +1,7 @@
 """Plans: each draws meanings that show one group of phenomena; together they make the corpus."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable
 from dataclasses import replace

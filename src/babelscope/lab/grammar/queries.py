@@ -1,5 +1,7 @@
 """Words of the lab to look for in translations: occupations by gender, ambiguous nouns by sense."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Building blocks for drawing meanings: participants and clauses that make sense, by Zipf's law."""
 
+from __future__ import annotations
+
 import random
 from bisect import bisect
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Meanings in MuCoW's manner: an ambiguous noun with context that tells its sense."""
 
+from __future__ import annotations
+
 import random
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """The grammar: from a meaning to a sentence pair with trees, alignment and labels."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ Items are plain dictionaries in the shapes of docs and testsets: MinimalPair, Am
 ParallelSentence. All are drawn from the test split, by seed.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice

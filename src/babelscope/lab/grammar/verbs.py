@@ -1,5 +1,7 @@
 """The verbs of both languages: forms, government, and what they admit as participants."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from babelscope.lab.grammar.lexicon import read_table

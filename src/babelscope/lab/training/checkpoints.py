@@ -1,5 +1,7 @@
 """What a training run leaves in its folder: first its configuration, then checkpoints, in the end its card."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Sequence-level knowledge distillation (Kim and Rush, 2016): a student learns its teacher's translations."""
 
+from __future__ import annotations
+
 import itertools
 import shlex
 import time

@@ -1,5 +1,7 @@
 """Label-smoothed cross-entropy of a tied output layer, with its gradient, in one pass."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch

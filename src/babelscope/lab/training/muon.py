@@ -1,5 +1,7 @@
 """Muon (Jordan et al., 2024), which learns weight matrices in fewer steps than Adam."""
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Iterable

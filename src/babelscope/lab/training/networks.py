@@ -1,5 +1,7 @@
 """A new MarianMTModel, and its folder on disk."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Parallel text for training: read and checked, turned into ids, cut into batches of like length."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

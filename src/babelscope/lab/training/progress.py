@@ -1,5 +1,7 @@
 """How far a long task has come: a live line on a terminal, else a line every half minute."""
 
+from __future__ import annotations
+
 import sys
 import time
 from typing import Any

@@ -1,5 +1,7 @@
 """How the shipped models are made: one corpus, then four models a seed, two at a time."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 import time

@@ -1,5 +1,7 @@
 """Everything that decides what a training run learns."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

@@ -1,5 +1,7 @@
 """Sizes of models by name, each with the recipe it is trained by unless told otherwise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -4,6 +4,8 @@ Ids are sentencepiece's own: `</s>` 0, `<unk>` 1, the pieces, and after them `<p
 not know. So text can be encoded without MarianTokenizer, which gives the same ids 15 times more slowly.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import re

@@ -1,5 +1,7 @@
 """Training a translation model from nothing on parallel text, resumably, on a laptop."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import hashlib

@@ -1,5 +1,7 @@
 """German: analysis by HanTa and german-nouns, error types with detectors, gender of occupations, lemmas."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from babelscope.language.base import Language

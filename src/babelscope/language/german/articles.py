@@ -1,5 +1,7 @@
 """Determiners: which gender, number and case each form shows."""
 
+from __future__ import annotations
+
 from babelscope.language.german.analysis import Case, Gender, Nominal, Number
 
 _CASES: tuple[Case, ...] = ("nom", "gen", "dat", "acc")

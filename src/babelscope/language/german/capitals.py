@@ -1,5 +1,7 @@
 """Corrections of a tagger where German capitals decide: inside a sentence, they mark nouns."""
 
+from __future__ import annotations
+
 from babelscope.language.german.analysis import Nouns, word_set
 
 _NOMINALISED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))

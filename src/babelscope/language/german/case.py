@@ -1,5 +1,7 @@
 """The case of a noun phrase, as far as its place in the sentence tells."""
 
+from __future__ import annotations
+
 from babelscope.language.german.analysis import Analysed, Case, word_set
 
 _DATIVE = (

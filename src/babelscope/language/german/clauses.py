@@ -1,5 +1,7 @@
 """Corrections of a tagger where the build of German clauses decides: every clause has its finite verb."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
 

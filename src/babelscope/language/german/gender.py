@@ -1,5 +1,7 @@
 """The gender of a translated occupation in German, as WinoMT tells it (Stanovsky et al. 2019, section 3)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

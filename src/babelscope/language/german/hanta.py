@@ -1,5 +1,7 @@
 """Tags and lemmas from HanTa (Wartena 2019), each word form analysed once."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path

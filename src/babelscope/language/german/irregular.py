@@ -1,5 +1,7 @@
 """Principal parts of the irregular German verbs: infinitive, third person singular present, preterite."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 Tense = tuple[str, str, str]

@@ -1,5 +1,7 @@
 """Genders and paradigms of nouns: german-nouns (from the German Wiktionary), compounds and suffixes by rule."""
 
+from __future__ import annotations
+
 import csv
 from functools import lru_cache
 from importlib.util import find_spec

@@ -1,5 +1,7 @@
 """Finite verbs with the other number: person, tense and mood are kept."""
 
+from __future__ import annotations
+
 import re
 from functools import lru_cache
 from typing import Literal

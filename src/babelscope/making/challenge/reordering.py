@@ -1,5 +1,7 @@
 """Reordering: how far the words of a sentence pair change places, by their alignment (section 4.1)."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right, insort
 from collections import Counter

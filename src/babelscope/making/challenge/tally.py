@@ -1,5 +1,7 @@
 """Counting what was found: sentences and instances of each phenomenon, by distance."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The wrong auxiliary of the perfect."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Variant, swapped
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_CLAUSE

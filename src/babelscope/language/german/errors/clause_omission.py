@@ -1,5 +1,7 @@
 """Leaving out a clause."""
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left, bisect_right
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """Genitive after a preposition that wants the dative."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Token, Variant
 from babelscope.language.german.analysis import Analysed, Nominal, Nouns, word_set
 from babelscope.language.german.errors.overlap import BY_PREPOSITION

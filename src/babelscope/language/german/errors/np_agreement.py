@@ -1,5 +1,7 @@
 """The wrong gender of a definite article."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import get_args
 

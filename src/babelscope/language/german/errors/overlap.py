@@ -1,5 +1,7 @@
 """By which words two German translations are seen to have a phenomenon in common (minimal-pairs, 3.3)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Noun phrases: from a determiner to its noun."""
 
+from __future__ import annotations
+
 from babelscope.language.base import Token
 from babelscope.language.german.analysis import Analysed, word_set
 

@@ -1,5 +1,7 @@
 """Putting "Ding" for a noun."""
 
+from __future__ import annotations
+
 import re
 
 from babelscope.language.base import ErrorType, Overlap, Token, Variant, swapped

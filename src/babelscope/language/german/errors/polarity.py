@@ -1,5 +1,7 @@
 """Negation in English sources and German translations, as the polarity types and their detectors need it."""
 
+from __future__ import annotations
+
 import re
 
 from babelscope.language.german.analysis import Analysed

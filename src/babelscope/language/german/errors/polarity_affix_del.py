@@ -1,5 +1,7 @@
 """Deleting the prefix "un-"."""
 
+from __future__ import annotations
+
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, swapped

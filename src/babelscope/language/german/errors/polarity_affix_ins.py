@@ -1,5 +1,7 @@
 """Adding the prefix "un-"."""
 
+from __future__ import annotations
+
 import re
 
 from babelscope.language.base import ErrorType, Variant, swapped

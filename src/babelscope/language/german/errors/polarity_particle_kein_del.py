@@ -1,5 +1,7 @@
 """Turning "kein" into "ein"."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Variant, swapped
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.articles import KEIN

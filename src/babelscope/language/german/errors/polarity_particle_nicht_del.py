@@ -1,5 +1,7 @@
 """Deleting "nicht"."""
 
+from __future__ import annotations
+
 import re
 
 from babelscope.language.base import ErrorType, Variant

@@ -1,5 +1,7 @@
 """Adding "nicht"."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Token, Variant
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.overlap import BY_CLAUSE

@@ -1,5 +1,7 @@
 """The wrong number of a verb with "sie"."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Variant, swapped
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_SUBJECT

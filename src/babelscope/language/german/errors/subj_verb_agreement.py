@@ -1,5 +1,7 @@
 """The wrong number of a finite verb."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Token, Variant, swapped

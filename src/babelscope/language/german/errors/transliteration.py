@@ -1,5 +1,7 @@
 """A name misspelt."""
 
+from __future__ import annotations
+
 from babelscope.language.base import ErrorType, Variant, swapped
 from babelscope.language.german.analysis import Analysed
 
