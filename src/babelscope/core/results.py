@@ -115,7 +115,6 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it."""
         from babelscope.core.html import rows_html
 
         return rows_html(self.rows, self.signature)
@@ -204,7 +203,6 @@ def _cut(text: str) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Rows as a table for a terminal."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
     headings, figures = figure_columns(rows)
     lines = (
