@@ -50,11 +50,11 @@ class Cell:
 
         def judge(some: Sequence[Any]) -> list[Record]:
             with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
-                judged = method.judge(method.ask(systems, some, settings, self.seed), settings)
+                judged = judge_answered(method, method.ask(systems, some, settings, self.seed), settings)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
-                if clash := _KEYS & record.keys():
+                if (clash := _KEYS & record.keys()) and record.keys() != {"unanswered"}:
                     raise BabelscopeError(
                         f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
                     )
@@ -62,7 +62,7 @@ class Cell:
 
         records = []
         for number, (item, record) in enumerate(
-            zip(items, _judge_answered(judge, items), strict=True), start
+            zip(items, _ask_answered(judge, items), strict=True), start
         ):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
@@ -70,7 +70,13 @@ class Cell:
         return records
 
 
-def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
+def judge_answered(method: Method, records: Sequence[Record], settings: Any) -> list[Record]:
+    """All records in their order, those that were answered judged."""
+    judged = iter(method.judge(split_unanswered(records)[0], settings))
+    return [record if "unanswered" in record else next(judged) for record in records]
+
+
+def _ask_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
     """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
 
     The others are judged again without it: a server's answers are kept, and are not asked for a second time.

@@ -87,6 +87,8 @@ class JudgingCommand:
     """Refuses options that exclude each other, before anything is read."""
     study: Callable[[Given], Mapping[str, Any]] = lambda _given: {}
     """What `[study]` has beyond name and seed."""
+    entries: Callable[[Given], Mapping[str, Any]] = lambda _given: {}
+    """Tables of the study in the place of those made of --system, --tests and the settings."""
     asks_nobody: Callable[[Given], bool] = lambda _given: False
     """Whether answers are given, so that no system need be named."""
     instead: Callable[[Given], Result | None] = lambda _given: None
