@@ -61,9 +61,7 @@ class Cell:
             return judged
 
         records = []
-        for number, (item, record) in enumerate(
-            zip(items, _ask_answered(judge, items), strict=True), start
-        ):
+        for number, (item, record) in enumerate(zip(items, _ask_answered(judge, items), strict=True), start):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))

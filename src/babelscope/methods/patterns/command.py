@@ -23,7 +23,9 @@ def check(given: Given) -> None:
     if given["system"] and given["translations"] is not None:
         raise BabelscopeError("--system and --translations exclude each other")
     if given["out"] is not None and given["out"].suffix in _FILES:
-        raise BabelscopeError(f"--out names a run folder; to write figures to a file, say --to {given['out']}")
+        raise BabelscopeError(
+            f"--out names a run folder; to write figures to a file, say --to {given['out']}"
+        )
 
 
 def entries(given: Given, tests: str, stored: Path | None, *, skip_missing: bool = False) -> dict[str, Any]:

@@ -51,9 +51,7 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
     rules = RULES.get(rules_of(records, settings))
     lemmas: list[str | None] = [record["given_lemmas"] for record in records]
     if settings.lemmatise and all(own is None for own in lemmas):
-        lemmas = [
-            " ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)
-        ]
+        lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
     judged = []
     for record, own in zip(records, lemmas, strict=True):
         if rules is None:
