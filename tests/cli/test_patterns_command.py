@@ -164,7 +164,8 @@ def test_missing_translations_keep_the_places_of_others(babelscope: Babelscope, 
     assert rows_of(ran.out)[0].items() >= {"value": 1.0, "n": 1, "skipped": 1}.items()
     judged, missing = rows_of((tmp_path / "records.jsonl").read_text())
     assert (judged["id"], judged["stereotype"], judged["predicted"]) == ("2", "anti", "female")
-    assert (missing["id"], missing["unanswered"]) == ("1", "out.txt has no translation")
+    assert missing["id"] == "1"
+    assert missing["unanswered"].startswith("out.txt has no translation of 'The cook slept because he")
 
 
 @pytest.mark.parametrize(

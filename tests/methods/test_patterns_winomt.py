@@ -208,22 +208,20 @@ def test_repeated_sentences_are_matched_in_order(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text(f"{line}\n{line}\n{line}\n")
     tests = load(f"winomt:{tmp_path / 'test.tsv'}")
     source = items(tests)[0].source
-    given = [Given("f:1", "Der Koch", source), Given("f:2", "Die Köchin", source)]
-    result = winomt(tests, given, target="de", links=[((1, 1),)] * 2)
+    given = [Given("f:1", "Der Koch", source), *[Given("f:2", "Die Köchin", source)] * 2]
+    result = winomt(tests, given, target="de", links=[((1, 1),)] * 3)
     assert [record["predicted"] for record in result.records] == ["male", "female", "female"]
 
 
 def test_missing_translations(tests: TestSet) -> None:
     given = [Given("f:1", "Der Koch", items(tests)[0].source)]
-    with pytest.raises(
-        BabelscopeError, match=r"has no translation of 'The cook .*\(item 2; 3 of 4 are missing\)"
-    ):
+    with pytest.raises(BabelscopeError, match=r"has no translation of 'The cook .*3 of 4 are missing\)"):
         winomt(tests, given, target="de", links=[()])
     result = winomt(tests, given, target="de", links=[()], skip_missing=True)
     assert figure(result, "accuracy", category="all").counts["skipped"] == 3
     assert [record["id"] for record in result.unanswered] == ["2", "3", "4"]
     assert figure(result, "accuracy", category="female").estimate.n == 0
-    with pytest.raises(BabelscopeError, match="no translation of any item"):
+    with pytest.raises(BabelscopeError, match="has no translation of"):
         winomt(tests, [Given("f:1", "x", "y")], target="de", links=[()], skip_missing=True)
     with pytest.raises(
         BabelscopeError, match=r"4 sources were asked for, but .*out.txt has translations of 1"

@@ -50,7 +50,7 @@ class Cell:
 
         def judge(some: Sequence[Any]) -> list[Record]:
             with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
-                judged = judge_answered(method, method.ask(systems, some, settings, self.seed), settings)
+                judged = judge_records(method, method.ask(systems, some, settings, self.seed), settings)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
@@ -61,20 +61,26 @@ class Cell:
             return judged
 
         records = []
-        for number, (item, record) in enumerate(zip(items, _ask_answered(judge, items), strict=True), start):
+        for number, (item, record) in enumerate(
+            zip(items, _judge_answered(judge, items), strict=True), start
+        ):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))
         return records
 
 
-def judge_answered(method: Method, records: Sequence[Record], settings: Any) -> list[Record]:
-    """All records in their order, those that were answered judged."""
-    judged = iter(method.judge(split_unanswered(records)[0], settings))
-    return [record if "unanswered" in record else next(judged) for record in records]
+def judge_records(method: Method, records: Sequence[Record], settings: Any) -> list[Record]:
+    """All records in their order, judged; that of an item which a system did not answer as it is."""
+    answered, unanswered = split_unanswered(records)
+    judged = method.judge(answered, settings)
+    if not unanswered:
+        return judged
+    left = iter(judged)
+    return [record if "unanswered" in record else next(left) for record in records]
 
 
-def _ask_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
+def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
     """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
 
     The others are judged again without it: a server's answers are kept, and are not asked for a second time.

@@ -188,13 +188,14 @@ def run_method(
 
 
 def chunk_for(
-    setups: Iterable[Setup], systems: Iterable[System], tests: Iterable[TestSet], said: int | None = None
+    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], said: int | None = None
 ) -> int:
     """How many items are asked at once: as the caller says, or all if a method or a system is asked as a whole."""
     longest = max(len(each) for each in tests)
     whole = [setup.label for setup in setups if setup.method.as_a_whole]
     if said and whole and said < longest:
         raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {said} out")
-    if whole or any(properties(system).asked_as_a_whole for system in systems):
+    asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
+    if whole or any(properties(system).asked_as_a_whole for system in asked):
         return said or longest
     return said or DEFAULT_CHUNK

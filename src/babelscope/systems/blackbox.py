@@ -201,7 +201,7 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
     """`file:OUT.txt?source=SRC.txt&format=plain|tsv|moses`."""
     if not rest:
         raise BabelscopeError(f"{options.spec} names no file; example: file:output.de?source=input.en")
-    if options.text("format") in ("pairs", "log"):
+    if options.text("format") in ("pairs", "log", "auto"):
         found: TranslationsFile = resolve("babelscope.methods.patterns.given:open_given")(rest, options)
         return found
     return TranslationsFile(rest, source=options.text("source"), form=_format(options), name=options.spec)

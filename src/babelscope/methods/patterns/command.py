@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from babelscope.core.options import Option, writes
-from babelscope.methods.command import Given
-from babelscope.testsets.pattern_files import read_translations
+from babelscope.methods.command import Given, Tables
 from babelscope.util.errors import BabelscopeError
 
 OPTIONS = (
@@ -28,18 +26,10 @@ def check(given: Given) -> None:
         )
 
 
-def entries(given: Given, tests: str, stored: Path | None, *, skip_missing: bool = False) -> dict[str, Any]:
+def tables(given: Given, tests: str, stored: Path | None, *, skip_missing: bool = False) -> Tables:
     """The tables of the study: a file of stored translations is a system, called as the file is."""
     found: dict[str, Any] = {"tests": [{"spec": tests, "name": given["tests"]}]}
     if stored is not None:
-        found["systems"] = [_system(stored, skip_missing=skip_missing or given["skip-missing"])]
+        missing = "skip" if skip_missing or given["skip-missing"] else "error"
+        found["systems"] = [{"spec": f"file:{stored}?format=auto&missing={missing}", "name": stored.name}]
     return found
-
-
-def _system(path: Path, *, skip_missing: bool) -> Mapping[str, str]:
-    first = next(iter(read_translations(path)), None)
-    if first is None or first.source is None:
-        form = "plain"
-    else:
-        form = ("log" if path.suffix == ".jsonl" else "pairs") + ("&missing=skip" if skip_missing else "")
-    return {"spec": f"file:{path}?format={form}", "name": path.name}

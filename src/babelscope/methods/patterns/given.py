@@ -10,6 +10,8 @@ from babelscope.core.specs import Options
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match, read_translations
 from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 
 class TranslationsBySource:
@@ -28,15 +30,20 @@ class TranslationsBySource:
     def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
         """The file's translations; what it lacks is an error, or not answered."""
         asked = [as_question(each) for each in questions]
+        if self._given and self._given[0].source is None and len(asked) != len(self._given):
+            raise BabelscopeError(
+                f"{len(asked)} sources were asked for, but {self._path} has translations of {len(self._given)}"
+            )
         items = [AmbiguousSource(str(n), each.source, (), (), "any") for n, each in enumerate(asked, 1)]
         found = match(items, self._given, what=self._path, skip_missing=self._skip_missing)
         missing = [question for question, number in zip(asked, found, strict=True) if number is None]
         if missing:
-            raise Unanswered({(question, None): f"{self._path} has no translation" for question in missing})
+            told = f"{self._path} has no translation of"
+            raise Unanswered({(each, None): f"{told} {shorten(each.source)}" for each in missing})
         return [[Scored(self._given[number].translation)] for number in found if number is not None]
 
 
 def open_given(rest: str, options: Options) -> TranslationsBySource:
-    """`file:FILE?format=pairs|log&missing=skip`."""
+    """`file:FILE?format=pairs|log|auto&missing=error|skip`."""
     skip = options.choice("missing", ("error", "skip"), "error") == "skip"
     return TranslationsBySource(rest, skip_missing=skip, name=options.spec)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.patterns import command
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.util.errors import BabelscopeError
@@ -17,15 +15,15 @@ def _check(given: Given) -> None:
         raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
 
 
-def _entries(given: Given) -> dict[str, Any]:
+def _study(given: Given) -> Tables:
     """All sentences, unless the name of the tests says otherwise: known words need no cue."""
     tests, stored = given["tests"], given["translations"]
     if tests.startswith("mucow:") and "?" not in tests:
         tests += "?all=yes"
     if given["system"] or stored is not None:
-        return command.entries(given, tests, stored)
+        return command.tables(given, tests, stored)
     # Verdicts stand with the translations they are of; some items may have none.
-    found = command.entries(given, tests, given["verdicts"], skip_missing=True)
+    found = command.tables(given, tests, given["verdicts"], skip_missing=True)
     return {**found, "methods": [{"name": COMMAND.method, **given.settings, "rules": "stored"}]}
 
 
@@ -40,7 +38,6 @@ COMMAND = JudgingCommand(
         "compound-mark": {"metavar": "TEXT"},
     },
     check=_check,
-    entries=_entries,
-    asks_nobody=lambda _given: True,
+    study=_study,
     signed=lambda row: row.labels.get("category") == "all",
 )

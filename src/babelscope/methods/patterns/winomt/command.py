@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.patterns import command
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.util.errors import BabelscopeError
@@ -18,14 +16,14 @@ def _check(given: Given) -> None:
         raise BabelscopeError("patterns winomt needs --system or --translations")
 
 
-def _entries(given: Given) -> dict[str, Any]:
+def _study(given: Given) -> Tables:
     """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
     tests = given["tests"]
     if ":" not in tests and tests.endswith((".tsv", ".txt")):
         tests = f"winomt:{tests}"
     if tests.startswith("winomt:") and "?" not in tests:
         tests += "?neutral=yes"
-    return command.entries(given, tests, given["translations"])
+    return command.tables(given, tests, given["translations"])
 
 
 COMMAND = JudgingCommand(
@@ -36,7 +34,6 @@ COMMAND = JudgingCommand(
     options=command.OPTIONS,
     changed={"target": {"required": False, "metavar": "LANGUAGE"}},
     check=_check,
-    entries=_entries,
-    asks_nobody=lambda _given: True,
+    study=_study,
     signed=lambda row: row.labels.get("category") == "all",
 )
