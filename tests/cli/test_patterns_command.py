@@ -62,6 +62,15 @@ def test_mucow(babelscope: Babelscope) -> None:
     assert rows_of(again.out)[0].items() >= {"value": 0.5, "rules": "stored"}.items()
 
 
+def test_what_has_no_verdict_is_counted(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("My pen. ||| Mein Stift.\n")
+    command = (*MUCOW[:-1], "some.txt", "--skip-missing", "--records", "log.jsonl", "--json")
+    said = rows_of(babelscope(*command).out)[0]
+    again = babelscope("patterns", "mucow", "--tests", "mucow:en-de", "--verdicts", "log.jsonl", "--json")
+    for row in (said, rows_of(again.out)[0]):
+        assert row.items() >= {"value": 1.0, "n": 1, "correct": 1, "skipped": 1}.items()
+
+
 def test_figures_in_a_file(babelscope: Babelscope, tmp_path: Path) -> None:
     printed = babelscope(*MUCOW, "--json").out
     ran = babelscope(*MUCOW, "--json", "--to", "figures.jsonl")
