@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from babelscope.core.results import Record, Result
-from babelscope.language.align import Links, format_links
+from babelscope.language.align import Links
 from babelscope.methods.patterns.morphology import lemmatise, open_morphology
 from babelscope.methods.patterns.winomt.ask import stereotypes_of
 from babelscope.methods.patterns.winomt.figures import _share
@@ -63,7 +63,9 @@ def winomt(
         spec = f"file:{path}?format={form}{'&missing=skip' if skip_missing else ''}"
         if links is not None:
             settings["alignments"] = Path(folder, "out.align")
-            settings["alignments"].write_text("".join(f"{format_links(each)}\n" for each in links))
+            settings["alignments"].write_text(
+                "".join(" ".join(f"{a}-{b}" for a, b in each) + "\n" for each in links)
+            )
         system = open_system(spec)
         system.name = "out"
         return run_method("patterns_winomt", system, tests, translations=path, **settings)
