@@ -16,7 +16,7 @@ from babelscope.methods.patterns import winomt, words_of
 from babelscope.methods.patterns.morphology import lemmatise, open_morphology
 from babelscope.methods.patterns.winomt import Aligned, _share, judge, stereotypes_of
 from babelscope.testsets import AmbiguousSource, TestSet, load
-from babelscope.testsets.pattern_files import Given, read_translations
+from babelscope.systems.translation_files import Given, read_translations
 from babelscope.util.errors import BabelscopeError
 
 TABLE = """\

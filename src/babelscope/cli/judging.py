@@ -130,8 +130,22 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
     if given["rejudge"] is None and not given["tests"]:
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
-    if given["rejudge"] is None and not given["system"] and not command.asks_nobody(given):
+
+
+def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
+    """The study that a command line stands for."""
+    tables = {
+        "study": {"name": command.name, "seed": given["seed"], "by": given["by"]},
+        "systems": [{"spec": spec} for spec in given["system"]],
+        "tests": [{"spec": given["tests"]}],
+        "methods": [{"name": command.method, **given.settings}],
+        "run": {"data_dir": given["data-dir"]},
+    }
+    own = command.study(given)
+    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}  # type: ignore[dict-item]
+    if not tables["systems"]:
         raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
+    return tables
 
 
 def _result(command: JudgingCommand, given: Given) -> Result:
@@ -141,19 +155,9 @@ def _result(command: JudgingCommand, given: Given) -> Result:
         changed = {name: given.settings[name] for name in given.said}
         by = given["by"] or None
         return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
-    if (result := command.instead(given)) is not None:
-        return result
     from babelscope.runs.study import judge_study
 
-    head = {"name": command.name, "seed": given["seed"], "by": given["by"], **command.study(given)}
-    study = {
-        "study": head,
-        "systems": [{"spec": spec} for spec in given["system"]],
-        "tests": [{"spec": given["tests"]}],
-        "methods": [{"name": command.method, **given.settings}],
-        "run": {"data_dir": given["data-dir"]},
-    }
-    return judge_study(_study_of(study), out=given["out"], cache=given["cache"])
+    return judge_study(_study_of(_tables(command, given)), out=given["out"], cache=given["cache"])
 
 
 def _study_of(values: Mapping[str, Any]) -> Study:

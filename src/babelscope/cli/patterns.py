@@ -88,8 +88,8 @@ def winomt(
     from babelscope.language.align import read_pharaoh
     from babelscope.methods.patterns import winomt as judge
     from babelscope.methods.patterns import words_of
+    from babelscope.systems.translation_files import read_translations
     from babelscope.testsets.items import AmbiguousSource
-    from babelscope.testsets.pattern_files import read_translations
     from babelscope.util.errors import BabelscopeError
 
     if (pro is None) != (anti is None):
@@ -154,7 +154,8 @@ def mucow(
 ) -> None:
     """The sense of a translated word, by known words among the tokens, then the lemmas."""
     from babelscope.methods.patterns import mucow as judge
-    from babelscope.testsets.pattern_files import read_lemmas, read_translations, read_verdicts
+    from babelscope.systems.translation_files import read_translations
+    from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
     from babelscope.util.errors import BabelscopeError
 
     if translations is None and (lemmas or verdicts is None):

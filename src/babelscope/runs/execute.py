@@ -172,7 +172,7 @@ def run_method(
     named = by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
     cells = cells_of([setup], named, {tests.name: tests}, seed)
-    chunk = chunk or chunk_for(named.values(), [tests])
+    chunk = chunk or chunk_for([*named.values(), *setup.roles.values()], [tests])
     config = config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
     manifest = manifest_of(
         setup.label,

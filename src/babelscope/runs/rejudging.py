@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.registry import did_you_mean
-from babelscope.core.results import Record, Result, signature, split_unanswered
+from babelscope.core.results import Record, Result, signature
 from babelscope.methods.base import Method, Settings, Setup, checked, find_method, restored
+from babelscope.methods.cells import judge_records
 from babelscope.runs.execute import Methods, conclude, finish
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, method_part
@@ -110,6 +111,5 @@ def _judged(manifest: Manifest, records: Sequence[Record], methods: Methods) -> 
         own = records[start : start + cell.items]
         start += cell.items
         method, settings = methods[cell.method]
-        judged = iter(method.judge(split_unanswered(own)[0], settings))
-        found += [record if "unanswered" in record else next(judged) for record in own]
+        found += judge_records(method, own, settings)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +21,9 @@ from babelscope.runs.execute import chunk_for, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
+from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import open_system
+from babelscope.systems.opening import open_system, schemes
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
@@ -46,7 +48,7 @@ class StudyTable(_Table):
 
 
 class Entry(_Table):
-    """One of `[[systems]]` or `[[tests]]`: what it is, and what it is called in the results."""
+    """One of `[[tests]]`: what it is, and what it is called in the results."""
 
     spec: _Text
     name: str = ""
@@ -54,6 +56,28 @@ class Entry(_Table):
     @property
     def label(self) -> str:
         return self.name or self.spec
+
+
+class SystemEntry(_Table):
+    """One of `[[systems]]`; a table of specs has one for each test set that it is asked about, by their names."""
+
+    spec: _Text | Annotated[dict[str, _Text], Field(min_length=1)]
+    name: str = ""
+
+    @model_validator(mode="after")
+    def _parts_have_a_name(self) -> Self:
+        if not self.name and not isinstance(self.spec, str):
+            raise ValueError("a system with a spec for each test set needs a name")
+        return self
+
+    @property
+    def label(self) -> str:
+        return self.name or self.text
+
+    @property
+    def text(self) -> str:
+        """What a manifest says of it."""
+        return self.spec if isinstance(self.spec, str) else json.dumps(self.spec, ensure_ascii=False)
 
 
 class MethodEntry(_Table):
@@ -99,7 +123,7 @@ class Study(_Table):
     """Every method on every system and every test set whose items it judges."""
 
     study: StudyTable = StudyTable()
-    systems: Annotated[list[Entry], Field(min_length=1)]
+    systems: Annotated[list[SystemEntry], Field(min_length=1)]
     tests: Annotated[list[Entry], Field(min_length=1)]
     methods: Annotated[list[MethodEntry], Field(min_length=1)]
     run: RunTable = RunTable()
@@ -214,12 +238,17 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
         systems: dict[str, System] = {}
-        for number, entry in enumerate(study.systems):
+        for number, own in enumerate(study.systems):
             with _told_at(where, f"systems[{number}]"):
-                systems[entry.label] = opened(entry.spec)
+                if isinstance(own.spec, str):
+                    systems[own.label] = opened(own.spec)
+                else:
+                    parts = {name: opened(spec) for name, spec in own.spec.items()}
+                    systems[own.label] = ByTests(own.label, parts, tests)
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
-        chunk = run.chunk or chunk_for(systems.values(), tests.values())
+        roles = [role for setup in setups for role in setup.roles.values()]
+        chunk = run.chunk or chunk_for([*systems.values(), *roles], tests.values())
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,
@@ -227,7 +256,7 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
             setups,
             cells,
             {
-                "systems": {entry.label: entry.spec for entry in study.systems},
+                "systems": {entry.label: entry.text for entry in study.systems},
                 "tests": {entry.label: entry.spec for entry in study.tests},
             },
             by=study.study.by,
@@ -251,8 +280,13 @@ def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
         address = run.address or None
         return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
 
-    # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
-    return lambda spec: spread(spec, pool=pool(), part=None)
+    def opened(spec: str) -> Any:
+        if (scheme := schemes().get(spec.partition(":")[0])) and scheme.stored:
+            return open_system(spec)
+        # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
+        return spread(spec, pool=pool(), part=None)
+
+    return opened
 
 
 def _default_out(study: Study, where: str) -> Path:

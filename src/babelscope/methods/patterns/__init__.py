@@ -13,8 +13,9 @@ from babelscope.methods.patterns import winomt as patterns_winomt
 from babelscope.methods.patterns.morphology import lemmatise
 from babelscope.methods.patterns.mucow import Translated
 from babelscope.methods.patterns.winomt import Aligned, Rounding
+from babelscope.systems.translation_files import Given
 from babelscope.testsets.items import AmbiguousSource
-from babelscope.testsets.pattern_files import Given, match
+from babelscope.testsets.pattern_files import match
 from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
