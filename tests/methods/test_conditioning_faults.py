@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from test_conditioning import EVALUATOR, ITEMS, item, judged, rows_of
+from test_conditioning import EVALUATOR, ITEMS, GivenScores, item, judged, rows_of
 
 from babelscope import condition
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.testsets import AmbiguousSource
-from babelscope.testsets.given_answers import GivenScores
 from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
 
@@ -53,12 +52,11 @@ def test_items_of_no_category_do_not_count_in_the_minimum() -> None:
 
 def test_missing_translations_are_told_or_counted() -> None:
     items = [item(1, translation="ab"), item(2), item(3)]
-    with pytest.raises(BabelscopeError, match=r"item i2 .* has no translation, .*2 of 3 have none"):
+    with pytest.raises(BabelscopeError, match=r"item i2.* has no translation, .*2 have none"):
         condition(None, EVALUATOR, items)
-    row = condition(None, EVALUATOR, items, skip_missing=True).rows[0]
-    assert (row.estimate.n, row.counts["skipped"]) == (1, 2)
-    with pytest.raises(BabelscopeError, match="no items; 2 left out: no translation"):
-        condition(None, EVALUATOR, items[1:], skip_missing=True)
+    for some, left in ((items, 1), (items[1:], 0)):
+        row = condition(None, EVALUATOR, some, skip_missing=True).rows[0]
+        assert (row.estimate.n, row.counts["skipped"]) == (left, 2)
     with pytest.raises(BabelscopeError, match="there is no system"):
         condition(None, EVALUATOR, items, translations="system")
     with pytest.raises(BabelscopeError, match="takes no system"):

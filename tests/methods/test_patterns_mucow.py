@@ -11,8 +11,8 @@ import pytest
 from babelscope.core.results import Result
 from babelscope.methods.patterns import mucow
 from babelscope.methods.patterns.mucow import Translated, fold, judge, summarise
-from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.systems.translation_files import Given, read_translations
+from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
 from babelscope.util.errors import BabelscopeError
 

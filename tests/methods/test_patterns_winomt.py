@@ -15,8 +15,8 @@ from babelscope.language.align import read_pharaoh
 from babelscope.methods.patterns import winomt, words_of
 from babelscope.methods.patterns.morphology import lemmatise, open_morphology
 from babelscope.methods.patterns.winomt import Aligned, _share, judge, stereotypes_of
-from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.systems.translation_files import Given, read_translations
+from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError
 
 TABLE = """\

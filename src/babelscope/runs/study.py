@@ -6,9 +6,9 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
@@ -244,12 +244,7 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         systems: dict[str, System] = {}
         for number, own in enumerate(study.systems):
             with _told_at(where, f"systems[{number}]"):
-                system: System
-                if isinstance(own.spec, str):
-                    system = opened(own.spec)
-                else:
-                    parts = {name: opened(spec) for name, spec in own.spec.items()}
-                    system = ByTests(own.label, parts, tests)
+                system = _opened(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
@@ -275,6 +270,13 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _opened(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
+    """The system of an entry, or one of parts where it has a spec for each test set."""
+    if isinstance(entry.spec, str):
+        return cast(System, opened(entry.spec))
+    return ByTests(entry.label, {name: opened(spec) for name, spec in entry.spec.items()}, tests)
 
 
 def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
