@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 
 from babelscope.core.answers import System
 from babelscope.core.results import Result
@@ -58,10 +66,18 @@ class Entry(_Table):
         return self.name or self.spec
 
 
+def _spec(value: object) -> str | dict[str, str]:
+    """What names a system; checked by hand, since pydantic tells faults of a union in its own words."""
+    specs = list(value.values()) if isinstance(value, dict) else [value]
+    if specs and all(isinstance(each, str) and each for each in specs):
+        return cast("str | dict[str, str]", value)
+    raise ValueError("must name a system, or one for each test set by its name")
+
+
 class SystemEntry(_Table):
     """One of `[[systems]]`; a table of specs has one for each test set that it is asked about, by their names."""
 
-    spec: _Text | Annotated[dict[str, _Text], Field(min_length=1)]
+    spec: Annotated[str | dict[str, str], PlainValidator(_spec)]
     name: str = ""
 
     @model_validator(mode="after")
