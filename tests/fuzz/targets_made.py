@@ -217,6 +217,13 @@ def _n_best(folder: Path) -> None:
     assert [len(answer) for answer in system.translate(sources)] == [1] * len(sources)
 
 
+def _lists(folder: Path) -> None:
+    path = next(folder.glob("a.*"))
+    sources = read_lines(folder / "src")
+    system = open_system(f"lists:{path}?scores=yes&source={folder / 'src'}")
+    assert all(own[0].total <= 0 for own in system.translate(sources) if own[0].has_scores)
+
+
 def _table(folder: Path) -> Counts:
     table = read_table(folder / "a.tsv")
     column_of(table, "bleu", folder / "a.tsv")
@@ -224,6 +231,17 @@ def _table(folder: Path) -> Counts:
 
 
 ELSEWHERE = (
+    Target(
+        "n-best lists with scores",
+        _lists,
+        [
+            {
+                "a.nbest": text("0 ||| a ||| -1", "0 ||| b ||| F= 1 ||| -2", "1 ||| c ||| -inf"),
+                "src": text("x", "y"),
+            },
+            {"a.jsonl": lines({"id": 0, "text": "a", "logprob": -1}), "src": text("x")},
+        ],
+    ),
     Target(
         "scores",
         _scores,

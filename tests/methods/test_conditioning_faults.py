@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from test_conditioning import EVALUATOR, ITEMS, GivenScores, item, judged, rows_of
 
 from babelscope import condition
-from babelscope.core.answers import Fingerprint, Scored, Target
+from babelscope.core.answers import Fingerprint, Scored, Target, Unanswered
+from babelscope.core.question import Question
+from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
@@ -109,3 +112,17 @@ def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> 
     right = likelihoods[0] / sum(likelihoods)
     assert [record["score"] for record in records[:3]] == pytest.approx([right, 0.5, 1 - right])
     assert (records[3]["score"], records[3]["verdict"], records[3]["skipped"]) == (None, None, "impossible")
+
+
+def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
+    class Forgetful(ToySystem):
+        def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
+            if lost := [pair for pair in pairs if pair[0].source == "w1 1"]:
+                raise Unanswered({(lost[0][0], str(lost[0][1])): "no answer"})
+            return super().score(pairs)
+
+    (tmp_path / "out").write_text("a\nb\nab\nba\n")
+    result = condition(open_system(f"file:{tmp_path / 'out'}"), Forgetful(), ITEMS[:4])
+    assert [record["translation"] for record in result.records] == ["a", "ab", "ba"]
+    assert [record["id"] for record in result.unanswered] == ["i1"]
+    assert (result.rows[0].counts["skipped"], result.rows[0].counts["given"]) == (1, 3)
