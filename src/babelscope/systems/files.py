@@ -62,8 +62,9 @@ class TranslationsFile:
         # By content, not by name: a moved or renamed file gives the same answers.
         self.fingerprint = Fingerprint("file", content, settings=settings)
         # An answer depends on its place, where the file's sources are not given, or repeated with other answers.
-        self.asked_as_a_whole = bool(
-            self._lines is None or source_path or any(self._differing(own) for own in self._lines.values())
+        repeated = (self._lines or {}).values()
+        self.asked_as_a_whole = (
+            sources is None or bool(source_path) or any(self._differing(own) is not None for own in repeated)
         )
 
     def translate(
@@ -102,7 +103,7 @@ class TranslationsFile:
         what = (
             f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
         )
-        if self._skip_missing and len(missing) < len(sources):
+        if self._skip_missing:
             raise Unanswered(
                 {(questions[each], None): f"{what} {shorten(sources[each])}" for each in missing}
             )

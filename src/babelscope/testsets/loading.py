@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.core.specs import split_options, split_spec
-from babelscope.testsets.published import SETS
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import check_name
@@ -132,9 +131,11 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 def for_scores(spec: str) -> tuple[str, str]:
     """A test set as score files count it, with items that no system can be asked; and the layout of such files."""
+    from babelscope.testsets import registry
+
     name, colon, rest = spec.partition(":")
     if not colon:
-        named = SETS.get(spec)
+        named = registry.named_sets().get(spec)
         return spec, formats()[named.parts[0].format].scores if named else "interleaved"
     known = formats().get(name)
     if known is None or not rest:
