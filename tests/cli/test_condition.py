@@ -112,7 +112,7 @@ def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: 
     (tmp_path / "given.txt").write_text("a 1 ||| a\n")
     ran = babelscope(*arguments, "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert "given.txt has no translation of 'a 0' (item i0; 3 of 4 are missing)" in ran.err
+    assert "item i0: the source is missing: given.txt has no translation of 'a 0' (3 of 4 are" in ran.err
     rows = rows_of(babelscope(*arguments, "--json", "--skip-missing").out)
     assert (rows["all"]["n"], rows["all"]["skipped"]) == (1, 3)
 
@@ -140,6 +140,40 @@ def test_a_run_folder_is_made_and_gone_on_with(babelscope: Babelscope, tmp_path:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("asked", [GIVEN, ("--scores", "scores.tsv"), (*GIVEN[:2], "--evaluator", "toy:2")])
+def test_what_is_given_is_kept_resumed_judged_again_and_reported(
+    babelscope: Babelscope, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    arguments = ("condition", "--tests", "t.jsonl", *asked, "--json")
+    plain, kept = rows_of(babelscope(*arguments).out), babelscope(*arguments, "--out", "run")
+    assert kept.code == 0, kept.err
+    for name, row in rows_of(kept.out).items():
+        same = row.keys() - {"tests", "signature"}
+        assert {key: row[key] for key in same} == {key: plain[name][key] for key in same}
+    records = (tmp_path / "run" / "records.jsonl").read_bytes()
+    (tmp_path / "run" / "records.jsonl").write_bytes(records[:-9])  # as if killed
+    (tmp_path / "run" / "summary.json").unlink()
+    assert babelscope(*arguments, "--out", "run").out == kept.out
+    assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
+    again = babelscope("condition", "--rejudge", "run", "--ties", "wrong", "--json")
+    assert rows_of(again.out)["all"]["n"] == 4
+    assert babelscope("report", "run", "-o", "page.html").code == 0
+
+
+def test_items_without_a_translation_are_left_out_beside_stored_scores(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    (tmp_path / "given.txt").write_text("a 1 ||| b\na 3 ||| d\n")
+    ran = babelscope(
+        "condition", "--tests", "t.jsonl", *GIVEN, "--skip-missing", "--json", "--records", "r.jsonl"
+    )
+    assert ran.code == 0, ran.err
+    assert (rows_of(ran.out)["all"]["n"], rows_of(ran.out)["all"]["skipped"]) == (2, 2)
+    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().split("\n")[:-1]]
+    found = {record["id"]: record.get("score") for record in records}
+    assert found == {"i1": pytest.approx(0.6), "i3": pytest.approx(0.5), "i0": None, "i2": None}
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -147,10 +181,9 @@ def test_a_run_folder_is_made_and_gone_on_with(babelscope: Babelscope, tmp_path:
         ((*SYSTEMS, "--scores", "scores.tsv"), "needs either --evaluator or --scores"),
         ((*SYSTEMS, "--translations", "given.txt"), "exclude each other"),
         (("--system", "toy:1", "--scores", "scores.tsv"), "leave --system out"),
-        (("--evaluator", "toy:2"), "item i0 of the test set t has no translation"),
-        ((*GIVEN, "--out", "run"), "for what is given use --records"),
+        (("--evaluator", "toy:2"), "item i0: the source has no translation, and there is no system to ask"),
         (("--evaluator", "toy:2", "--translations", "no.txt"), "no.txt: no such file"),
-        (("--scores", "given.txt"), "given.txt:1 has 1 fields"),
+        (("--scores", "given.txt"), "given.txt:1 has 1 columns"),
         (("--system", "toy:1", "--evaluator", "nan:1"), "must be a natural log"),
     ],
 )

@@ -110,6 +110,34 @@ def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) ->
     assert rows_of(ran.out)[0]["n"] == 5
 
 
+def test_stored_scores_are_kept_resumed_judged_again_and_reported(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
+    asked = ("contrast", *TESTS, "--scores", "scores", "--direction", "lower", "--json")
+    plain, kept = rows_of(babelscope(*asked).out), babelscope(*asked, "--out", "run")
+    assert kept.code == 0, kept.err
+    names = {"tests", "signature"}
+    assert [{k: row[k] for k in row.keys() - names} for row in rows_of(kept.out)] == [
+        {k: row[k] for k in row.keys() - names} for row in plain
+    ]
+    records = (tmp_path / "run" / "records.jsonl").read_bytes()
+    (tmp_path / "run" / "records.jsonl").write_bytes(records[:-9])  # as if killed
+    (tmp_path / "run" / "summary.json").unlink()
+    assert babelscope(*asked, "--out", "run").out == kept.out
+    assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
+    again = babelscope("contrast", "--rejudge", "run", "--ties", "correct", "--json")
+    assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
+    assert babelscope("report", "run", "-o", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert all(text in page for text in ("with the error", "placeholder"))
+    scores = json.loads(records.split(b"\n")[1])
+    assert scores["texts"] == {"correct": "bc", "contrastive": ["cb", "cc"]}
+    (tmp_path / "scores").write_text("1\n" * 11)
+    other = babelscope(*asked, "--out", "run")
+    assert (other.code, "another" in other.err) == (2, True)
+
+
 def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_path: Path) -> None:
     pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
     (tmp_path / "many.jsonl").write_text(
@@ -125,13 +153,13 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (TESTS, "contrast needs --system, or --rejudge and a finished run"),
+        (TESTS, "contrast needs --system or --scores, one of the two"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
-        ((*TESTS, "--scores", "scores", "--out", "run"), "say --records FILE"),
         ((*TESTS, "--scores", "scores", "--free", "yes"), "score files have no translations"),
         ((*TESTS, "--system", "toy:1", "--table", "--json"), "--table and --json print different things"),
-        ((*TESTS, "--scores", "scores"), "scores has 1 lines; pairs has 5 items"),
+        ((*TESTS, "--scores", "scores"), "scores has 1 lines; the test set has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
+        ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),
         ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),
         (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast judges MinimalPair items"),
         ((*TESTS, "--system", "mute:1"), "mute gave 10 answers to 11 questions"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzzing import Counts, Target
 
-from babelscope.testsets import readers, score_files
+from babelscope.testsets import readers
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.loading import load
 from babelscope.testsets.mucow import read_mucow
@@ -98,8 +98,7 @@ def _distil(folder: Path) -> Counts:
 def _mucow_scoring(folder: Path) -> Counts:
     path = folder / "a.json"
     made = readers.read_mucow_scoring(path)
-    tests = score_files.read_tests(f"mucow-scoring:{path}")
-    score_files.Tests.asked(tests)
+    assert len(readers.read_mucow_scoring(path, empty=True)) == whole(made)
     return len(json.loads(path.read_bytes())), whole(made)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
 from fuzzing import Counts, Target
-from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text, whole
+from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text
 
+from babelscope.core.answers import Choice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
 from babelscope.language.detecting import detectors
@@ -24,8 +26,10 @@ from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.sacre import tokens
 from babelscope.runs.comparing_groups import column_of, read_table
 from babelscope.runs.study import read_study
-from babelscope.systems.blackbox import TranslationsFile
-from babelscope.testsets import given_answers, pattern_files, score_files
+from babelscope.systems.opening import open_system
+from babelscope.systems.scores import ScoresFile
+from babelscope.systems.translation_files import read_translations
+from babelscope.testsets import pattern_files
 from babelscope.testsets.items import AmbiguousSource, MinimalPair
 from babelscope.testsets.sets import TestSet
 from babelscope.util.file_ranges import stream_lines
@@ -184,30 +188,40 @@ _CUED = TestSet("cued", (AmbiguousSource.from_json(CUED), AmbiguousSource.from_j
 
 
 def _scores(folder: Path) -> Counts:
-    tests = score_files.Tests("pairs", tuple(item.as_json() for item in _PAIRS.items), "interleaved")
-    kept, scores = score_files.read_scores(folder / "a", tests)
-    return len(_PAIRS), len(scores) + kept.skipped
+    choices = [Choice(item.id, len(item.contrastive)) for item in _PAIRS.items]  # type: ignore[union-attr]
+    found = ScoresFile(str(folder / "a"), lines="interleaved").item_scores(choices)
+    return len(_PAIRS), sum(scores is not None and bool(scores.others) for scores in found)
 
 
 def _given_scores(folder: Path) -> Counts:
-    found = given_answers.read_scores(folder / "a", _CUED)
-    return count(folder / "a"), sum(len(found.of(item.id)) == 2 for item in _CUED.items)
+    choices = [Choice(item.id) for item in _CUED.items]
+    found = ScoresFile(str(folder / "a"), layout="columns").item_scores(choices, best=False)
+    return count(folder / "a"), sum(scores is not None and len(scores.others) == 1 for scores in found)
 
 
 def _translations(folder: Path) -> Counts:
     path = next(folder.glob("a.*"))
-    given = pattern_files.read_translations(path)
+    given = read_translations(path)
     pattern_files.read_lemmas(folder / "lemmas", given, parallel_to=str(path))
-    made = given_answers.with_translations(_CUED, given, what=str(path), skip_missing=True)
-    whole(made)
+    with contextlib.suppress(Unanswered):
+        open_system(f"file:{path}?format=auto&missing=skip").translate(
+            [item.question for item in _CUED.items]
+        )  # type: ignore[union-attr]
     return count(path), len(given)
 
 
 def _n_best(folder: Path) -> None:
     form = next(folder.glob("*.out")).stem
-    system = TranslationsFile(str(folder / f"{form}.out"), source=str(folder / "src"), form=form)
+    system = open_system(f"file:{folder / f'{form}.out'}?source={folder / 'src'}&format={form}")
     sources = read_lines(folder / "src")
     assert [len(answer) for answer in system.translate(sources)] == [1] * len(sources)
+
+
+def _lists(folder: Path) -> None:
+    path = next(folder.glob("a.*"))
+    sources = read_lines(folder / "src")
+    system = open_system(f"lists:{path}?scores=yes&source={folder / 'src'}")
+    assert all(own[0].total <= 0 for own in system.translate(sources) if own[0].has_scores)
 
 
 def _table(folder: Path) -> Counts:
@@ -217,6 +231,17 @@ def _table(folder: Path) -> Counts:
 
 
 ELSEWHERE = (
+    Target(
+        "n-best lists with scores",
+        _lists,
+        [
+            {
+                "a.nbest": text("0 ||| a ||| -1", "0 ||| b ||| F= 1 ||| -2", "1 ||| c ||| -inf"),
+                "src": text("x", "y"),
+            },
+            {"a.jsonl": lines({"id": 0, "text": "a", "logprob": -1}), "src": text("x")},
+        ],
+    ),
     Target(
         "scores",
         _scores,

@@ -16,6 +16,7 @@ from targets import CONLLU, CUED, SENTENCE, lines, text
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
+from babelscope.core.answers import Choice
 from babelscope.core.specs import Options
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
@@ -27,11 +28,11 @@ from babelscope.runs.shards import merge
 from babelscope.runs.study import read_study, run_study
 from babelscope.stats.agreement import parse_earlier
 from babelscope.systems.opening import open_system
-from babelscope.testsets import given_answers, load, score_files
+from babelscope.systems.scores import ScoresFile
+from babelscope.testsets import load
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow
 from babelscope.testsets.readers import read_distil_lingeval, read_winomt
-from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import parse_json
 from babelscope.util.text import read_lines
@@ -57,7 +58,8 @@ def _ldd(path: Path) -> None:
 def _scores(path: Path) -> None:
     from babelscope.testsets.items import AmbiguousSource
 
-    given_answers.read_scores(path, TestSet("t", (AmbiguousSource.from_json(CUED),)))
+    item = AmbiguousSource.from_json(CUED)
+    ScoresFile(str(path), layout="columns").item_scores([Choice(item.id)], best=False)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def _scores(path: Path) -> None:
         ("t.conllu.gz", _damaged_gzip(), lambda path: list(read_trees(path)), "cannot be read"),
         # An id that is empty was taken for none.
         ("s", text("1\t-1\t-2", "\t-1\t-2"), _scores, "has scores of ''"),
-        ("s", text("1_0\t-1"), _scores, "a score is NaN"),
+        ("s", text("1_0\t-1"), _scores, "is no score"),
         # Fields of a wrong type.
         ("q.jsonl", lines({**TASK, "task": ["a"]}), read_tasks, "is no task"),
         ("q.jsonl", lines({**TASK, "question": 5}), read_tasks, "'question' must be text"),
@@ -91,7 +93,7 @@ def _scores(path: Path) -> None:
         (
             "m.json",
             json.dumps([{"source": "", "reference": 5, "errors": []}]).encode(),
-            lambda path: score_files.read_tests(f"mucow-scoring:{path}").asked(),
+            lambda path: load(f"mucow-scoring:{path}?empty=yes"),
             "must be texts",
         ),
     ],

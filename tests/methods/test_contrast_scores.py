@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from babelscope import contrast, load
+from babelscope.core.answers import ItemScores
 from babelscope.core.results import Result, Row
-from babelscope.runs.stored_scores import _question_direction, contrast_scores
+from babelscope.methods.contrast.ask import question_direction
+from babelscope.systems.scores import ScoresFile
+from babelscope.testsets.loading import for_scores
 from babelscope.util.errors import BabelscopeError
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
@@ -60,6 +64,20 @@ def named(result: Result) -> dict[str, Row]:
 
 def counted(row: Row) -> tuple[int, int, int]:
     return row.counts["correct"], row.counts["ties"], row.estimate.n
+
+
+def contrast_scores(
+    tests: str,
+    scores: str | Path | Sequence[str],
+    direction: Any = "higher",
+    layout: Any = "auto",
+    **chosen: Any,
+) -> Result:
+    """What `contrast --scores` does."""
+    spec, lines = for_scores(tests)
+    paths = [scores] if isinstance(scores, str | Path) else scores
+    files = [ScoresFile(str(each), direction=direction, layout=layout, lines=lines) for each in paths]
+    return contrast(files, load(spec), **chosen)
 
 
 def mucow(scores: str, **chosen: Any) -> Result:
@@ -188,7 +206,7 @@ def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
     assert (difference.labels["against"], difference.estimate.value) == ("second", 0.625)
     assert mucow("scores").signature == mucow(interleaved()).signature
     assert mucow("scores").signature != mucow("second").signature
-    with pytest.raises(BabelscopeError, match="second is given twice"):
+    with pytest.raises(BabelscopeError, match="two systems are called second"):
         contrast_scores("mucow-scoring:suite.json", [second, second])
 
 
@@ -267,12 +285,9 @@ def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> Non
     ],
 )
 def test_a_direction_is_questioned_far_below_chance(good: int, n: int, variants: int, warned: bool) -> None:
-    records = [
-        {"verdict": "correct" if k < good else "wrong", "scores": {"contrastive": [0.0] * variants}}
-        for k in range(n)
-    ]
+    found = [ItemScores(1.0 if k < good else -1.0, (0.0,) * variants) for k in range(n)]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        _question_direction(records, "scores", "higher")
+        question_direction(found, "scores", "higher")
     assert len(told) == warned
     assert all("--direction lower" in str(each.message) for each in told)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets import AmbiguousSource
-from babelscope.testsets.pattern_files import Given, match, read_lemmas, read_translations
+from babelscope.testsets.pattern_files import match, read_lemmas
 from babelscope.util.errors import BabelscopeError
 
 

@@ -155,8 +155,6 @@ def _result(command: JudgingCommand, given: Given) -> Result:
         changed = {name: given.settings[name] for name in given.said}
         by = given["by"] or None
         return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
-    if (result := command.instead(given)) is not None:
-        return result
     from babelscope.runs.study import judge_study
 
     return judge_study(_study_of(_tables(command, given)), out=given["out"], cache=given["cache"])

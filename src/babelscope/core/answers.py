@@ -13,11 +13,11 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
 
-Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty"]
+Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole"]
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
-answered, with no text."""
+answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known."""
 
 # Rounding can lift a sure token's log-probability this far above zero; more is a bug in the system.
 _ROUNDING = 1e-3
@@ -183,6 +183,36 @@ class Samples(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What stored scores are asked about: an item with a correct side and others."""
+
+    id: str
+    others: int = 1
+    """How many scores of other sides it has."""
+    empty: bool = False
+    """No system can be asked about it (an empty text, no other side), so that a file may leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScores:
+    """Stored scores of an item, higher is better; minus infinity is the impossible."""
+
+    correct: float
+    others: tuple[float, ...]
+    best: float | None = None
+    """The 1-best's, where it is known."""
+    place: str = dataclasses.field(default="", compare=False)
+    """Where they stand."""
+
+
+@runtime_checkable
+class HasItemScores(Protocol):
+    def item_scores(self, items: Sequence[Choice], *, best: bool = True) -> list[ItemScores | None]:
+        """The scores of all items of a test set, None where there are none; `best`: a 1-best's may be among them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What an exact search may spend on one source; None for no limit. Seconds make a result irreproducible."""
 
@@ -257,6 +287,8 @@ class Properties:
     """Asking costs money or patience (servers), so answers are kept at least until a command has ended well."""
     at_once: int = 1
     """How many calls it takes at the same time, from as many threads."""
+    stored: bool = False
+    """Its answers were made elsewhere and stand in files: nothing is computed, nothing need be remembered."""
 
 
 def properties(system: object) -> Properties:

@@ -13,6 +13,7 @@ from babelscope.core.answers import Capability, System, Unanswered, capabilities
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
 from babelscope.methods.base import Method, Setup
 from babelscope.systems.asking import relocate_errors
+from babelscope.systems.by_tests import part_for
 from babelscope.systems.opening import require
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -44,7 +45,7 @@ class Cell:
     def judge(self, start: int, stop: int) -> list[Record]:
         """The records of some of its items, exactly as they would be read from a file."""
         items = self.tests.items[start:stop]
-        systems = {"system": self.system, **self.setup.roles}
+        systems = {"system": part_for(self.system, self.tests_name), **self.setup.roles}
         among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
         method, settings = self.setup.method, self.setup.settings
 
@@ -147,23 +148,31 @@ def cells_of(
 ) -> list[Cell]:
     """All cells in which item kinds fit, after checking that every one of them can be run."""
     check_kinds(setups, tests)
-    for setup in setups:
-        more = setup.method.needs_more(setup.settings)
-        for role, needed in setup.method.needs.items():
-            for system in systems.values() if role == "system" else (setup.roles[role],):
-                require(system, *_needed(setup, system, needed), what_for=setup.label)
-                require(
-                    system,
-                    *_needed(setup, system, more.get(role, ())),
-                    what_for=f"{setup.label} with these settings",
-                )
-    return [
+    cells = [
         Cell(setup, system_name, system, tests_name, each, seed)
         for system_name, system in systems.items()
         for tests_name, each in tests.items()
         for setup in setups
-        if setup.judges(tests_name, each)
+        if setup.judges(tests_name, each) and part_for(system, tests_name) is not None
     ]
+    for name in systems:
+        if not any(cell.system_name == name for cell in cells):
+            raise BabelscopeError(f"{name} is for no test set that a method judges")
+    for cell in cells:
+        _require_all(cell)
+    return cells
+
+
+def _require_all(cell: Cell) -> None:
+    """Refuse a system that cannot do what the method needs of its role."""
+    setup = cell.setup
+    more = setup.method.needs_more(setup.settings)
+    for role, needed in setup.method.needs.items():
+        system = part_for(cell.system, cell.tests_name) if role == "system" else setup.roles[role]
+        assert system is not None
+        require(system, *_needed(setup, system, needed), what_for=setup.label)
+        extra = _needed(setup, system, more.get(role, ()))
+        require(system, *extra, what_for=f"{setup.label} with these settings")
 
 
 def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
@@ -215,7 +224,8 @@ def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
     once, and as many more may be judged while an earlier one is waited for.
     """
     systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
-    at_once = min((properties(system).at_once for system in systems), default=1)
+    live = [properties(system) for system in systems if not properties(system).stored]
+    at_once = min((each.at_once for each in live), default=1)
     if at_once == 1:
         for cell, start, stop in jobs:
             yield cell.judge(start, stop)

@@ -90,8 +90,6 @@ class JudgingCommand:
     """Refuses options that exclude each other, before anything is read."""
     study: Callable[[Given], Tables] = lambda _given: {}
     """Tables of the study that are not as the shared options say: added to `[study]`, in the place of others."""
-    instead: Callable[[Given], Result | None] = lambda _given: None
-    """The result where answers are given and no system is asked; None where systems are asked."""
     show: Callable[[Result, Given], str] = lambda result, _given: str(result)
     """What people read."""
     signed: Callable[[Row], bool] = lambda row: row.name == "all"

@@ -8,10 +8,9 @@ from typing import Any
 from babelscope.core.answers import System
 from babelscope.core.results import Result
 from babelscope.runs.execute import run_method
-from babelscope.testsets.given_answers import GivenScores, GivenTranslations, only_translated
+from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
-from babelscope.util.errors import BabelscopeError
 
 Systems = System | Sequence[System]
 Tests = TestSet | Iterable[Item]
@@ -27,7 +26,7 @@ def contrast(systems: Systems, pairs: Tests, **settings: Any) -> Result:
 
 def condition(
     system: Systems | None,
-    evaluator: System | GivenScores | str,
+    evaluator: System | str,
     items: Tests,
     *,
     skip_missing: bool = False,
@@ -37,17 +36,8 @@ def condition(
 
     Where an item has none, that is an error, or with `skip_missing` it is left out and counted.
     """
-    tests = items if isinstance(items, TestSet) else TestSet("items", tuple(items))
-    given = isinstance(evaluator, GivenScores)
-    if system is None:
-        if settings.get("translations") == "system":
-            raise BabelscopeError("condition: translations=system, but there is no system")
-        system = GivenTranslations()
-    elif given and not isinstance(system, GivenTranslations):
-        raise BabelscopeError("given scores are scores of given translations: condition takes no system")
-    if isinstance(system, GivenTranslations) and not given:
-        tests = only_translated(tests, skip_missing=skip_missing)
-    return run_method("condition", system, tests, evaluator=evaluator, **settings)
+    system = ItemTranslations(skip_missing=skip_missing) if system is None else system
+    return run_method("condition", system, items, evaluator=evaluator, **settings)
 
 
 def space(systems: Systems, tests: Tests, **settings: Any) -> Result:

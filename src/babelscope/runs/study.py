@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 
 from babelscope.core.answers import System
 from babelscope.core.results import Result
@@ -20,8 +29,9 @@ from babelscope.runs.execute import chunk_for, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
+from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import open_system
+from babelscope.systems.opening import open_system, schemes
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
@@ -46,7 +56,7 @@ class StudyTable(_Table):
 
 
 class Entry(_Table):
-    """One of `[[systems]]` or `[[tests]]`: what it is, and what it is called in the results."""
+    """One of `[[tests]]`: what it is, and what it is called in the results."""
 
     spec: _Text
     name: str = ""
@@ -54,6 +64,36 @@ class Entry(_Table):
     @property
     def label(self) -> str:
         return self.name or self.spec
+
+
+def _spec(value: object) -> str | dict[str, str]:
+    """What names a system; checked by hand, since pydantic tells faults of a union in its own words."""
+    specs = list(value.values()) if isinstance(value, dict) else [value]
+    if specs and all(isinstance(each, str) and each for each in specs):
+        return cast("str | dict[str, str]", value)
+    raise ValueError("must name a system, or one for each test set by its name")
+
+
+class SystemEntry(_Table):
+    """One of `[[systems]]`; a table of specs has one for each test set that it is asked about, by their names."""
+
+    spec: Annotated[str | dict[str, str], PlainValidator(_spec)]
+    name: str = ""
+
+    @model_validator(mode="after")
+    def _parts_have_a_name(self) -> Self:
+        if not self.name and not isinstance(self.spec, str):
+            raise ValueError("a system with a spec for each test set needs a name")
+        return self
+
+    @property
+    def label(self) -> str:
+        return self.name or self.text
+
+    @property
+    def text(self) -> str:
+        """What a manifest says of it."""
+        return self.spec if isinstance(self.spec, str) else json.dumps(self.spec, ensure_ascii=False)
 
 
 class MethodEntry(_Table):
@@ -99,7 +139,7 @@ class Study(_Table):
     """Every method on every system and every test set whose items it judges."""
 
     study: StudyTable = StudyTable()
-    systems: Annotated[list[Entry], Field(min_length=1)]
+    systems: Annotated[list[SystemEntry], Field(min_length=1)]
     tests: Annotated[list[Entry], Field(min_length=1)]
     methods: Annotated[list[MethodEntry], Field(min_length=1)]
     run: RunTable = RunTable()
@@ -218,10 +258,10 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         with _told_at(where):
             check_kinds(setups, tests)
         systems: dict[str, System] = {}
-        for number, entry in enumerate(study.systems):
+        for number, own in enumerate(study.systems):
             with _told_at(where, f"systems[{number}]"):
-                system = opened(entry.spec)
-                name = entry.label if folder else entry.name or system.name
+                system = _opened(own, opened, tests)
+                name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
@@ -235,7 +275,7 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
             setups,
             cells,
             {
-                "systems": dict(zip(systems, (entry.spec for entry in study.systems), strict=True)),
+                "systems": dict(zip(systems, (entry.text for entry in study.systems), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             by=study.study.by,
@@ -245,6 +285,13 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _opened(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
+    """The system of an entry, or one of parts where it has a spec for each test set."""
+    if isinstance(entry.spec, str):
+        return cast(System, opened(entry.spec))
+    return ByTests(entry.label, {name: opened(spec) for name, spec in entry.spec.items()}, tests)
 
 
 def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
@@ -259,8 +306,13 @@ def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
         address = run.address or None
         return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
 
-    # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
-    return lambda spec: spread(spec, pool=pool(), part=None)
+    def opened(spec: str) -> Any:
+        if (scheme := schemes().get(spec.partition(":")[0])) and scheme.stored:
+            return open_system(spec)
+        # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
+        return spread(spec, pool=pool(), part=None)
+
+    return opened
 
 
 def _default_out(study: Study, where: str) -> Path:

@@ -82,9 +82,10 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
 
 def _texts_of(study: Study) -> Iterator[tuple[str, str]]:
     """All texts that may name a system, with their places; not what things are called in the results."""
-    for table, entries in (("systems", study.systems), ("tests", study.tests)):
-        for number, entry in enumerate(entries):
-            yield f"{table}[{number}].spec", entry.spec
+    for number, system in enumerate(study.systems):
+        yield from _texts(system.spec, f"systems[{number}].spec")
+    for number, tests in enumerate(study.tests):
+        yield f"tests[{number}].spec", tests.spec
     for number, method in enumerate(study.methods):
         yield from _texts(method.model_extra or {}, f"methods[{number}]")
 

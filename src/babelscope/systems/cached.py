@@ -41,7 +41,7 @@ def remembering(system: System, cache: bool | Path | None) -> Any:
 
 def _with_store(system: Any, store: Callable[[str], AnswerStore]) -> Any:
     """A server's answers are kept as they came, by itself; those of others as what was made of them."""
-    if properties(system).asked_as_a_whole:
+    if properties(system).asked_as_a_whole or properties(system).stored:
         return system
     if hasattr(system, "remember"):
         system.remember(store)

@@ -91,7 +91,7 @@ class JsonEndpoint:
         what = f"a translation that {self._url} gave of {shorten(source)}"
         texts = [line_of(text, what=what, newlines=self._newlines) for text in several[:n_best]]
         found = best(texts, n_best, source=source, where=f"the answer of {self._url}")
-        return [Scored(each.text, notes=() if each.text else ("empty",)) for each in found]
+        return [Scored(text, notes=() if text else ("empty",)) for text in found]
 
 
 def _open_json(url: str, options: Options) -> JsonEndpoint:

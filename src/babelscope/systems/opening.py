@@ -29,6 +29,8 @@ class Scheme:
     """True if its name says what program is started: a study that has one is asked about before it is run."""
     contacts: Literal["", "server", "hub"] = ""
     """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
+    stored: bool = False
+    """True if its answers stand in files, so that it is opened where the study runs, never in other processes."""
 
 
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
@@ -60,10 +62,35 @@ _BUILT_IN = (
     ),
     Scheme(
         "file",
-        "babelscope.systems.blackbox:open_file",
+        "babelscope.systems.files:open_file",
         "translations in a file, a line a source (n-best: tab-separated)",
         "file:output.de?source=input.en",
         frozenset({"translate"}),
+        stored=True,
+    ),
+    Scheme(
+        "lists",
+        "babelscope.systems.files:open_lists",
+        "n-best lists in a file, with or without log-probabilities",
+        "lists:output.nbest?source=input.en",
+        frozenset({"translate"}),
+        stored=True,
+    ),
+    Scheme(
+        "scores",
+        "babelscope.systems.scores:open_scores",
+        "scores of a test set's items in a file, parallel to it",
+        "scores:output.scores?layout=blocks",
+        frozenset({"item_scores"}),
+        stored=True,
+    ),
+    Scheme(
+        "items",
+        "babelscope.systems.files:open_items",
+        "the translations that the items themselves have",
+        "items:translations",
+        frozenset({"translate"}),
+        stored=True,
     ),
     Scheme(
         "cmd",

@@ -32,8 +32,8 @@ class _Item:
     """Whatever else its JSON object has; kept, and written back."""
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """The item a JSON object stands for; fields it does not know become `extra`."""
+    def from_json(cls, record: Mapping[str, Any], **how: bool) -> Self:
+        """The item a JSON object stands for; fields it does not know become `extra`, `how` is no part of it."""
         values: dict[str, Any] = {}
         rest = dict(record)
         for known in _own_fields(cls):
@@ -42,7 +42,7 @@ class _Item:
                 values[known.name] = rest.pop(name)
             elif known.default is dataclasses.MISSING:
                 raise BabelscopeError(f"field {name!r} is missing")
-        return cls(**values, extra=rest)
+        return cls(**values, extra=rest, **how)
 
     def as_json(self) -> dict[str, Any]:
         """The item as a JSON object: its own fields in their order, then `extra`."""
@@ -93,16 +93,25 @@ class MinimalPair(_Asked):
     phenomenon: str
     reference: Literal["human", "machine"]
     """Who wrote the correct translation."""
+    for_scores: bool = field(default=False, kw_only=True, compare=False, repr=False)
+    """Stored scores may be all that is asked about it: texts may be empty, and variants missing."""
 
     def __post_init__(self) -> None:
         for name in ("id", "source", "correct", "phenomenon", "reference"):
-            _check_text(name, getattr(self, name))
-        _set_texts(self, "contrastive", least=1)
+            text = self.for_scores and name in ("source", "correct")
+            _check_text(name, getattr(self, name), may_be_empty=text)
+        _set_texts(self, "contrastive", least=1, may_be_empty=self.for_scores)
         if self.reference not in ("human", "machine"):
             raise BabelscopeError(
                 f"field 'reference' must be human or machine, not {shorten(self.reference)}"
             )
         _check_about(self)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """False if it has an empty text or no variant, so that only stored scores can say anything about it."""
+        texts = (self.source, self.correct, *self.contrastive)
+        return bool(self.contrastive) and all(text.strip() for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +199,13 @@ def kind_of(record: Mapping[str, Any]) -> type[Item]:
     raise BabelscopeError(f"no item: its fields tell no kind (a {shown})")
 
 
+_NO_JSON = ("extra", "for_scores")
 _OWN_FIELDS: dict[type[_Item], list[dataclasses.Field[Any]]] = {}
 
 
 def _own_fields(kind: type[_Item]) -> list[dataclasses.Field[Any]]:
     if kind not in _OWN_FIELDS:  # remembered, since large sets ask for it with every item
-        known = [each for each in dataclasses.fields(kind) if each.name != "extra"]
+        known = [each for each in dataclasses.fields(kind) if each.name not in _NO_JSON]
         _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _ABOUT)  # these come last
     return _OWN_FIELDS[kind]
 
@@ -225,7 +235,7 @@ def _set_texts(
     if not isinstance(value, list | tuple):
         wanted = "text or a list of texts" if least else "a list of texts"
         raise BabelscopeError(f"field {name!r} must be {wanted}, not {_told(value)}")
-    if len(value) < least:
+    if len(value) < least and not may_be_empty:
         raise EmptyText(name)
     for text in value:
         _check_text(name, text, may_be_empty=may_be_empty, many="a list of texts only")

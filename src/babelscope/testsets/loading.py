@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.specs import split_spec
+from babelscope.core.specs import split_options, split_spec
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import check_name
@@ -29,6 +29,8 @@ class Format:
     """What can be said after the path, as in `?neutral=yes`."""
     numbers: tuple[str, ...] = ()
     """The same for whole numbers, as in `?seed=3`; 0 if not said."""
+    scores: Literal["blocks", "interleaved"] = "interleaved"
+    """How files of scores are laid out that are parallel to it, see `systems/scores.py`."""
 
 
 _READERS = "babelscope.testsets.readers"
@@ -59,12 +61,15 @@ _BUILT_IN = (
         f"{_READERS}:read_distil_lingeval",
         "a DistilLingEval set, or a folder of them",
         "distil-lingeval:data/clause_omission.mt",
+        ("empty",),
+        scores="blocks",
     ),
     Format(
         "mucow-scoring",
         f"{_READERS}:read_mucow_scoring",
         "a language pair of MuCoW's scoring suite",
         "mucow-scoring:cs-en.json",
+        ("empty",),
     ),
     Format(
         "mucow",
@@ -122,6 +127,23 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
         f"{spec!r} is neither a registered test set (see babelscope data list), nor a file, nor one of "
         f"{', '.join(f'{known}:' for known in formats())}{hint}"
     )
+
+
+def for_scores(spec: str) -> tuple[str, str]:
+    """A test set as score files count it, with items that no system can be asked; and the layout of such files."""
+    from babelscope.testsets import registry
+
+    name, colon, rest = spec.partition(":")
+    if not colon:
+        named = registry.named_sets().get(spec)
+        return spec, formats()[named.parts[0].format].scores if named else "interleaved"
+    known = formats().get(name)
+    if known is None or not rest:
+        return spec, "interleaved"
+    if "empty" in known.flags:
+        path, query = split_options(rest)
+        spec = f"{name}:{path}?{'&'.join(filter(None, (query, 'empty=yes')))}"
+    return spec, known.scores
 
 
 def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:

@@ -63,12 +63,15 @@ def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
     return _collect(Path(path).stem, rows(), skip_empty=skip_empty)
 
 
-def read_distil_lingeval(folder: str | Path) -> TestSet:
-    """DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or several such."""
+def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
+    """DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or several such.
+
+    Pairs with an empty text, of which score files may have scores, are left out and counted unless `empty`.
+    """
     folder = Path(folder)
     if not os.path.isdir(folder):  # not Path.is_dir, which raises on a name that is too long
         raise BabelscopeError(f"{folder}: no such folder")
-    folders = distil_folders(folder)
+    folders = _distil_folders(folder)
     if not folders:
         raise BabelscopeError(
             f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
@@ -76,15 +79,18 @@ def read_distil_lingeval(folder: str | Path) -> TestSet:
         )
     # The name of "." is that of the folder it stands for.
     name = folder.resolve().name
-    return _collect(name, (row for path in folders for row in distil_rows(path)), skip_empty=True)
+    return _pairs(name, (row for path in folders for row in _distil_rows(path)), empty=empty)
 
 
-def read_mucow_scoring(path: str | Path) -> TestSet:
-    """MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses."""
+def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
+    """MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses.
+
+    Items without a variant, which score files have a score of, are left out and counted unless `empty`.
+    """
     entries = parse_json(read_bytes(path), path)
     if not isinstance(entries, list):
         raise BabelscopeError(f"{path} is no MuCoW scoring suite: it must be a JSON list of items")
-    return _collect(Path(path).stem, mucow_rows(path, entries), skip_empty=True)
+    return _pairs(Path(path).stem, _mucow_rows(path, entries), empty=empty)
 
 
 def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
@@ -104,23 +110,29 @@ def _collect(
     return TestSet(name, items, skipped)
 
 
+def _pairs(name: str, rows: Iterator[Row], *, empty: bool) -> TestSet:
+    if empty:
+        return TestSet(name, tuple(make_items(rows, for_scores=True)))
+    return _collect(name, rows, skip_empty=True)
+
+
 def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]:
     return {"id": str(number), "source": source, "reference": references}
 
 
-def distil_folders(folder: Path) -> list[Path]:
+def _distil_folders(folder: Path) -> list[Path]:
     """A set itself, or those of a folder of sets in the order of their names."""
     if (folder / _DISTIL_FILES[0]).exists():
         return [folder]
-    return [path for path in sorted(folder.glob("*")) if path.is_dir() and distil_name(path)]
+    return [path for path in sorted(folder.glob("*")) if path.is_dir() and _distil_name(path)]
 
 
-def distil_name(folder: Path) -> re.Match[str] | None:
+def _distil_name(folder: Path) -> re.Match[str] | None:
     return re.fullmatch(r"(?P<phenomenon>.+)\.(?P<reference>human|mt)", folder.resolve().name)
 
 
-def distil_rows(folder: Path) -> Iterator[Row]:
-    name = distil_name(folder)
+def _distil_rows(folder: Path) -> Iterator[Row]:
+    name = _distil_name(folder)
     if name is None:
         raise BabelscopeError(
             f"{folder} must be named <phenomenon>.human or <phenomenon>.mt, to tell what its pairs are"
@@ -142,7 +154,7 @@ def distil_rows(folder: Path) -> Iterator[Row]:
         )
 
 
-def mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
+def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
     for number, entry in enumerate(entries, 1):
         # The parser keeps no line numbers, so the place is the item's number.
         place = f"{path}: item {number}"

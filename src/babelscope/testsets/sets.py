@@ -88,14 +88,16 @@ def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = N
     return make_items(read_json_lines(path, most=LARGEST_HELD), skipped=skipped)
 
 
-def make_items(rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
+def make_items(
+    rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None = None, **how: bool
+) -> Iterator[Item]:
     """Items from JSON objects, all of the kind of the first; every fault is told with its place."""
     kind: type[Item] | None = None
     places: dict[str, str] = {}
     for place, record in rows:
         try:
             kind = kind or kind_of(record)
-            item = kind.from_json(record)
+            item = kind.from_json(record, **how)
         except EmptyText as error:
             if skipped is None:
                 fault(place, error)

@@ -12,7 +12,7 @@ from babelscope.core.results import Estimate, Result, Row
 from babelscope.methods.patterns.counts import flows_of, occurrences
 from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.report.flows import FILE as FLOWS
-from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable
+from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable, SystemEntry
 from babelscope.systems.asking import ask_translate
 from babelscope.systems.opening import open_system
 from babelscope.util.files import replacing
@@ -24,7 +24,7 @@ def demo_study(n: int = 200, seed: int = 0) -> Study:
     """Teacher and student on the lab's own test sets, n items each (minimal pairs spread over the error types)."""
     return Study(
         study=StudyTable(name="demo", seed=seed),
-        systems=[Entry(name=name, spec=f"lab:{name}") for name in SYSTEMS],
+        systems=[SystemEntry(name=name, spec=f"lab:{name}") for name in SYSTEMS],
         tests=[
             Entry(name="sentences", spec=f"lab:parallel?n={n}&seed=2026"),
             Entry(name="minimal pairs", spec=f"lab:pairs?n={max(1, n // 8)}&seed=2026"),

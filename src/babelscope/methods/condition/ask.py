@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Note, Scored, capabilities
+from babelscope.core.answers import Choice, Note, Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.systems.asking import ask_score, ask_translate, relocate_errors
+from babelscope.systems.asking import ask_answered, ask_score, ask_translate, relocate_errors
+from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import BabelscopeError
 
+# Rounding can lift the log of a sure token this far above zero.
+_ROUNDING = 1e-3
 _PLACES = {"source": "source with a cue", "target": "translation"}
 
 
@@ -20,30 +25,36 @@ def ask(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: ConditionSettings, _seed: int
 ) -> list[Record]:
     """A record an item: its translation, and how the evaluator scores it under every source with a cue."""
-    evaluator = systems["evaluator"]
+    system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
-        return [_given(item, evaluator) for item in items]
-    translated = _translations(systems["system"], items, settings)
+        return _stored(system, evaluator, items, settings)
+    translated = _translations(system, items, settings)
     # A system that evaluates itself is asked about what it generated, not about its text tokenised again.
-    itself = systems["system"].fingerprint == evaluator.fingerprint
+    itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
     for item, translation in zip(items, translated, strict=True):
+        if isinstance(translation, str):
+            continue
         target = translation if itself and translation.tokens else translation.text
         for source in _cued(item):
             pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
     # All of a chunk in one call, from which the evaluator makes its batches.
-    with relocate_errors(lambda what, number: f"item {owners[number - 1].id}: the {_PLACES[what]}"):
-        answers = iter(ask_score(evaluator, pairs) if pairs else [])
-    records = []
+    answers = iter(_answers(functools.partial(ask_score, evaluator), pairs, owners, _PLACES))
+    records: list[Record] = []
     for item, translation in zip(items, translated, strict=True):
-        given = settings.translations == "given" and item.translation is not None
+        if isinstance(translation, str):
+            records.append({"unanswered": translation})
+            continue
         found = {source: next(answers) for source in _cued(item)}
+        if reasons := [each for each in found.values() if isinstance(each, str)]:
+            records.append({"unanswered": reasons[0]})
+            continue
         notes: set[Note] = {*translation.notes, *(note for each in found.values() for note in each.notes)}
         records.append(
             {
-                **_begun(item, translation.text, evaluator.name, given=given),
+                **_begun(item, translation.text, evaluator.name, given=_is_given(system, item, settings)),
                 "notes": sorted(notes),
                 "under_correct": [_scored(source, found) for source in item.correct_sources if found],
                 "under_incorrect": [_scored(source, found) for source in item.incorrect_sources if found],
@@ -52,14 +63,47 @@ def ask(
     return records
 
 
-def _given(item: AmbiguousSource, evaluator: Any) -> Record:
-    """The best score of each side, where an evaluator was asked elsewhere."""
-    correct, incorrect = evaluator.of(item.id)
-    return {
-        **_begun(item, item.translation, evaluator.name, given=item.translation is not None),
-        "correct_logprob": finite_or_none(correct),
-        "incorrect_logprob": finite_or_none(incorrect),
-    }
+def _stored(
+    system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
+) -> list[Record]:
+    """Records of the best score of each side, where an evaluator was asked elsewhere."""
+    if not properties(system).stored:
+        raise BabelscopeError(
+            f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
+            f"translates now, as {system.name} does"
+        )
+    scores = evaluator.item_scores([Choice(item.id) for item in items], best=False)
+    translated: Sequence[Scored | str | None] = [
+        None if item.translation is None else Scored(item.translation) for item in items
+    ]
+    if system.fingerprint != ItemTranslations.fingerprint:
+        translated = _translations(system, items, settings)
+    records: list[Record] = []
+    for item, own, translation in zip(items, scores, translated, strict=True):
+        if isinstance(translation, str):
+            records.append({"unanswered": translation})
+            continue
+        for number in (own.correct, *own.others):
+            if number > _ROUNDING:
+                raise BabelscopeError(
+                    f"{own.place}: {number:g} is no log-probability, which is at most 0 (natural log, higher is "
+                    "better)"
+                )
+        text = None if translation is None else translation.text
+        records.append(
+            {
+                **_begun(item, text, evaluator.name, given=text is not None),
+                "correct_logprob": finite_or_none(own.correct),
+                "incorrect_logprob": finite_or_none(own.others[0]),
+            }
+        )
+    return records
+
+
+def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -> bool:
+    """Whether the translation was made elsewhere: it is the item's own, or stands in a file."""
+    own = settings.translations == "given" and item.translation is not None
+    return own or properties(system).stored
 
 
 def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool) -> Record:
@@ -83,16 +127,36 @@ def _scored(source: str, found: Mapping[str, Scored]) -> Record:
     return {"source": source, "total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
 
 
-def _translations(system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings) -> list[Scored]:
-    """The translation of each item: its own, or the system's."""
+def _translations(
+    system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
+) -> list[Scored | str]:
+    """The translation of each item, its own or the system's; or why the system gave none."""
     own = [item.translation if settings.translations == "given" else None for item in items]
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
-    with relocate_errors(lambda what, number: f"item {asked[number - 1].id}: the {what}"):
-        answers = (
-            ask_translate(system, [item.question for item in asked], beam=settings.beam) if asked else []
-        )
-    found = iter(answers)
-    return [Scored(text) if text is not None else next(found)[0] for text in own]
+    translate = functools.partial(ask_translate, system, beam=settings.beam)
+    places = {"source": "source", "target": "target"}
+    found = iter(_answers(translate, [item.question for item in asked], asked, places))
+    return [Scored(text) if text is not None else _first(next(found)) for text in own]
+
+
+def _first(answers: Sequence[Scored] | str) -> Scored | str:
+    return answers if isinstance(answers, str) else answers[0]
+
+
+def _answers(
+    ask: Callable[[Sequence[Any]], list[Any]],
+    asked: Sequence[Any],
+    owners: Sequence[AmbiguousSource],
+    places: Mapping[str, str],
+) -> list[Any]:
+    """Answers to what is asked about items, or why there is none; a text that is refused is told with its item."""
+    first = {each: item.id for each, item in zip(reversed(asked), reversed(owners), strict=True)}
+
+    def ask_some(some: Sequence[Any]) -> list[Any]:
+        with relocate_errors(lambda what, number: f"item {first[some[number - 1]]}: the {places[what]}"):
+            return ask(some)
+
+    return ask_answered(ask_some, asked)
 
 
 def _cued(item: AmbiguousSource) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
-from babelscope.core.registry import resolve
-from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.figures import least_certain
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.util.errors import BabelscopeError
@@ -25,38 +24,21 @@ def _check(given: Given) -> None:
         raise BabelscopeError("condition needs either --evaluator or --scores")
     if given["system"] and given["scores"] is not None:
         raise BabelscopeError("--scores are those of given translations: leave --system out")
-    if given["rejudge"] is None and given["out"] is not None and not given["system"]:
-        raise BabelscopeError(
-            "--out makes a run folder of a system and an evaluator that are asked; "
-            "for what is given use --records"
-        )
 
 
-def _of_given(given: Given) -> Result | None:
-    """Judge translations that are given, by an evaluator or by scores that are given, too."""
-    if given["system"]:
-        return None
-    from babelscope.systems.cached import remembering
-    from babelscope.systems.opening import open_system
-    from babelscope.testsets.given_answers import GivenTranslations, read_scores, with_translations
-    from babelscope.testsets.loading import load
-    from babelscope.testsets.pattern_files import read_translations
-
-    tests, path = load(given["tests"], data_dir=given["data-dir"]), given["translations"]
-    scores: Any = read_scores(given["scores"], tests) if given["scores"] is not None else None
-    skip = given["skip-missing"]
-    if path is not None:
-        tests = with_translations(tests, read_translations(path), what=str(path), skip_missing=skip)
-    settings = {name: value for name, value in given.settings.items() if name != "evaluator"}
-    result: Result = resolve("babelscope.runs.judging:condition")(
-        GivenTranslations(path.name) if path is not None else GivenTranslations(),
-        scores or remembering(open_system(given["evaluator"]), given["cache"]),
-        tests,
-        skip_missing=skip,
-        seed=given["seed"],
-        **settings,
-    )
-    return result
+def _study(given: Given) -> Tables:
+    """Files of translations and of scores are systems, and so are the translations that the items have."""
+    tables: dict[str, Any] = {}
+    settings = dict(given.settings)
+    missing = "missing=skip" if given["skip-missing"] else "missing=error"
+    if (path := given["translations"]) is not None:
+        tables["systems"] = [{"spec": f"file:{path}?format=auto&{missing}", "name": path.name}]
+        settings["translations"] = "system"  # the file's, also where an item has one
+    elif not given["system"]:
+        tables["systems"] = [{"spec": f"items:translations?{missing}", "name": "given"}]
+    if given["scores"] is not None:
+        settings["evaluator"] = f"scores:{given['scores']}?layout=columns"
+    return {**tables, "methods": [{"name": "condition", **settings}]}
 
 
 def _show(result: Result, given: Given) -> str:
@@ -111,6 +93,6 @@ COMMAND = JudgingCommand(
         "system": {"help": "Whose translations are judged; may be repeated."},
     },
     check=_check,
-    instead=_of_given,
+    study=_study,
     show=_show,
 )

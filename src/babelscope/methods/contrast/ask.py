@@ -1,17 +1,22 @@
-"""What systems are asked about minimal pairs: to score each variant, and to translate the source."""
+"""What systems are asked about minimal pairs: to score each variant and translate the source, or stored scores."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Scored, System, capabilities
+from babelscope.core.answers import Choice, ItemScores, Scored, System, capabilities
 from babelscope.core.question import Question
-from babelscope.core.results import Record
+from babelscope.core.results import Record, finite_or_none
+from babelscope.core.ties import credit
+from babelscope.methods.contrast.figures import Scores, verdict
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.contrast.tokens import parting
 from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
 from babelscope.testsets.items import MinimalPair
+from babelscope.util.errors import BabelscopeError
 
 
 def ask(
@@ -19,6 +24,12 @@ def ask(
 ) -> list[Record]:
     """A record an item: the scores of each variant and of the 1-best, and where variants part."""
     system = systems["system"]
+    if "item_scores" in capabilities(system):
+        return _stored(system, items, settings)
+    if not all(item.can_be_asked for item in items):
+        left = iter(ask(systems, [item for item in items if item.can_be_asked], settings, _seed))
+        empty = {"unanswered": "it has an empty text or no variant, which no system can be asked about"}
+        return [next(left) if item.can_be_asked else dict(empty) for item in items]
     asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
     # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
     once = list(dict.fromkeys(asked))
@@ -68,3 +79,60 @@ def _asker(items: Sequence[MinimalPair], question: Question, target: str | None 
         if item.question == question and target in (None, item.correct, *item.contrastive)
     )
     return f"item {next(found).id}"
+
+
+# Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
+_FAR_BELOW = 0.8
+_UNLIKELY = 0.001
+
+
+def _stored(system: Any, items: Sequence[MinimalPair], settings: ContrastSettings) -> list[Record]:
+    """Records of scores that stand in a file: with the texts, but without tokens."""
+    if settings.free == "yes":
+        raise BabelscopeError("score files have no translations to look for errors in; free must be no")
+    choices = [Choice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
+    found: list[ItemScores | None] = system.item_scores(choices)
+    known = [scores for scores in found if scores is not None and scores.others]
+    if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):
+        raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
+    question_direction(known, system.name, system.fingerprint.settings.get("direction", "higher"))
+    return [_stored_record(item, scores, system.name) for item, scores in zip(items, found, strict=True)]
+
+
+def _stored_record(item: MinimalPair, scores: ItemScores | None, name: str) -> Record:
+    if scores is None or not scores.others:
+        return {"unanswered": f"{name} has no score of a variant of it"}
+    best = {} if scores.best is None else {"best": finite_or_none(scores.best)}
+    return {
+        "source": item.source,
+        "phenomenon": item.phenomenon,
+        "reference": item.reference,
+        "texts": {"correct": item.correct, "contrastive": list(item.contrastive)},
+        "scores": {
+            "correct": finite_or_none(scores.correct),
+            "contrastive": [finite_or_none(each) for each in scores.others],
+            **best,
+        },
+    }
+
+
+def question_direction(found: Sequence[ItemScores], name: str, direction: str) -> None:
+    """Warn of scores whose accuracy is far, and not by accident, below what guessing would give."""
+    from scipy.stats import binomtest
+
+    if not found:
+        return
+    # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
+    chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
+    worth = credit("half")
+    good = math.fsum(worth[verdict(Scores(scores.correct, scores.others))] for scores in found)
+    accuracy = good / len(found)
+    if accuracy >= _FAR_BELOW * chance:
+        return
+    if binomtest(math.ceil(good), len(found), chance, alternative="less").pvalue < _UNLIKELY:
+        other = "lower" if direction == "higher" else "higher"
+        warnings.warn(
+            f"{name}: accuracy {accuracy:.3f} is far below chance ({chance:.3f}); the direction looks wrong: "
+            f"are {other} scores better in this file (--direction {other})?",
+            stacklevel=3,
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
-from babelscope.core.registry import resolve
-from babelscope.methods.command import Given, JudgingCommand
+from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.testsets.score_files import Direction, Layout
+from babelscope.systems.scores import DIRECTIONS, LAYOUTS
+from babelscope.testsets.loading import for_scores
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -20,25 +20,25 @@ def _check(given: Given) -> None:
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
     if given["table"] and given["json"]:
         raise BabelscopeError("--table and --json print different things; say one of the two")
-    if given["scores"] and given["out"] is not None:
-        raise BabelscopeError("--out keeps what systems answer; with --scores, say --records FILE")
 
 
-def _from_scores(given: Given) -> Result | None:
+def _study(given: Given) -> Tables:
+    """Files of scores are systems, on the test set as such files count it."""
+    tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
     if not given["scores"]:
-        return None
-    result: Result = resolve("babelscope.runs.stored_scores:contrast_scores")(
-        given["tests"],
-        given["scores"],
-        direction=given["direction"],
-        layout=given["layout"],
-        seed=given["seed"],
-        seed_groups=given["seed-group"],
-        data_dir=given["data-dir"],
-        # What score a file has, and by which beam, is not known.
-        **{name: value for name, value in given.settings.items() if name not in ("score", "beam")},
-    )
-    return result
+        return tables
+    tests, lines = for_scores(given["tests"])
+    how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
+    # What score a file has, and by which beam, is not known.
+    settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}
+    if settings["free"] == "auto":
+        settings["free"] = "no"
+    return {
+        **tables,
+        "systems": [{"spec": f"scores:{path}?{how}", "name": str(path)} for path in given["scores"]],
+        "tests": [{"spec": tests}],
+        "methods": [{"name": "contrast", **settings}],
+    }
 
 
 def _show(result: Result, given: Given) -> str:
@@ -56,13 +56,13 @@ COMMAND = JudgingCommand(
     ContrastSettings,
     options=(
         reads("scores", "Stored scores instead of a system; may be repeated.", repeat=True),
-        Option("direction", "Which scores are better.", default="higher", choices=get_args(Direction)),
+        Option("direction", "Which scores are better.", default="higher", choices=DIRECTIONS),
         Option(
             "layout",
             "Of the score file. blocks: all correct targets, then all contrastive (DistilLingEval's). "
             "interleaved: item by item (MuCoW's). columns: correct, contrastive and 1-best, tabs between.",
             default="auto",
-            choices=get_args(Layout),
+            choices=LAYOUTS,
         ),
         Option(
             "seed-group",
@@ -81,7 +81,6 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
-    instead=_from_scores,
-    study=lambda given: {"study": {"seed_groups": given["seed-group"]}},
+    study=_study,
     show=_show,
 )

@@ -52,9 +52,8 @@ _MADE = ("scores", "verdict", "discrepancy", "detected")
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
     if "correct" not in record:  # a run of stored scores: there is nothing else to make scores of
         stored = record["scores"]
-        best = stored.get("best") if settings.discrepancy != "none" else None
-        wrong = tuple(map(_number, stored["contrastive"]))
-        return Scores(_number(stored["correct"]), wrong, None if best is None else best)
+        best = _number(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
+        return Scores(_number(stored["correct"]), tuple(map(_number, stored["contrastive"])), best)
 
     def score(answer: Mapping[str, Any]) -> float:
         total, length = total_of(answer), len(answer["logprobs"]) + answer.get("at", 0)

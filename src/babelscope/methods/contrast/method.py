@@ -41,6 +41,7 @@ METHOD = Method(
     summarise=summarise,
     asks=frozenset({"beam"}),
     needs={"system": ("score",)},
+    instead={"score": "item_scores", "translate": "item_scores"},
     needs_more=lambda settings: settings.needs,
     identity=identity,
     comparable=comparable,

@@ -177,9 +177,11 @@ def about(record: Record) -> About:
     if "correct" in record:
         lines.append(("right", record["correct"]["text"]))
         lines += [("with the error", each["text"]) for each in record["contrastive"]]
+    elif texts := record.get("texts"):  # of stored scores
+        lines = [("right", texts["correct"]), *(("with the error", each) for each in texts["contrastive"])]
     phenomenon, reference = record["phenomenon"], record["reference"]
     specific = _group_of(phenomenon, reference)
-    return About(record["source"], (phenomenon, specific), specific, lines)
+    return About(record["source"] or "(empty)", (phenomenon, specific), specific, lines)
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:

@@ -10,8 +10,9 @@ from babelscope.core.answers import Scored
 from babelscope.core.results import Record
 from babelscope.methods.patterns.settings import PatternSettings
 from babelscope.systems.asking import ask_answered, ask_translate, relocate_errors
+from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
-from babelscope.testsets.pattern_files import Given, match, read_translations
+from babelscope.testsets.pattern_files import match
 from babelscope.util.errors import BabelscopeError
 
 Answer = Scored | str

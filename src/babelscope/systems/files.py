@@ -1,0 +1,257 @@
+"""Translations made elsewhere: in a file (`file:`), n-best lists (`lists:`), those of the items (`items:`)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from babelscope.core.answers import Fingerprint, Scored, Unanswered
+from babelscope.core.question import Asked, sources_of
+from babelscope.core.specs import Options
+from babelscope.systems.blackbox import best
+from babelscope.systems.translation_files import (
+    Given,
+    alternatives,
+    find_lines,
+    index_of,
+    moses_lists,
+    read_log,
+    read_pairs,
+    read_translations,
+)
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, RefusedText
+from babelscope.util.json_lines import read_json_lines
+from babelscope.util.text import (
+    check_texts,
+    parse_lines,
+    read_line_bytes,
+    require_equal_counts,
+    shorten,
+)
+
+_WITH_SOURCES = {"pairs": read_pairs, "log": read_log, "auto": read_translations}
+
+
+class TranslationsFile:
+    """Translations made elsewhere: found by the source's text, or by their line."""
+
+    stored = True
+
+    def __init__(
+        self,
+        path: str,
+        content: str,
+        found: Sequence[Sequence[Scored]],
+        settings: Mapping[str, Any],
+        *,
+        sources: Sequence[str] | None = None,
+        source_path: str = "",
+        skip_missing: bool = False,
+        name: str = "",
+    ) -> None:
+        """`content` is the file's digest, `found` the answers of each line, `sources` what these are answers to."""
+        self.name = name or f"file:{path}"
+        self._path, self._found, self._skip_missing = path, found, skip_missing
+        self._source_path = source_path
+        self._key = str if source_path else str.strip
+        self._lines = None if sources is None else index_of(sources, self._key)
+        # By content, not by name: a moved or renamed file gives the same answers.
+        self.fingerprint = Fingerprint("file", content, settings=settings)
+        # An answer depends on its place, where the file's sources are not given, or repeated with other answers.
+        repeated = (self._lines or {}).values()
+        self.asked_as_a_whole = (
+            sources is None or bool(source_path) or any(self._differing(own) is not None for own in repeated)
+        )
+
+    def translate(
+        self,
+        questions: Sequence[Asked],
+        *,
+        beam: int = 5,  # noqa: ARG002 (the protocol's; these translations have been found already)
+        n_best: int = 1,
+    ) -> list[list[Scored]]:
+        """The file's translations of the sources; with its sources in any order, without them all, in order."""
+        sources = sources_of(questions)
+        check_texts(sources, what="source")
+        if self._lines is None:
+            if len(sources) != len(self._found):
+                raise BabelscopeError(
+                    f"{len(sources)} sources were asked for, but {self._path} has translations of "
+                    f"{len(self._found)}; say ?source=FILE to find them by their source"
+                )
+            numbers: Sequence[int | None] = range(len(sources))
+        else:
+            self._refuse_ambiguous(sources)
+            numbers = find_lines(sources, self._lines, self._key)
+            if None in numbers:
+                self._miss(questions, sources, numbers)
+        return [
+            best(self._found[number], n_best, source=source, where=self._path)
+            for source, number in zip(sources, numbers, strict=True)
+            if number is not None
+        ]
+
+    def _miss(
+        self, questions: Sequence[Asked], sources: Sequence[str], numbers: Sequence[int | None]
+    ) -> NoReturn:
+        """Say which sources have no translation."""
+        missing = [place for place, number in enumerate(numbers) if number is None]
+        what = (
+            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
+        )
+        if self._skip_missing:
+            raise Unanswered(
+                {(questions[each], None): f"{what} {shorten(sources[each])}" for each in missing}
+            )
+        told = f"({len(missing)} of {len(sources)} are missing)"
+        raise RefusedText(
+            "source", missing[0] + 1, f"is missing: {what} {shorten(sources[missing[0]])} {told}"
+        )
+
+    def _differing(self, own: Sequence[int]) -> int | None:
+        """The first of these lines that has another answer than the first one, if any."""
+        return next((number for number in own if self._found[number] != self._found[own[0]]), None)
+
+    def _refuse_ambiguous(self, sources: Sequence[str]) -> None:
+        """A repeated source is found in order; that is safe only if it stands as often in both, or means the same."""
+        wanted = Counter(map(self._key, sources))
+        for source, own in (self._lines or {}).items():
+            if 0 < wanted[source] != len(own) and (other := self._differing(own)) is not None:
+                raise BabelscopeError(
+                    f"{self._source_path or self._path} has {shorten(source)} in lines {own[0] + 1} and "
+                    f"{other + 1}, which {self._path} translates differently: ambiguous unless it is asked for as "
+                    f"often as it stands there, {len(own)} times and not {wanted[source]}"
+                )
+
+
+class ItemTranslations:
+    """Stands for the system whose translations the items have; they are part of the test set's digest."""
+
+    stored = True
+    fingerprint = Fingerprint("given")
+
+    def __init__(self, name: str = "given", *, skip_missing: bool = False) -> None:
+        self.name = name
+        self._skip_missing = skip_missing
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        """It is asked only about items that have no translation, and has none either."""
+        reason = f"has no translation, and there is no system to ask ({len(questions)} have none)"
+        if self._skip_missing:
+            raise Unanswered({(each, None): f"the item {reason}" for each in questions})
+        raise RefusedText("source", 1, reason)
+
+
+def open_items(rest: str, options: Options) -> ItemTranslations:
+    """`items:translations?missing=error|skip`."""
+    if rest != "translations":
+        raise BabelscopeError(f"{options.spec}: items have translations; say items:translations")
+    return ItemTranslations(options.spec, skip_missing=_skips(options))
+
+
+def open_file(rest: str, options: Options) -> TranslationsFile:
+    """`file:OUT.txt?source=SRC.txt&format=plain|tsv|moses|pairs|log|auto&missing=error|skip`."""
+    _require_file(rest, options, "file:output.de?source=input.en")
+    form, source = options.text("format"), options.text("source")
+    if form:
+        form = options.choice("format", ("plain", "tsv", "moses", *_WITH_SOURCES), "plain")
+    how: dict[str, Any] = {"skip_missing": _skips(options), "name": options.spec}
+    if form not in _WITH_SOURCES:
+        data = read_line_bytes(rest)
+        texts = alternatives(parse_lines(data, rest), form, rest)
+        content = hashlib.sha256(data).hexdigest()
+        return _with_source(rest, source, content, _bare(texts), {"format": form or "plain"}, how)
+    given: list[Given] = _WITH_SOURCES[form](rest)
+    if not given:
+        raise BabelscopeError(f"{rest} has no translations")
+    content = digest_json([[each.source, each.translation] for each in given])
+    found = _bare([[each.translation] for each in given])
+    if given[0].source is None:
+        return _with_source(rest, source, content, found, {"format": "plain"}, how)
+    if source:
+        raise BabelscopeError(
+            f"{options.spec}: {rest} has its sources beside the translations; leave source= out"
+        )
+    sources = [each.source or "" for each in given]
+    return TranslationsFile(rest, content, found, {"format": "pairs"}, sources=sources, **how)
+
+
+def open_lists(rest: str, options: Options) -> TranslationsFile:
+    """`lists:FILE?format=moses|jsonl&scores=yes|no&source=SRC.txt`."""
+    _require_file(rest, options, "lists:output.nbest?format=moses&scores=yes&source=input.en")
+    form = options.choice("format", ("moses", "jsonl"), "jsonl" if rest.endswith(".jsonl") else "moses")
+    scored = options.choice("scores", ("yes", "no"), "yes" if form == "jsonl" else "no") == "yes"
+    if form == "jsonl":
+        found = _json_lists(rest, scored=scored)
+    else:
+        lists = moses_lists(parse_lines(read_line_bytes(rest), rest), rest)
+        found = [[_whole(text, score if scored else None, rest) for text, score in own] for own in lists]
+    content = digest_json([[[each.text, *map(repr, each.logprobs)] for each in own] for own in found])
+    settings = {"format": form, "scores": scored}
+    return _with_source(rest, options.text("source"), content, found, settings, {"name": options.spec})
+
+
+def _with_source(
+    path: str,
+    source: str,
+    content: str,
+    found: Sequence[Sequence[Scored]],
+    settings: Mapping[str, Any],
+    how: Mapping[str, Any],
+) -> TranslationsFile:
+    """Answers with the sources of a line-parallel file, if one is named."""
+    if not source:
+        return TranslationsFile(path, content, found, settings, **how)
+    data = read_line_bytes(source)
+    sources = parse_lines(data, source)
+    require_equal_counts({path: len(found), source: len(sources)})
+    settings = {**settings, "source": hashlib.sha256(data).hexdigest()}
+    return TranslationsFile(path, content, found, settings, sources=sources, source_path=source, **how)
+
+
+def _json_lists(path: str, *, scored: bool) -> list[list[Scored]]:
+    """A JSON object a translation: `id`, `text` and, in all or in none, `logprob`; an id is a source."""
+    found: dict[str, list[Scored]] = {}
+    known: set[bool] = set()
+    for place, record in read_json_lines(path):
+        text, score = record.get("text"), record.get("logprob")
+        if "id" not in record or not isinstance(text, str):
+            raise BabelscopeError(f"{place} has no id and text")
+        known.add(score is not None)
+        if len(known) > 1:
+            raise BabelscopeError(f"{place}: all translations of a list have a logprob, or none has")
+        answer = _whole(text, None if score is None or not scored else str(score), place)
+        found.setdefault(str(record["id"]), []).append(answer)
+    return list(found.values())
+
+
+def _whole(text: str, score: str | None, place: str) -> Scored:
+    """A translation whose log-probability is known as a whole: one token stands for all, so that totals are right."""
+    if score is None:
+        return Scored(text)
+    try:
+        number = float(score)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number) or number > 0:
+        raise BabelscopeError(
+            f"{place}: {shorten(score)} is no log-probability of {shorten(text)}: a natural log, at most 0"
+        )
+    return Scored(text, (text,), (number,), ("whole",))
+
+
+def _bare(texts: Sequence[Sequence[str]]) -> list[list[Scored]]:
+    return [[Scored(text) for text in own] for own in texts]
+
+
+def _skips(options: Options) -> bool:
+    return options.choice("missing", ("error", "skip"), "error") == "skip"
+
+
+def _require_file(rest: str, options: Options, example: str) -> None:
+    if not rest:
+        raise BabelscopeError(f"{options.spec} names no file; example: {example}")
