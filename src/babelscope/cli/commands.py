@@ -76,6 +76,7 @@ _BUILT_IN = (
     _function(
         "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
     ),
+    _function("init", "Write a study with all settings as comments, to be changed and then run."),
     _function("merge", "Put the shards of a study together: the same run folder as without shards."),
     _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
     _function("report", "Show runs to people: findings in plain words, tables, pictures"),
