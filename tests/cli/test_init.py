@@ -46,7 +46,9 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     assert babelscope("init", "--system", "lab:student", "--method", name).code == 0
     text = (tmp_path / "study.toml").read_text()
     (method,) = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))["methods"]
-    defaults = {each.name: tomllib.loads(f"v = {each.default}")["v"] for each in _settings(name) if each.default}
+    defaults = {
+        each.name: tomllib.loads(f"v = {each.default}")["v"] for each in _settings(name) if each.default
+    }
     assert {key: value for key, value in method.items() if key in defaults} == defaults
     for each in _settings(name):
         assert re.search(rf"(?m)^# .*\n#{each.name} =", text), f"{name} does not show {each.name}"
@@ -72,7 +74,10 @@ def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> No
     [
         (("--system", "toi:1"), "'toi:1' names no system"),
         (("--system", "file:out.txt", "--method", "likelihood"), "likelihood needs systems with score"),
-        (("--system", "file:out.txt", "--method", "condition"), "condition needs a system as evaluator with score"),
+        (
+            ("--system", "file:out.txt", "--method", "condition"),
+            "condition needs a system as evaluator with score",
+        ),
         (("--method", "contrasts"), "did you mean contrast?"),
         (("--tests", "on.jsonl"), "on.jsonl: no such file"),
         (("--tests", "parallel:in.txt,out.txt", "--method", "contrast"), "contrast judges MinimalPair items"),
