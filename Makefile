@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-all check bench lab-models clean fuzz torture mutants
+.PHONY: help setup demo test test-all check bench lab-models clean fuzz torture mutants
 
-setup: $(READY)
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## make .venv with everything that development needs
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -14,41 +17,36 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test]'
 	touch $@
 
-demo: $(READY)
+demo: $(READY)  ## evaluate two small models by every method; the report is in runs/demo
 	$(BIN)/babelscope demo --out runs/demo
 
-check: $(READY)
+check: $(READY)  ## lint, format, types, layers: seconds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: check
+test: check  ## check, then all tests but the slow ones: minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-# What takes long and is rarely broken; `make test` first.
-test-all: $(READY)
+test-all: $(READY)  ## the slow tests, and wheel and sdist in an empty environment
 	$(BIN)/python -m pytest -n 2 -m slow
 
-# How cost grows, as tables in runs/growth.md: a quarter of an hour of one core.
-bench: $(READY)
+bench: $(READY)  ## how cost grows, as tables in runs/growth.md: a quarter of an hour
 	$(BIN)/python -m benchmarks.growth --out runs/growth.md
 
-# A million broken inputs to every reader and to the command line, each within 2 s of a processor and 500 MB:
-# half an hour of one core. What is over a bound, or crashes, is kept in runs/fuzz.
-fuzz: $(READY)
+# Each within 2 s of a processor and 500 MB. What is over a bound, or crashes, is kept in runs/fuzz.
+fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour
 	$(BIN)/python tests/fuzz --inputs 1000000
 
-# A study killed with -9 a thousand times at random moments, gone on with every time.
-torture: $(READY)
+torture: $(READY)  ## a study killed a thousand times at random moments, and continued
 	$(BIN)/python tests/torture.py --kills 1000
 
-# Small mistakes put into the maths, one at a time: do the tests notice?
-mutants: $(READY)
+mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the tests notice?
 	$(BIN)/python tests/mutants.py
 
-lab-models: $(READY)
+lab-models: $(READY)  ## train the models of the package again from nothing
 	$(BIN)/babelscope lab make-models --seeds 3 --out build/lab --models src/babelscope/lab/models
 
-clean:
+clean:  ## remove .venv and runs
 	rm -rf $(VENV) runs

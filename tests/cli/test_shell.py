@@ -168,3 +168,38 @@ def test_output_is_utf8_whatever_the_locale(toy_folders: list[str], tmp_path: Pa
         env=environment,
     )
     assert '"source": "ä"' in shown.decode("utf-8")
+
+
+def _completed(*words: str) -> list[str]:
+    """What bash offers at Tab after these words, then what of this was imported for it."""
+    watched = ("numpy", "torch", "babelscope.cli.compare", "babelscope.methods.contrast.command")
+    code = (
+        "import atexit, sys\nsys.argv = ['babelscope']\nfrom babelscope.cli import main\n"
+        f"atexit.register(lambda: print(*[name for name in {watched!r} if name in sys.modules]))\nmain()"
+    )
+    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    environment = {**os.environ, **asked, "_BABELSCOPE_COMPLETE": "complete_bash"}
+    return subprocess.check_output([sys.executable, "-c", code], text=True, env=environment).split("\n")
+
+
+def test_names_of_commands_are_completed_without_importing_them() -> None:
+    assert _completed("babelscope", "co") == ["contrast", "condition", "compare", "correlate", "", ""]
+
+
+def test_options_and_subcommands_are_completed() -> None:
+    assert "--system" in _completed("babelscope", "contrast", "--s")
+    assert _completed("babelscope", "data", "g")[0] == "get"
+
+
+def test_completion_can_be_installed(tmp_path: Path) -> None:
+    code = "import sys; from babelscope.cli import main; sys.argv = ['babelscope', '--install-completion']; main()"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -c "{code}"; true'],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert "completion installed" in ran.stdout, ran.stderr
+    assert "_BABELSCOPE_COMPLETE" in (tmp_path / ".bash_completions" / "babelscope.sh").read_text()

@@ -88,6 +88,7 @@ condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr 2 --out space-run
 space --from space-run --quality bleu --segments segments.jsonl
 challenge --tests challenge.jsonl --system lab:teacher --resamples 100 --draws 2 --out challenge-run
+init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
 run study.toml --out shard-2 --shard 2/2

@@ -21,7 +21,6 @@ app = typer.Typer(
     cls=CommandGroup,
     help="Shows what a machine translation model gets wrong.",
     no_args_is_help=True,
-    add_completion=False,
     # Plain text: an error stays one sentence on one line, and help needs no rich.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,9 +14,6 @@ from typer.main import get_group
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
 from babelscope.util.errors import BabelscopeError
-
-if TYPE_CHECKING:
-    pass
 
 
 def built(command: Command) -> Any:
@@ -79,6 +76,7 @@ _BUILT_IN = (
     _function(
         "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
     ),
+    _function("init", "Write a study with all settings as comments, to be changed and then run."),
     _function("merge", "Put the shards of a study together: the same run folder as without shards."),
     _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
     _function("report", "Show runs to people: findings in plain words, tables, pictures"),
@@ -142,8 +140,16 @@ class CommandGroup(TyperGroup):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        self._listed().format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Names that a shell offers at Tab: from the summaries, so that Tab imports no command."""
+        listed = self._listed()
+        return listed.shell_complete(type(ctx)(listed, info_name=ctx.info_name), incomplete)
+
+    def _listed(self) -> TyperGroup:
         listed = {name: TyperCommand(name, help=_summary(name)) for name in self.commands}
-        TyperGroup(commands=dict(listed)).format_commands(ctx, formatter)
+        return TyperGroup(name=self.name, commands=dict(listed), params=self.params)
 
 
 def _summary(name: str) -> str:

@@ -41,14 +41,16 @@ _Text = Annotated[str, Field(min_length=1)]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class StudyTable(_Table):
     """`[study]`: what it is called, its seed, and how its figures are split and put together."""
 
     name: str = "study"
+    """What the report and the run folder are called; in a file, its name without `.toml` unless given."""
     seed: int = 0
+    """Seed of everything random."""
     by: list[_Text] = []
     """Fields of the items, or `length`: all figures for each of their values, too."""
     seed_groups: list[_Text] = []
@@ -59,7 +61,9 @@ class Entry(_Table):
     """One of `[[tests]]`: what it is, and what it is called in the results."""
 
     spec: _Text
+    """What is opened: a system (docs/systems.md) or a test set (docs/testsets.md)."""
     name: str = ""
+    """What it is called in rows and reports; its spec unless given."""
 
     @property
     def label(self) -> str:
@@ -102,7 +106,9 @@ class MethodEntry(_Table):
     model_config = ConfigDict(extra="allow")
 
     name: _Text
+    """A method: `babelscope --help` lists them among the commands."""
     label: str = ""
+    """What it is called in rows and reports; its name unless given. Two methods of one name need it."""
     tests: list[str] = []
     """Names of the test sets that it is for; all that fit if none is given."""
 
@@ -111,21 +117,24 @@ class RunTable(_Table):
     """`[run]`: where and how it is run. Only `chunk` can change a number, and only in its last bits."""
 
     out: Path | None = None
+    """The run folder; `runs/NAME` beside the study unless given."""
     cache: StrictBool | Path | None = None
     """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
     are kept in any case until the run has ended."""
     chunk: int | None = Field(default=None, ge=1)
     """How many items are asked, and stored, at once: 128, or all if a system or a method must be asked as a whole."""
     data_dir: Path | None = None
+    """Folder of the public test sets; `$BABELSCOPE_DATA`, or the user's data folder, unless given."""
     engine: Literal["here", "ray"] = "here"
     """Where systems are asked: in this process, or in Ray workers, each with all of them."""
     workers: int | None = Field(default=None, ge=1)
-    """As many as the Ray cluster has room for, unless said."""
+    """How many Ray workers; as many as the cluster has room for unless given."""
     address: str = ""
     """HOST:PORT of the Ray cluster, or auto for your own on this machine; else one is started."""
     cpus: float = Field(default=1, gt=0, allow_inf_nan=False)
+    """Processor cores of each worker."""
     gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
-    """What each worker has; half a GPU is shared by two."""
+    """GPUs of each worker; half a GPU is shared by two."""
 
     @model_validator(mode="after")
     def _workers_have_an_engine(self) -> Self:

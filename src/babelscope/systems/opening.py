@@ -149,18 +149,8 @@ def schemes() -> dict[str, Scheme]:
 
 def open_system(spec: str) -> Any:
     """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
-    name, colon, rest = check_name(spec).partition(":")
-    known = schemes()
-    if not colon or name not in known:
-        otherwise = "" if colon else f"did you mean hf:{spec}?"
-        hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
-        raise BabelscopeError(
-            f"{spec!r} names no system: it must begin with one of "
-            f"{', '.join(f'{scheme}:' for scheme in known)}{f'; {hint}' if hint else ''}"
-        )
-    if not rest:
-        raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
-    scheme = known[name]
+    scheme = find_scheme(spec)
+    name, _, rest = spec.partition(":")
     try:
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
     except ModuleNotFoundError as error:
@@ -173,6 +163,22 @@ def open_system(spec: str) -> Any:
     system = opener(path, options)
     options.refuse_unused()
     return system
+
+
+def find_scheme(spec: str) -> Scheme:
+    """The scheme that a system's name begins with; nothing is opened."""
+    name, colon, rest = check_name(spec).partition(":")
+    known = schemes()
+    if not colon or name not in known:
+        otherwise = "" if colon else f"did you mean hf:{spec}?"
+        hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
+        raise BabelscopeError(
+            f"{spec!r} names no system: it must begin with one of "
+            f"{', '.join(f'{scheme}:' for scheme in known)}{f'; {hint}' if hint else ''}"
+        )
+    if not rest:
+        raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
+    return known[name]
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:

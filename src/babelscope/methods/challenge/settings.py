@@ -19,6 +19,7 @@ class ChallengeSettings(Settings):
     exact: bool = False
     """Sets of exactly so many words between, too."""
     beam: int = Field(default=5, ge=1)
+    """Beam size of the systems' translations."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Bootstrap resamples of the sentences."""
     draws: int = Field(default=100, ge=2, le=1_000_000)

@@ -43,9 +43,6 @@ COMMAND = JudgingCommand(
             "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
             "may be repeated.",
         },
-        "budget-expansions": {"help": "Prefixes an exact search may expand a sentence."},
-        "budget-seconds": {"help": "Seconds it may take; not reproducible."},
-        "budget-bytes": {"help": "Memory it may hold at once."},
     },
     show=_show,
     files={"segments": lambda result, _given: segment_lines(result.records)},

@@ -31,9 +31,11 @@ class SpaceSettings(Settings):
     unresolved: Literal["leave-out", "keep"] = "leave-out"
     """Searches that ended with their budget: count only what they proved, or all they found."""
     budget_expansions: int | None = Field(default=None, ge=1)
+    """Prefixes an exact search may expand for a sentence."""
     budget_seconds: float | None = Field(default=None, gt=0)
+    """Seconds an exact search may take for a sentence; not reproducible."""
     budget_bytes: int | None = Field(default=None, ge=1)
-    """What an exact search may spend on a sentence; no limit if none is given."""
+    """Memory an exact search may hold at once."""
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)

@@ -1,0 +1,102 @@
+"""`babelscope init`: what it writes runs as it is, and shows every setting with its default."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from babelscope.cli.init import Key, keys_of
+from babelscope.methods.base import find_method, method_names
+from toy_fixtures import Babelscope
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a b\nb c\nca\n")
+    (tmp_path / "out.txt").write_text("ab\nc\ncc\n")
+
+
+def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
+    named = ("--system", "toy:1", "--system", 'toy:"2"', "--tests", "parallel:in.txt,out.txt")
+    ran = babelscope("init", *named, "mine.toml")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "wrote mine.toml; look at it, then: babelscope run mine.toml\n"
+    ran = babelscope("run", "mine.toml", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert '"toy:\\"2\\""' in ran.out
+    assert (tmp_path / "runs" / "mine" / "report.html").exists()
+
+
+def test_with_nothing_named_the_lab_is_judged(babelscope: Babelscope, tmp_path: Path) -> None:
+    assert babelscope("init").code == 0
+    study = tmp_path / "study.toml"
+    fewer = re.sub(r"n=\d+", "n=2", study.read_text())
+    study.write_text(re.sub(r"#resamples = \d+", "resamples = 100", fewer))
+    ran = babelscope("run", "study.toml", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    for name in ("contrast", "condition", "likelihood"):
+        assert f'"method": "{name}"' in ran.out
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path, name: str) -> None:
+    assert babelscope("init", "--system", "lab:student", "--method", name).code == 0
+    text = (tmp_path / "study.toml").read_text()
+    (method,) = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))["methods"]
+    defaults = {
+        each.name: tomllib.loads(f"v = {each.default}")["v"] for each in _settings(name) if each.default
+    }
+    assert {key: value for key, value in method.items() if key in defaults} == defaults
+    for each in _settings(name):
+        assert re.search(rf"(?m)^# .*\n#{each.name} =", text), f"{name} does not show {each.name}"
+    find_method(name).settings.model_validate(defaults)
+
+
+def _settings(name: str) -> list[Key]:
+    return keys_of(find_method(name).settings)
+
+
+def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text("mine")
+    ran = babelscope("init")
+    assert (ran.code, ran.err) == (
+        2,
+        "babelscope: error: study.toml is there already; name another file\n",
+    )
+    assert (tmp_path / "study.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        (("--system", "toi:1"), "'toi:1' names no system"),
+        (("--system", "file:out.txt", "--method", "likelihood"), "likelihood needs systems with score"),
+        (
+            ("--system", "file:out.txt", "--method", "condition"),
+            "condition needs a system as evaluator with score",
+        ),
+        (("--method", "contrasts"), "did you mean contrast?"),
+        (("--tests", "on.jsonl"), "on.jsonl: no such file"),
+        (("--tests", "parallel:in.txt,out.txt", "--method", "contrast"), "contrast judges MinimalPair items"),
+        (("none/study.toml",), "none is no folder"),
+    ],
+)
+def test_what_would_not_run_is_not_written(
+    babelscope: Babelscope, tmp_path: Path, named: tuple[str, ...], told: str
+) -> None:
+    ran = babelscope("init", *named)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert not (tmp_path / "study.toml").exists()
+
+
+def test_paths_are_those_that_the_study_will_find(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    named = ("--system", "toy:1", "--tests")
+    assert babelscope("init", *named, "parallel:in.txt,out.txt", "studies/a.toml").code == 2
+    assert babelscope("init", *named, "parallel:../in.txt,../out.txt", "studies/a.toml").code == 0
+    assert babelscope("run", "studies/a.toml", "--no-report").code == 0
