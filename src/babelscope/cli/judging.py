@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import keyword
@@ -177,7 +178,12 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
         for row in command.more(result, given):
             print_json(row.as_json())
         return
-    print(command.show(result, given))
+    own = [row for row in result.rows if not row.is_part]
+    print(command.show(dataclasses.replace(result, rows=own), given))
+    if len(own) < len(result.rows):
+        from babelscope.core.results import render
+
+        print(f"\n{render([row for row in result.rows if row.is_part])}")
     if result.folder is not None:
         print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 

@@ -43,9 +43,14 @@ Kind = tuple[str, str]
 """A phenomenon, and the side it is on."""
 
 
+def _metrics(group: Group) -> dict[str, str]:
+    """The metrics that sentences were scored by, with what they are called; the first is shown in pictures."""
+    own = [each.measure for each in group.columns[0].cell.comparable]
+    return {name: _NAMES.get(name, name) for name in (*_NAMES, *own) if name in own}
+
+
 def _metric(group: Group) -> str:
-    known = group.columns[0].cell.settings["metrics"]
-    return next(metric for metric in ("chrf", "bleu", "ribes") if metric in known)
+    return next(iter(_metrics(group)))
 
 
 def _kinds(group: Group) -> list[Kind]:
@@ -86,6 +91,7 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
 
 def findings(group: Group) -> list[Finding]:
     metric = _metric(group)
+    scored = next(each for each in group.columns[0].cell.comparable if each.measure == metric)
     found = []
     for column in group.columns:
         rows = column.cell.rows
@@ -97,20 +103,23 @@ def findings(group: Group) -> list[Finding]:
         ]
         if not parts:
             continue
-        kind, distance, away = min(parts, key=lambda part: part[2].high)
+        kind, distance, away = min(
+            parts, key=lambda part: part[2].high if scored.higher_is_better else -part[2].low
+        )
+        is_worse = away.high < 0 if scored.higher_is_better else away.low > 0
         found.append(
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
                 f"{f' with {distance} or more words between' if distance else ''}: points above or below equally "
-                f"long sentences in {_EXPLAINED[metric]}",
+                f"long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
-                "some" if away.high < 0 else "none",
+                "some" if is_worse else "none",
                 query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
                 behind=away.n,
                 share=False,
-                tag="" if away.high < 0 else "Not shown",
+                tag="" if is_worse else "Not shown",
             )
         )
     return found
@@ -171,7 +180,9 @@ def pictures(group: Group) -> list[Picture]:
         return []
     by_phenomenon = Picture(
         "Quality by phenomenon",
-        Forest(by_name(bars), f"{_NAMES[metric]} of the sentences that have it", keys(group), "plain"),
+        Forest(
+            by_name(bars), f"{_metrics(group)[metric]} of the sentences that have it", keys(group), "plain"
+        ),
         "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
     )
     curved = [
@@ -202,7 +213,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
     return Picture(
         f"Quality by distance: {_part_name(kind, 0)}",
-        Lines(curves, "at least so many words between", _NAMES[metric], bands=bands),
+        Lines(curves, "at least so many words between", _metrics(group)[metric], bands=bands),
         f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
@@ -211,11 +222,11 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
 def tables(group: Group) -> list[Table]:
     scores = tuple(
         Figures(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
-        for name, heading in _NAMES.items()
+        for name, heading in _metrics(group).items()
     )
     metric = _metric(group)
     away = Figures(
-        f"{_NAMES[metric]}, control z",
+        f"{_metrics(group)[metric]}, control z",
         lambda row: (
             row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
@@ -253,8 +264,8 @@ def _dependencies(record: Record) -> list[Line]:
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     scores = record["scores"]
-    measure = next(scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
-    facts = ", ".join(f"{_NAMES[metric]} {score:.3g}" for metric, score in scores.items())
+    measure = next(scores[metric] for metric in (*_NAMES, *scores) if metric in scores)
+    facts = ", ".join(f"{_NAMES.get(metric, metric)} {score:.3g}" for metric, score in scores.items())
     return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
 
 
@@ -282,7 +293,9 @@ def section(group: Group) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),
-        measures={name: Measure(name, "points") for name in ("bleu", "chrf")},
+        measures={
+            each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable
+        },
     )
 
 

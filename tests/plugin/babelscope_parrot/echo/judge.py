@@ -9,11 +9,11 @@ from babelscope_parrot.echo.settings import EchoSettings
 
 
 def judge(records: Sequence[Record], settings: EchoSettings) -> list[Record]:
-    """Each record with the `share` of its words that stand in the source, and its `verdict`."""
+    """Each record with the `share` of the source's words that the translation has, and its `verdict`."""
     return [{**record, **_judged(record, settings.threshold)} for record in records]
 
 
 def _judged(record: Record, threshold: float) -> Record:
-    known, words = set(record["source"].lower().split()), record["translation"].lower().split()
-    share = sum(word in known for word in words) / len(words) if words else 0.0
+    known, said = (set(record[name].lower().split()) for name in ("source", "translation"))
+    share = len(known & said) / len(known)
     return {"share": share, "verdict": "echo" if share >= threshold else "own"}

@@ -11,4 +11,4 @@ class EchoSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Beam size of the system."""
     threshold: float = Field(default=0.5, ge=0, le=1)
-    """A translation of which this share of words stands in the source is an echo."""
+    """A translation that has this share of the source's words is an echo."""

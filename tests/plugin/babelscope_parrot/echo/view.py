@@ -8,17 +8,17 @@ from typing import Any
 from babelscope.core.columns import Group
 from babelscope.core.page import About, Answer, Finding, Forest, Measure, Picture, Section, Tone, View
 from babelscope.core.results import Record
-from babelscope.methods.view import Figures, bar, error_finding, one, pivot
+from babelscope.methods.view import bar, error_finding, every_figure, one
 
 
 def section(group: Group) -> Section:
-    """A finding, a bar and a column of the table for each system."""
+    """A finding, a mark and a column of the table for each system."""
     rates = {column.name: one(column.cell.rows, "all") for column in group.columns}
     bars = [(name, [bar(name, "echoes", row.estimate)]) for name, row in rates.items() if row]
     return Section(
         title="Echo: what is repeated",
         question="How often does the system repeat the source instead of translating it?",
-        reading=("An echo is a translation most of whose words stand in the source.",),
+        reading=("An echo is a translation that has too many of the words of its source.",),
         measure="share of repeated words",
         findings=_findings(group),
         pictures=[
@@ -28,9 +28,7 @@ def section(group: Group) -> Section:
                 "The lower, the better.",
             )
         ],
-        tables=pivot(
-            group, "Echoes", ["domain"], [Figures("echoes", lambda row: row.name == "all", "percent")]
-        ),
+        tables=every_figure(group),
         measures={"share": Measure("repeated words", "share of words")},
     )
 
