@@ -17,7 +17,7 @@ from babelscope.cli.commands import COMMANDS
 from babelscope.cli.judging import function_of
 from babelscope.core.options import Command, Option
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import LikelihoodSettings
+from babelscope.methods.likelihood.settings import LikelihoodSettings
 from toy_fixtures import Babelscope
 from toys import ToySystem
 
@@ -25,7 +25,7 @@ PLUG_IN = '''
 import typer
 from babelscope.core.options import Command
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import LikelihoodSettings
+from babelscope.methods.likelihood.settings import LikelihoodSettings
 
 def greet(name: str = "you"):
     """Greet somebody. At length."""

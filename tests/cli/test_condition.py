@@ -121,7 +121,7 @@ def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
     ran = babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--least", "2")
     table, listed = ran.out.split("\nleast certain, given.txt:\n")
     assert "weighted" in table
-    assert "conditioning|base:e" in table
+    assert "condition|base:e" in table
     assert listed.split("\n")[0].split() == ["0.50000", "correct", "female", "item", "i3"]
     assert listed.count("item i") == 2
     assert "'a 3'" in listed

@@ -125,7 +125,7 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (TESTS, "contrast needs --system or --scores, one of the two"),
+        (TESTS, "contrast needs --system, or --rejudge and a finished run"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
         ((*TESTS, "--scores", "scores", "--out", "run"), "say --records FILE"),
         ((*TESTS, "--scores", "scores", "--free", "yes"), "score files have no translations"),
@@ -133,7 +133,7 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
         ((*TESTS, "--scores", "scores"), "scores has 1 lines; pairs has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),
-        (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast needs MinimalPair items"),
+        (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast judges MinimalPair items"),
         ((*TESTS, "--system", "mute:1"), "mute gave 10 answers to 11 questions"),
     ],
 )

@@ -39,7 +39,7 @@ def test_json_rows(babelscope: Babelscope, asked: list[str]) -> None:
         *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_above_random", "kqrg"),
         *("beam_minus_exact", "search_error", "search_gap", "expansions", "mass"),
     }
-    assert rows[0]["signature"].startswith("hypothesis_space|")
+    assert rows[0]["signature"].startswith("space|")
     assert "signature" not in rows[1]
     for row in rows:
         assert {"value", "low", "high", "n", "system", "tests", "skipped"} <= row.keys()
@@ -89,7 +89,9 @@ def test_segments_are_scored_elsewhere_and_come_back(
     assert len({json.dumps(line) for line in lines}) == len(lines)
     numbers.write_text("".join(f"{len(line['hypothesis']) / 10}\n" for line in lines))
     rows = rows_of(
-        babelscope("space", "--from", str(run), "--quality", f"file:{numbers}?source={segments}", "--json")
+        babelscope(
+            "space", "--from", str(run), "--quality", f"file:{numbers}?source={segments}&bound=10", "--json"
+        )
     )
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().split("\n")[:-1]]
     lengths = [len(record["best"]["text"]) / 10 for record in records]
@@ -104,19 +106,21 @@ def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
     assert babelscope(*asked, "--system", SYSTEM, "--out", str(run)).code == 0
     manifest, records = (run / name for name in ("manifest.json", "records.jsonl"))
     told, complete = json.loads(manifest.read_text()), records.read_text()
-    again = ("space", "--from", str(run), "--segments", str(segments))
+    again = ("space", "--rejudge", str(run), "--segments", str(segments))
     for named in (f"cmd:touch {mark}?shell=yes", f"cmd:touch {mark}", "file:/no/such?source=/no/such"):
-        told["config"]["methods"][0]["settings"]["quality"] = named
+        told["config"]["methods"][0]["settings"]["metric"] = [named]
+        told["methods"]["space"]["settings"]["metric"] = [named]
         manifest.write_text(json.dumps(told))
         records.write_text(complete)
+        # Its records were judged by another metric, or do not have what they should.
+        for changed in (complete, complete.replace('"quality":', '"other":')):
+            records.write_text(changed)
+            refused = babelscope(*again)
+            assert (refused.code, named in refused.err, "say --metric" in refused.err) == (2, True, True)
+        records.write_text(complete.replace('"chrf":', f"{json.dumps(named)}:"))
         used = babelscope(*again, "--json")
-        assert (used.code, named in used.err, "say --quality" in used.err) == (0, True, True)
-        assert rows_of(used) == rows_of(babelscope("space", "--from", str(run), "--json"))
-        records.write_text(complete.replace('"quality":', '"other":'))
-        refused = babelscope(*again)
-        assert (refused.code, named in refused.err, "say --quality" in refused.err) == (2, True, True)
-        records.write_text(complete)
-        anew = babelscope(*again, "--quality", "bleu")
+        assert (used.code, named in used.err, "say --metric" in used.err) == (0, True, True)
+        anew = babelscope(*again, "--metric", "bleu")
         assert (anew.code, named in anew.err) == (0, False)
     assert not mark.exists()
 
@@ -133,15 +137,15 @@ def test_a_shard_starts_no_program_that_it_names(
         assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"s{number}").code == 0
         manifest = tmp_path / f"s{number}" / "manifest.json"
         told = json.loads(manifest.read_text())
-        told["methods"]["hypothesis_space"]["settings"]["quality"] = named
-        told["config"]["methods"][0]["settings"]["quality"] = named
-        told["systems"] = dict.fromkeys(told["systems"], named)
-        told["tests"] = dict.fromkeys(told["tests"], named)
+        told["methods"]["space"]["settings"]["metric"] = [named]
+        told["config"]["methods"][0]["settings"]["metric"] = [named]
+        for part in (*told["systems"].values(), *told["tests"].values()):
+            part["spec"] = named
         manifest.write_text(json.dumps(told))
     assert babelscope("merge", "s1", "s2", "--out", "merged").code == 0
     assert babelscope("report", "merged", "-o", "page.html").code == 0
     assert babelscope("compare", "merged").code == 0
-    assert babelscope("space", "--from", "merged").code == 0
+    assert babelscope("space", "--from", "merged").code == 2
     assert not mark.exists()
 
 
@@ -152,7 +156,7 @@ def test_qualities_from_outside_are_used_again_without_the_program(
     judge = tmp_path / "judge.sh"
     judge.write_text(f"#!/bin/sh\necho asked >> {log}\nawk '{{ print length($0) }}'\n")
     judge.chmod(0o755)
-    quality = ("--quality", f"cmd:{judge}")
+    quality = ("--quality", f"cmd:{judge}?bound=100")
     first = rows_of(babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json"))
     before = log.read_text()
     assert rows_of(babelscope("space", "--from", str(run), "--json")) == first
@@ -187,11 +191,15 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
 
 def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     for arguments, message in [
-        (["space", "--system", SYSTEM], "--system and --tests, or --from"),
-        ([*asked, "--system", SYSTEM, "--from", str(tmp_path)], "--system and --tests, or --from"),
+        (["space", "--system", SYSTEM], "space needs --tests, or --rejudge and a finished run"),
+        ([*asked, "--system", SYSTEM, "--from", str(tmp_path)], "--rejudge takes a finished run as it is"),
+        (
+            [*asked, "--system", SYSTEM, "--metric", "cmd:cat"],
+            "kQRG needs the highest quality that cmd:cat can",
+        ),
         (["space", "--from", str(tmp_path)], "no manifest.json"),
         ([*asked, "--system", SYSTEM, "--quality", "chff"], "did you mean chrf?"),
-        ([*asked, "--system", "cmd:cat"], "hypothesis_space needs a system that"),
+        ([*asked, "--system", "cmd:cat"], "space needs a system that"),
     ]:
         ran = babelscope(*arguments)
         assert ran.code == 2

@@ -164,7 +164,7 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "p.en").write_text("a\n")
     same = ("--system", "toy:1", "--system", "toy:1")
     for arguments, told in (
-        (("condition", "--tests", "", *same[:2], "--evaluator", "toy:2", "--out", "r"), "tests.0.spec"),
+        (("condition", "--tests", "", *same[:2], "--evaluator", "toy:2", "--out", "r"), "needs --tests"),
         (("condition", "--tests", "c.jsonl", *same, "--evaluator", "toy:2", "--out", "r"), "two systems"),
         (("compare", "a" * 300), "File name too long"),
         (("translate", "--system", "toy:1", os.fsdecode(b"\xff.txt")), "no such file"),

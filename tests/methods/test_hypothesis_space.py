@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,6 +145,10 @@ def _chrf(one: str, other: str) -> float:
     return sentence_qualities("chrf", [Segment("", one, (other,))])[0]
 
 
+def asked_and_judged(systems: dict[str, Any], items: list[Any], settings: SpaceSettings) -> list[Record]:
+    return METHOD.judge(METHOD.ask(systems, items, settings, 0), settings)
+
+
 def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
     """Must show 3: the mean over many sets of n samples is the sum over all sets, weighted by probability."""
     toy = Enumerated(symbols="ab", limit=3, salt="few")
@@ -166,7 +171,7 @@ def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
         )
     settings = SpaceSettings(samples=n)
     (drawn,) = toy.sample([item.source], n=n * sets, seed=11)
-    records = METHOD.judge({"system": _Given(toy, drawn)}, [item], SpaceSettings(samples=n * sets, mbr=1), 0)
+    records = asked_and_judged({"system": _Given(toy, drawn)}, [item], SpaceSettings(samples=n * sets, mbr=1))
     samples = records[0]["samples"]
     values: dict[str, list[float]] = {"krg": [], "kqrg": []}
     for start in range(0, n * sets, n):
@@ -326,7 +331,7 @@ def test_unfinished_samples_are_kept_and_counted(toy: Enumerated, result: Result
 
 def test_a_system_that_cannot_search_is_refused_before_it_is_asked(tmp_path: Path) -> None:
     log = tmp_path / "asked"
-    with pytest.raises(BabelscopeError, match="hypothesis_space needs a system that searches exactly"):
+    with pytest.raises(BabelscopeError, match="space needs a system that searches exactly"):
         space(ToySystem(log=log), ITEMS)
     assert not log.exists()
 
@@ -345,7 +350,7 @@ def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Pat
         "import json, sys\nfor line in sys.stdin: print(-len(json.loads(line)['hypothesis']))\n"
     )
     toy = Enumerated()
-    quality = f"cmd:{sys.executable} {script}"
+    quality = f"cmd:{sys.executable} {script}?bound=1"
     results = [space(toy, ITEMS, k=3, samples=0, quality=quality)]
     found = row(results[0].rows, "kqrg", region="top", view="tokens")
     expected = [kqrg([-len(each.text) for each in toy.space(item.source)[:3]]) for item in ITEMS]
@@ -413,3 +418,34 @@ def test_a_real_model_is_searched_sampled_and_judged() -> None:
         assert len(record["samples"]["drawn"]) == 20
     assert row(result.rows, "krg", region="samples", view="tokens").estimate.n == 3
     assert row(result.rows, "search_error", decoding="beam").counts["unresolved"] == 0
+
+
+def test_several_metrics_say_what_each_says_alone() -> None:
+    toy = Enumerated()
+    alone = {name: space(toy, ITEMS, k=3, samples=6, metric=name) for name in ("chrf", "ter", "bleu")}
+    together = space(toy, ITEMS, k=3, samples=6, metric=("chrf", "ter", "bleu"))
+    for name, result in alone.items():
+        for each in result.rows:
+            if each.name in ("quality", "krg", "krg_above_random", "kqrg", "beam_minus_exact"):
+                (same,) = (
+                    other
+                    for other in together.rows
+                    if (other.name, other.labels) == (each.name, {**each.labels, "metric": name})
+                )
+                assert (same.estimate, same.counts) == (each.estimate, each.counts)
+    plain = [each for each in alone["chrf"].rows if each.name in ("empty_mode", "expansions", "bleu")]
+    assert all(each in together.rows for each in plain)
+    with pytest.raises(BabelscopeError, match="each may be given once"):
+        space(toy, ITEMS, metric=("chrf", "chrf"))
+
+
+def test_kqrg_takes_its_bound_from_the_metric(tmp_path: Path) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
+    named = f"cmd:{sys.executable} {script}"
+    with pytest.raises(BabelscopeError, match="name it, as in cmd:COMMAND"):
+        space(Enumerated(), ITEMS, k=3, samples=0, metric=named)
+    one, ten = (space(Enumerated(), ITEMS, k=3, samples=0, metric=f"{named}?bound={n}") for n in (1, 10))
+    found = [row(each.rows, "kqrg", region="top", view="tokens").estimate.value for each in (one, ten)]
+    assert found[0] == pytest.approx(10 * found[1])
+    assert space(Enumerated(), ITEMS, k=3, samples=0, metric=named, normalise="ideal").rows

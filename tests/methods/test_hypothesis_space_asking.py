@@ -96,7 +96,7 @@ def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> Non
     assert set_up("hypothesis_space", {}).config["settings"] == {
         "k": 10,
         "samples": 200,
-        "quality": "chrf",
+        "metric": ["chrf"],
         "normalise": "bound",
         "beam": 5,
         "mbr": 100,

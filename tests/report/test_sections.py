@@ -101,9 +101,10 @@ def test_what_a_method_without_view_shows_is_not_stored(
 
 
 def test_a_place_with_something_else_than_a_view_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from babelscope.methods import contrast, view
+    from babelscope.methods import view
+    from babelscope.methods.contrast.method import METHOD
 
-    method = dataclasses.replace(contrast.METHOD, view="babelscope.methods.contrast:METHOD")
+    method = dataclasses.replace(METHOD, view="babelscope.methods.contrast.method:METHOD")
     monkeypatch.setattr(view, "find_method", lambda _name: method)
     with pytest.raises(BabelscopeError, match="not a View"):
         find_view("contrast")

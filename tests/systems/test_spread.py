@@ -29,6 +29,7 @@ from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from mortal_toys import MortalToy
+from same_runs import assert_same
 from toy_fixtures import Babelscope
 from toys import ToySystem
 
@@ -256,8 +257,7 @@ def test_two_kills_change_nothing_in_a_study(
     assert len(killed) == 2
     assert ran.err.count("a worker died, and another was asked to score 5 sources") == 2
     assert len(set(system_processes(tmp_path))) > 2, "the dead were replaced"
-    for name in ("summary.json", "records.jsonl", "manifest.json"):
-        assert (tmp_path / "spread" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+    assert_same(tmp_path / "spread", tmp_path / "plain")
     stored = [json.loads(line) for line in records.read_text().split("\n")[:-1]]
     keys = [(record["system"], record["item"]) for record in stored]
     assert keys == [(system, item) for system in ("one", "two") for item in range(ITEMS)]

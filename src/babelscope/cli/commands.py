@@ -38,10 +38,10 @@ class _Commands(Registry[Command]):
     """Plug-ins may offer a `Command`, or what one is made of."""
 
     def _checked(self, thing: Any, entry: Any) -> Command:
-        from babelscope.methods.command import JudgingCommand
-
         if isinstance(thing, Command):
             return dataclasses.replace(thing, name=entry.name)
+        from babelscope.methods.command import JudgingCommand
+
         if isinstance(thing, JudgingCommand):
             return Command(entry.name, thing.help, thing)
         if isinstance(thing, typer.Typer):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_origin
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AliasChoices, TypeAdapter, ValidationError
 
 from babelscope.core.answers import Capability, System
 from babelscope.core.columns import Group
@@ -147,9 +147,13 @@ def checked(method: Method, given: Mapping[str, Any]) -> Settings:
 
 def restored(method: Method, stored: Mapping[str, Any]) -> Settings:
     """Settings as a run has them; the files that they name were there then, and need not be here."""
-    values = {
-        name: TypeAdapter(field.rebuild_annotation()).validate_python(stored[name])
-        for name, field in method.settings.model_fields.items()
-        if name in stored
-    }
+    values = {}
+    for name, info in method.settings.model_fields.items():
+        also = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else []
+        for each in (each for each in (name, *map(str, also)) if each in stored):
+            # A list that was one value before it could be several.
+            single = get_origin(info.annotation) is tuple and isinstance(stored[each], str)
+            kind: Any = info.rebuild_annotation()
+            values[name] = TypeAdapter(kind).validate_python((stored[each],) if single else stored[each])
+            break
     return method.settings.model_construct(**values)

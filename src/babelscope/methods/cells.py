@@ -136,19 +136,7 @@ def cells_of(
     setups: Sequence[Setup], systems: Mapping[str, System], tests: Mapping[str, TestSet], seed: int
 ) -> list[Cell]:
     """All cells in which item kinds fit, after checking that every one of them can be run."""
-    for setup in setups:
-        if unknown := [name for name in setup.tests if name not in tests]:
-            raise BabelscopeError(
-                f"{setup.label} is for a test set {unknown[0]!r}, but there are {', '.join(tests)}"
-            )
-        if not any(setup.judges(name, each) for name, each in tests.items()):
-            have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
-            raise BabelscopeError(
-                f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
-            )
-    for name, each in tests.items():
-        if not any(setup.judges(name, each) for setup in setups):
-            raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
+    check_kinds(setups, tests)
     for setup in setups:
         more = setup.method.needs_more(setup.settings)
         for role, needed in setup.method.needs.items():
@@ -166,6 +154,23 @@ def cells_of(
         for setup in setups
         if setup.judges(tests_name, each)
     ]
+
+
+def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
+    """Refuse methods without a test set to judge, and test sets that no method judges."""
+    for setup in setups:
+        if unknown := [name for name in setup.tests if name not in tests]:
+            raise BabelscopeError(
+                f"{setup.label} is for a test set {unknown[0]!r}, but there are {', '.join(tests)}"
+            )
+        if not any(setup.judges(name, each) for name, each in tests.items()):
+            have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
+            raise BabelscopeError(
+                f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
+            )
+    for name, each in tests.items():
+        if not any(setup.judges(name, each) for setup in setups):
+            raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
 
 
 def _needed(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:

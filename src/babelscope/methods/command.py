@@ -29,7 +29,6 @@ ASKED = (
         Path,
         metavar="FOLDER",
         role="read",
-        hidden=("from",),
     ),
 )
 """What every judging command asks, and whom."""

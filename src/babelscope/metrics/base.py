@@ -6,11 +6,14 @@ environment are asked outside of it, see external.py.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +21,7 @@ import numpy as np
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 Array = np.ndarray[Any, Any]
 Texts = Sequence[str]
@@ -114,6 +118,11 @@ def find_metric(metric: str | Metric) -> Metric:
         return metric
     scheme, colon, rest = metric.partition(":")
     if colon and scheme in _EXTERNAL:
+        if not may_ask(metric):
+            raise BabelscopeError(
+                f"{shorten(metric, 300)}, by which a run was judged, is not asked because a run folder names it; "
+                "say --metric to have hypotheses judged again"
+            )
         found: Metric = resolve(_EXTERNAL[scheme])(metric, rest)
         return found
     return _registered(metric)
@@ -126,6 +135,35 @@ def _registered(name: str) -> Metric:
         hint = did_you_mean(name, known, "COMET and the like are asked by cmd:COMMAND")
         raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
     return METRICS.find(name)
+
+
+@contextlib.contextmanager
+def named_by_caller(metrics: Iterable[str]) -> Iterator[None]:
+    """In the block only these programs and files are asked: others are named by a run, which may be a stranger's."""
+    token = _ALLOWED.set(frozenset(metrics))
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+_ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("metrics that the caller names", default=None)
+
+
+def may_ask(metric: str) -> bool:
+    """Whether a metric from outside may be asked here."""
+    allowed = _ALLOWED.get()
+    return ":" not in metric or allowed is None or metric in allowed
+
+
+def told_again(metric: str) -> None:
+    """Say that what a metric from outside gave is used as a run has it."""
+    warnings.warn(
+        f"the qualities by {shorten(metric, 300)} are used as they stand in the run; say --metric to have them "
+        "judged again",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def check_corpus(hypotheses: Texts, references: References) -> None:

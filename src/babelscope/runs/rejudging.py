@@ -9,10 +9,11 @@ from typing import Any
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, checked, find_method, restored
+from babelscope.metrics.base import named_by_caller
 from babelscope.runs.execute import Methods, conclude, finish
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, method_part
-from babelscope.runs.reading import read_records, read_run
+from babelscope.runs.reading import Run, read_records, read_run
 from babelscope.util.damage import telling_damage
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -41,9 +42,22 @@ def rejudge(
         found = find_method(part.name)
         methods[label] = found, _changed(found, part.settings, changed)
     if unused := [
-        name for name in changed if not any(name in own.model_fields for _, own in methods.values())
+        name for name in changed if not any(name in type(own).model_fields for _, own in methods.values())
     ]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
+    with named_by_caller(_texts(changed)):
+        return _rejudged(run, methods, by, out)
+
+
+def _texts(changed: Mapping[str, Any]) -> list[str]:
+    found = [
+        each for value in changed.values() for each in (value if isinstance(value, tuple | list) else [value])
+    ]
+    return [each for each in found if isinstance(each, str)]
+
+
+def _rejudged(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
+    folder = run.path
     manifest = _manifest(run.manifest, methods)
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})

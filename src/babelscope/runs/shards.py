@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from babelscope.core.results import Record, Result, differences
+from babelscope.metrics.base import named_by_caller
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs.manifest import Cost, Manifest, read_manifest
@@ -69,7 +70,8 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
         for chunk in run.missing():
             run.store(answered[chunk])
         try:
-            return finish(run, manifest, methods, _total([each.manifest.cost for each in stored]))
+            with named_by_caller(()):
+                return finish(run, manifest, methods, _total([each.manifest.cost for each in stored]))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             # What a method's records hold is its own to know; these were changed, since it cannot read them.
             raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error

@@ -15,7 +15,7 @@ from babelscope.core.answers import System
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import cells_of, config_of
+from babelscope.methods.cells import cells_of, check_kinds, config_of
 from babelscope.runs.execute import chunk_for, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
@@ -205,7 +205,9 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         tests: dict[str, TestSet] = {}
         for number, entry in enumerate(study.tests):
             with _told_at(where, f"tests[{number}]"):
-                tests[entry.label] = load(entry.spec, data_dir=run.data_dir)
+                loaded = load(entry.spec, data_dir=run.data_dir)
+                # Without a folder, rows have the names that things give themselves.
+                tests[entry.label if folder else entry.name or loaded.name] = loaded
         setups = []
         for number, method in enumerate(study.methods):
             with _told_at(where, f"methods[{number}]"):
@@ -213,10 +215,16 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
                 setups.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
+        with _told_at(where):
+            check_kinds(setups, tests)
         systems: dict[str, System] = {}
         for number, entry in enumerate(study.systems):
             with _told_at(where, f"systems[{number}]"):
-                systems[entry.label] = opened(entry.spec)
+                system = opened(entry.spec)
+                name = entry.label if folder else entry.name or system.name
+                if name in systems:
+                    raise BabelscopeError(f"two systems are called {name}")
+                systems[name] = system
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
         chunk = run.chunk or chunk_for(systems.values(), tests.values())
@@ -227,8 +235,8 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
             setups,
             cells,
             {
-                "systems": {entry.label: entry.spec for entry in study.systems},
-                "tests": {entry.label: entry.spec for entry in study.tests},
+                "systems": dict(zip(systems, (entry.spec for entry in study.systems), strict=True)),
+                "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             by=study.study.by,
             seed_groups=study.study.seed_groups,

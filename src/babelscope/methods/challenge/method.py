@@ -22,7 +22,7 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity
-from babelscope.metrics.base import Metric, find_metric
+from babelscope.metrics.base import Metric, find_metric, may_ask, told_again
 from babelscope.metrics.sacre import tokens
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
@@ -80,7 +80,8 @@ def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[l
 
     What a program said is used again: a run that names one does not start it.
     """
-    if ":" in name and all(name in record.get("scores", ()) for record in records):
+    if not may_ask(name) and all(name in record.get("scores", ()) for record in records):
+        told_again(name)
         return [record["scores"][name] for record in records], []
     metric = find_metric(name)
     statistics = metric.statistics(

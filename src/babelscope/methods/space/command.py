@@ -35,10 +35,13 @@ COMMAND = JudgingCommand(
     ),
     changed={
         "tests": {"help": "Sentences with references."},
-        "quality": {
-            "metavar": "QUALITY",
+        "rejudge": {"hidden": ("from",)},
+        "metric": {
+            "metavar": "METRIC",
             "role": "read",
-            "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...).",
+            "hidden": ("quality",),
+            "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
+            "may be repeated.",
         },
         "budget-expansions": {"help": "Prefixes an exact search may expand a sentence."},
         "budget-seconds": {"help": "Seconds it may take; not reproducible."},

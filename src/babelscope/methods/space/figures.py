@@ -107,6 +107,42 @@ class Gains:
     twins: bool
 
 
+def hypotheses_of(record: Record) -> list[Record]:
+    """The hypotheses of a record, in the order in which they stand there; MBR decoding chooses among the samples."""
+    return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
+
+
+def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
+    """The stored quality of a hypothesis by one of the metrics that its record was judged by."""
+    first = next(iter(record["metrics"]))
+    return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
+
+
+def judged_by(record: Record, metric: str) -> Record:
+    """The record as if it had been judged by that metric alone."""
+
+    def only(hypothesis: Mapping[str, Any]) -> Record:
+        return {**hypothesis, "quality": quality_by(record, hypothesis, metric)}
+
+    return {
+        **record,
+        "metrics": {metric: record["metrics"][metric]},
+        "best": only(record["best"]),
+        "beam": [only(each) for each in record["beam"]],
+        "top": {**record["top"], "found": [only(each) for each in record["top"]["found"]]},
+        "samples": {
+            **record["samples"],
+            "hypotheses": [only(each) for each in record["samples"]["hypotheses"]],
+        },
+        "mbr": record["mbr"] and only(record["mbr"]),
+    }
+
+
+def _bound(record: Record) -> float:
+    """The highest quality of the metric; runs of earlier versions assumed 1."""
+    return next(iter(record.get("metrics", {}).values()), None) or 1.0
+
+
 def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -> Gains | None:
     """kRG and kQRG of a sentence (section 3.1); None where the region is not known."""
     found = region(record, name, size, chosen)
@@ -121,7 +157,7 @@ def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -
     return Gains(
         krg=ranked,
         krg_above_random=ranked - random_krg(qualities),
-        kqrg=kqrg(qualities, logprobs, normalise=chosen.normalise),
+        kqrg=kqrg(qualities, logprobs, normalise=chosen.normalise, bound=_bound(record)),
         short=len(found) < size,
         tied=len(set(qualities)) < len(qualities),
         twins=twins,
@@ -129,9 +165,17 @@ def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -
 
 
 def figures(records: Sequence[Record], chosen: Chosen, seed: int) -> list[Row]:
-    """The rows of one system on one test set."""
+    """The rows of one system on one test set; where there are several metrics, they tell which each is by."""
     cell = _Cell(records, chosen, seed)
-    return [*_decoded(cell), *_modes(cell), *_regions(cell), *_lucky_bias(cell), *_searches(cell)]
+    rows = [*_corpus_scores(cell)]
+    names = list(records[0].get("metrics", ())) if records else []
+    for name in names or [""]:
+        several = len(names) > 1
+        own = replace(cell, records=[judged_by(each, name) for each in records]) if several else cell
+        label: _Labels = {"metric": name} if several else {}
+        for row in (*_qualities(own), *_regions(own), *_lucky_bias(own)):
+            rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
+    return [*rows, *_modes(cell), *_searches(cell)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,29 +218,36 @@ class _Cell:
         return [value for _, value in known], [record["source"] for record, _ in known]
 
 
-def _decoded(cell: _Cell) -> Iterator[Row]:
-    """Corpus scores and mean sentence quality of what beam search, exact search and MBR decoding give."""
+def _decoded(cell: _Cell) -> dict[str, list[Record | None]]:
+    """What beam search, exact search and MBR decoding give for each sentence; None if it is not known."""
     records, chosen = cell.records, cell.chosen
     known = [region(record, "top", 1, chosen) for record in records]
     modes = [record["top"]["found"][0] if mode else None for record, mode in zip(records, known, strict=True)]
-    decoded = {"beam": [record["best"] for record in records], "mode": modes}
-    if chosen.samples:
-        decoded["mbr"] = [record["mbr"] for record in records]
-    for decoding, answers in decoded.items():
-        labels: _Labels = {"decoding": decoding}
-        kept = [(answer["text"], record) for answer, record in zip(answers, records, strict=True) if answer]
-        counts = {"unfinished": _unfinished([answer for answer in answers if answer])}
+    mbr = {"mbr": [record["mbr"] for record in records]} if chosen.samples else {}
+    return {"beam": [record["best"] for record in records], "mode": modes, **mbr}
+
+
+def _corpus_scores(cell: _Cell) -> Iterator[Row]:
+    """BLEU and chrF of all that a decoding gives."""
+    for decoding, answers in _decoded(cell).items():
+        kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
+        counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
         for metric in ("bleu", "chrf"):
-            texts, references = [text for text, _ in kept], [record["references"] for _, record in kept]
+            texts, references = [text for text, _ in kept], [own for _, own in kept]
             rng = stream(cell.seed, f"hypothesis_space/{metric}")
-            estimate = corpus_estimate(metric, texts, references, rng, resamples=chosen.resamples)
-            yield Row(metric, estimate, labels, {"unresolved": len(answers) - len(kept), **counts})
+            estimate = corpus_estimate(metric, texts, references, rng, resamples=cell.chosen.resamples)
+            yield Row(metric, estimate, {"decoding": decoding}, counts)
+
+
+def _qualities(cell: _Cell) -> Iterator[Row]:
+    """The mean quality of sentences by each decoding, and of their samples."""
+    for decoding, answers in _decoded(cell).items():
         qualities = [answer["quality"] if answer else None for answer in answers]
-        yield cell.mean("quality", qualities, labels, counts)
-    if chosen.samples:
-        lists = [region(record, "samples", chosen.samples, chosen) or [] for record in records]
+        yield cell.mean("quality", qualities, {"decoding": decoding}, {"unfinished": _unfinished(answers)})
+    if samples := cell.chosen.samples:
+        lists = [region(record, "samples", samples, cell.chosen) or [] for record in cell.records]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
-        counts = {"unfinished": _unfinished_in(records, "samples", chosen.samples)}
+        counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
 
@@ -269,8 +320,8 @@ def _searches(cell: _Cell) -> Iterator[Row]:
     yield cell.mean("mass", mass, {"region": "top", "k": cell.chosen.k})
 
 
-def _unfinished(answers: Sequence[Mapping[str, Any]]) -> int:
-    return sum("unfinished" in answer.get("notes", ()) for answer in answers)
+def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
+    return sum("unfinished" in answer.get("notes", ()) for answer in answers if answer)
 
 
 def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:

@@ -6,34 +6,62 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.space.figures import Region, gains
+from babelscope.methods.space.figures import Region, gains, hypotheses_of, judged_by, quality_by
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.metrics.base import Segment, sentence_qualities
+from babelscope.metrics.base import Segment, find_metric, may_ask, sentence_qualities, told_again
 from babelscope.metrics.mbr import mbr_decode
+from babelscope.metrics.ranking import bound_of
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
-    """The records with the quality of every hypothesis, the choice of MBR decoding, and each sentence's figures.
-
-    Qualities that stand there already, by the same metric, are used again.
-    """
+    """The records with the quality of every hypothesis, the choice of MBR decoding, and each sentence's figures."""
     judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
-    new = [record for record in judged if record.get("metric") != settings.quality]
-    segments = [segment for record in new for segment in segments_of(record)]
-    qualities = iter(sentence_qualities(settings.quality, segments))
-    for record in new:
-        record["metric"] = settings.quality
-        for hypothesis in hypotheses_of(record):
-            hypothesis["quality"] = next(qualities)
+    qualities = {name: _qualities(judged, name) for name in settings.metric}
+    bounds = {name: _bound(judged, name, settings) for name in settings.metric}
+    first, *others = settings.metric
+    for number, record in enumerate(judged):
+        record["metrics"] = bounds
+        for place, hypothesis in enumerate(hypotheses_of(record)):
+            hypothesis["quality"] = qualities[first][number][place]
+            hypothesis.pop("qualities", None)
+            if others:
+                hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
     for record in judged:
         record["mbr"] = _mbr(record, settings.mbr)
-        regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
-        for name, size in regions.items():
-            found = gains(record, name, size, "tokens", settings)
-            for measure in ("krg", "kqrg"):
-                value = None if found is None else finite_or_none(getattr(found, measure))
-                record[f"{name}_{measure}"] = value
+        record |= _gains(record, settings)
+        record.pop("gains", None)
+        if others:
+            record["gains"] = {name: _gains(judged_by(record, name), settings) for name in others}
     return judged
+
+
+def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
+    """Of each record the qualities of its hypotheses; what a program said before is used again."""
+    if not may_ask(name) and all(name in record.get("metrics", ()) for record in records):
+        told_again(name)
+        return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
+    segments = [segments_of(record) for record in records]
+    found = iter(sentence_qualities(name, [each for own in segments for each in own]))
+    return [[next(found) for _ in own] for own in segments]
+
+
+def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
+    """The highest quality that kQRG assumes; None if it is divided by the ideal order."""
+    if settings.normalise != "bound":
+        return None
+    if not may_ask(name) and records and (known := records[0].get("metrics", {}).get(name)):
+        return float(known)
+    return bound_of(find_metric(name))
+
+
+def _gains(record: Record, settings: SpaceSettings) -> Record:
+    regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
+    found: Record = {}
+    for name, size in regions.items():
+        own = gains(record, name, size, "tokens", settings)
+        for measure in ("krg", "kqrg"):
+            found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
+    return found
 
 
 def _mbr(record: Record, among: int) -> Record | None:
@@ -48,11 +76,6 @@ def segments_of(record: Record) -> list[Segment]:
     """What has to be judged about a record, in the order in which it stands there."""
     references = tuple(record["references"])
     return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
-
-
-def hypotheses_of(record: Record) -> list[Record]:
-    """The hypotheses of a record, in the order in which they stand there; MBR decoding chooses among the samples."""
-    return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
 
 
 def segment_lines(records: Sequence[Record]) -> Iterator[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.ranking import Normalise
+from babelscope.metrics.ranking import Normalise, bound_of
 
 
 class SpaceSettings(Settings):
@@ -17,8 +17,11 @@ class SpaceSettings(Settings):
     """Hypotheses of the top region, and of the beam it is compared with."""
     samples: int = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
-    quality: str = "chrf"
-    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, or from outside, see metrics/quality.py."""
+    metric: tuple[str, ...] = Field(
+        default=("chrf",), min_length=1, validation_alias=AliasChoices("metric", "quality")
+    )
+    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS
+    (COMET, BLEURT...); the first of several is that of tables and pictures."""
     normalise: Normalise = "bound"
     """What kQRG is divided by: eq. 19's bound, as in the paper, or the ideal order of the same hypotheses."""
     beam: int = Field(default=5, ge=1)
@@ -36,14 +39,23 @@ class SpaceSettings(Settings):
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
-    @field_validator("quality")
+    @field_validator("metric", mode="before")
     @classmethod
-    def _is_known(cls, value: str) -> str:
-        find_metric(value)  # told before any system is asked
-        return value
+    def _one(cls, given: object) -> object:
+        return (given,) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _are_known(self) -> Self:
+        for name in self.metric:  # told before any system is asked
+            metric = find_metric(name)
+            if self.normalise == "bound":
+                bound_of(metric)
+        if len(set(self.metric)) < len(self.metric):
+            raise ValueError("metric: each may be given once")
+        return self
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:
     """In a signature, what judges from outside counts by what it is, not by where it lies."""
-    found = find_metric(settings.quality).identity
-    return {} if found == settings.quality else {"quality": found}
+    found = [find_metric(name).identity for name in settings.metric]
+    return {} if found == list(settings.metric) else {"metric": found}

@@ -142,9 +142,9 @@ def _decodings(group: Group) -> list[Picture]:
 
 
 def _quality(group: Group) -> str:
-    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(
-        str(group.columns[0].cell.settings["quality"]), "as chosen"
-    )
+    settings = group.columns[0].cell.settings
+    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its name before
+    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
 
 
 def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
