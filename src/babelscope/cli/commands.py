@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,10 +13,8 @@ from typer.main import get_group
 
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
+from babelscope.methods import BUILT_IN
 from babelscope.util.errors import BabelscopeError
-
-if TYPE_CHECKING:
-    pass
 
 
 def built(command: Command) -> Any:
@@ -68,14 +66,7 @@ _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("sample", "Draw translations at random, in the order drawn."),
     _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
-    _judging("contrast", "Contrastive evaluation on minimal pairs, by systems or from stored scores."),
-    _judging(
-        "condition",
-        "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
-    ),
-    _judging("space", "The exact k best translations and samples of models: empty modes, kRG and kQRG"),
-    _judging("challenge", "BLEU, chrF and RIBES by phenomenon and distance, against the whole"),
-    _judging("likelihood", "Log-probability a token, and perplexity, of the references of a test set."),
+    *(_judging(name, summary) for name, summary in BUILT_IN.items()),
     _function(
         "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
     ),

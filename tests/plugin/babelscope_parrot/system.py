@@ -71,6 +71,6 @@ def _scored(source: str, text: str) -> Scored:
     return Scored(text, (*words, "</s>"), logprobs)
 
 
-def open_parrot(rest: str, options: Options) -> Parrot:
+def open_parrot(_rest: str, options: Options) -> Parrot:
     """Open what stands after the colon; options that nobody asks for are refused."""
-    return Parrot(f"parrot:{rest}", options.integer("words", 0, least=0))
+    return Parrot(options.spec, options.integer("words", 0, least=0))
