@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 SHARED = Path(os.environ.get("BABELSCOPE_SHARED", Path(__file__).parents[2] / "shared"))
 DATA, MODEL = f"{SHARED}/data", f"hf:{SHARED}/models/m30k-ende"
@@ -179,12 +180,24 @@ def compare(old: Path, new: Path) -> int:
     return wrong
 
 
+# What methods were called before.
+_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
+
+
 def _differences(old: Path, new: Path) -> Iterator[str]:
     texts = [_without_commit(path.read_text()) for path in (old, new)]
     if old.suffix == ".json":
-        yield from _leaves(*map(json.loads, texts))
+        before, after = map(json.loads, texts)
+        if "rows" in before:
+            rows = [found["rows"] + found.get("comparisons", []) for found in (before, after)]
+            yield from _rows(*rows)
+        else:
+            yield from _leaves(before, after)
         return
     olds, news = (text.split("\n") for text in texts)
+    if old.name.startswith("out") and olds[0].startswith("{") and '"name"' in olds[0]:
+        yield from _rows(*([json.loads(line) for line in lines if line] for lines in (olds, news)))
+        return
     if len(olds) != len(news):
         yield f"{len(olds)} lines before, {len(news)} after"
     for number, (before, after) in enumerate(zip(olds, news, strict=False), 1):
@@ -194,6 +207,36 @@ def _differences(old: Path, new: Path) -> Iterator[str]:
             yield from (f"line {number}: {each}" for each in _leaves(json.loads(before), json.loads(after)))
         except ValueError:
             yield f"line {number}: {before[:80]!r} before, {after[:80]!r} after"
+
+
+def _rows(olds: list[dict[str, Any]], news: list[dict[str, Any]]) -> Iterator[str]:
+    """Rows are found by their name and labels, whatever their order; further rows and counts are not told."""
+    known: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in news:
+        known.setdefault(_key(row), []).append(row)
+    for row in olds:
+        found = known.get(_key(row))
+        if not found:
+            yield f"no row {_key(row)}"
+            continue
+        yield from (
+            f"{_key(row)}{each}"
+            for each in _leaves({**row, "signature": ""}, {**found.pop(0), "signature": ""})
+        )
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    labels = {
+        name: value
+        for name, value in row.items()
+        if isinstance(value, str) and name not in ("signature", "folder")
+    }
+    labels |= {name: row[name] for name in ("k", "distance", "sentences") if name in row}
+    return tuple(
+        sorted(
+            {**labels, "method": _NAMES.get(str(row.get("method")), str(row.get("method")))}.items(), key=str
+        )
+    )
 
 
 def _without_commit(text: str) -> str:
@@ -206,10 +249,10 @@ def _leaves(old: object, new: object, where: str = "") -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name, value in old.items():
             if (
-                name == "folder"
+                name in ("folder", "signature")
                 or (name == "sha256" and "signature" in old)
                 or f"{where}.{name}".endswith(_COMMIT)
-            ):
+            ) or (name == "method" and _NAMES.get(str(value)) == new.get(name)):
                 continue
             if name not in new:
                 yield f"{where}.{name} is gone"

@@ -130,7 +130,8 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
                 "losses": sum(value < 0 for value in better),
                 "ties": sum(value == 0 for value in better),
             }
-            found.append(({**systems, **dict(part)}, difference, p, counts))
+            lower: dict[str, str | int] = {"better": "lower"} if signs[0] < 0 else {}
+            found.append(({**systems, **dict(part), **lower}, difference, p, counts))
     adjusted = holm([p for _, _, p, _ in found])
     return [
         Row(

@@ -18,12 +18,8 @@ _SET = ("phenomenon", "side", "min_distance", "distance")
 def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
     """All figures of a challenge, as text for a terminal."""
     shown = _short_names(rows)
-    scored = {
-        row.name for row in rows if row.labels.get("phenomenon") == "all" and "metric" not in row.labels
-    }
-    metrics = [
-        metric for metric in dict.fromkeys((*_NAMES, *sorted(scored))) if metric in scored - {"length"}
-    ]
+    named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
+    metrics = [metric for metric in named if any(row.name == metric for row in rows)]
     parts = [_quality(rows, metric, shown) for metric in metrics]
     for title, names, labels in (
         (
@@ -61,7 +57,7 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
         if row.labels.get("metric") == metric and "against" not in row.labels
     }
     lengths = {(_set(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"}
-    digits = _DIGITS.get(metric, 4)
+    digits = _DIGITS.get(metric, 3)
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
         labels = dict(part)
@@ -100,7 +96,7 @@ def _columns(
         told = {**row.labels, "phenomenon": _phenomenon(row.labels)}
         key = tuple(shown.get(str(told.get(name)), str(told.get(name, ""))) for name in labels)
         metric = str(row.labels["metric"])
-        digits = _DIGITS.get(metric, 4) if row.name == "difference" else 2
+        digits = _DIGITS.get(metric, 3) if row.name == "difference" else 2
         lines.setdefault(key, {})[metric, row.name] = _with_interval(row.estimate, digits, sign="+")
     pairs = [(metric, figure) for metric in metrics for figure in figures]
     headings = [

@@ -43,14 +43,15 @@ Kind = tuple[str, str]
 """A phenomenon, and the side it is on."""
 
 
-def _metrics(group: Group) -> dict[str, str]:
-    """The metrics that sentences were scored by, with what they are called; the first is shown in pictures."""
-    own = [each.measure for each in group.columns[0].cell.comparable]
-    return {name: _NAMES.get(name, name) for name in (*_NAMES, *own) if name in own}
-
-
 def _metric(group: Group) -> str:
-    return next(iter(_metrics(group)))
+    known = [each.measure for each in group.columns[0].cell.comparable]
+    return next(metric for metric in (*_NAMES, *known) if metric in known)
+
+
+def _lower_is_better(group: Group, metric: str) -> bool:
+    return any(
+        each.measure == metric and not each.higher_is_better for each in group.columns[0].cell.comparable
+    )
 
 
 def _kinds(group: Group) -> list[Kind]:
@@ -91,7 +92,8 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
 
 def findings(group: Group) -> list[Finding]:
     metric = _metric(group)
-    scored = next(each for each in group.columns[0].cell.comparable if each.measure == metric)
+    lower = _lower_is_better(group, metric)
+    than = "better or worse than" if lower else "above or below"
     found = []
     for column in group.columns:
         rows = column.cell.rows
@@ -101,25 +103,24 @@ def findings(group: Group) -> list[Finding]:
             for distance in _distinct(_parts(rows, metric, kind))
             if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST
         ]
+        if lower:  # so that below 0 is worse
+            parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
         if not parts:
             continue
-        kind, distance, away = min(
-            parts, key=lambda part: part[2].high if scored.higher_is_better else -part[2].low
-        )
-        is_worse = away.high < 0 if scored.higher_is_better else away.low > 0
+        kind, distance, away = min(parts, key=lambda part: part[2].high)
         found.append(
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
-                f"{f' with {distance} or more words between' if distance else ''}: points above or below equally "
-                f"long sentences in {_EXPLAINED.get(metric, metric)}",
+                f"{f' with {distance} or more words between' if distance else ''}: points {than} "
+                f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
-                "some" if is_worse else "none",
+                "some" if away.high < 0 else "none",
                 query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
                 behind=away.n,
                 share=False,
-                tag="" if is_worse else "Not shown",
+                tag="" if away.high < 0 else "Not shown",
             )
         )
     return found
@@ -181,7 +182,7 @@ def pictures(group: Group) -> list[Picture]:
     by_phenomenon = Picture(
         "Quality by phenomenon",
         Forest(
-            by_name(bars), f"{_metrics(group)[metric]} of the sentences that have it", keys(group), "plain"
+            by_name(bars), f"{_NAMES.get(metric, metric)} of the sentences that have it", keys(group), "plain"
         ),
         "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
     )
@@ -213,7 +214,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
     return Picture(
         f"Quality by distance: {_part_name(kind, 0)}",
-        Lines(curves, "at least so many words between", _metrics(group)[metric], bands=bands),
+        Lines(curves, "at least so many words between", _NAMES.get(metric, metric), bands=bands),
         f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
@@ -222,11 +223,11 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
 def tables(group: Group) -> list[Table]:
     scores = tuple(
         Figures(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
-        for name, heading in _metrics(group).items()
+        for name, heading in _NAMES.items()
     )
     metric = _metric(group)
     away = Figures(
-        f"{_metrics(group)[metric]}, control z",
+        f"{_NAMES.get(metric, metric)}, control z",
         lambda row: (
             row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
@@ -264,7 +265,8 @@ def _dependencies(record: Record) -> list[Line]:
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     scores = record["scores"]
-    measure = next(scores[metric] for metric in (*_NAMES, *scores) if metric in scores)
+    preferred = (scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
+    measure = next(preferred, next(iter(scores.values())))
     facts = ", ".join(f"{_NAMES.get(metric, metric)} {score:.3g}" for metric, score in scores.items())
     return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
 
@@ -293,9 +295,7 @@ def section(group: Group) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),
-        measures={
-            each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable
-        },
+        measures={name: Measure(name, "points") for name in ("bleu", "chrf")},
     )
 
 
