@@ -90,17 +90,6 @@ COMMANDS: Registry[Command] = _Commands(
 )
 
 
-def find_command(name: str) -> Command:
-    """A command by name; of one in a plug-in that fails, whatever the fault is, an error that says so."""
-    try:
-        return COMMANDS.find(name)
-    except BabelscopeError:
-        raise
-    except (Exception, SystemExit) as error:
-        fault = f"{type(error).__name__}: {error}"
-        raise BabelscopeError(f"the plug-in that offers the command {name} fails with {fault}") from error
-
-
 class _Built(Mapping[str, Any]):
     """Commands by name, built when asked for: ours in their order, then those of plug-ins."""
 
@@ -118,7 +107,7 @@ class _Built(Mapping[str, Any]):
         if name not in self._built:
             if name not in COMMANDS.names():
                 raise KeyError(name)
-            self._built[name] = built(find_command(name))
+            self._built[name] = built(COMMANDS.find(name))
         return self._built[name]
 
 
@@ -139,7 +128,7 @@ class CommandGroup(TyperGroup):
 
 def _summary(name: str) -> str:
     try:
-        found = COMMANDS.built_in.get(name) or find_command(name)
+        found = COMMANDS.built_in.get(name) or COMMANDS.find(name)
         return found.summary if isinstance(found, Command) else ""
     except BabelscopeError as error:
         return f"(cannot be used: {error})"
