@@ -22,9 +22,12 @@ THINGS: Registry[str] = Registry("thing", "builtins:str", "some.things", {"ours"
 )
 def test_a_plug_in_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, place: str, told: str) -> None:
     entry = EntryPoint("theirs", place, THINGS.group)
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group, name="theirs": [entry] * (name == "theirs")
-    )  # noqa: ARG005
+
+    def entries(group: str, name: str = "theirs") -> list[EntryPoint]:
+        assert group == THINGS.group
+        return [entry] if name == "theirs" else []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entries)
     for find in (lambda: THINGS.find("theirs"), THINGS.all):
         with pytest.raises(BabelscopeError, match=told):
             find()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import Form, print_json, then_records, write_file
+from babelscope.cli.common import Form, as_line, figures, output, then_records, write_file
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -131,8 +131,22 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
     if given["rejudge"] is None and not given["tests"]:
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
-    if given["rejudge"] is None and not given["system"] and not command.asks_nobody(given):
+
+
+def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
+    """The study that a command line stands for."""
+    tables = {
+        "study": {"name": command.name, "seed": given["seed"], "by": given["by"]},
+        "systems": [{"spec": spec} for spec in given["system"]],
+        "tests": [{"spec": given["tests"]}],
+        "methods": [{"name": command.method, **given.settings}],
+        "run": {"data_dir": given["data-dir"]},
+    }
+    own = command.study(given)
+    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}  # type: ignore[dict-item]
+    if not tables["systems"]:
         raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
+    return tables
 
 
 def _result(command: JudgingCommand, given: Given) -> Result:
@@ -146,15 +160,7 @@ def _result(command: JudgingCommand, given: Given) -> Result:
         return result
     from babelscope.runs.study import judge_study
 
-    head = {"name": command.name, "seed": given["seed"], "by": given["by"], **command.study(given)}
-    study = {
-        "study": head,
-        "systems": [{"spec": spec} for spec in given["system"]],
-        "tests": [{"spec": given["tests"]}],
-        "methods": [{"name": command.method, **given.settings}],
-        "run": {"data_dir": given["data-dir"]},
-    }
-    return judge_study(_study_of(study), out=given["out"], cache=given["cache"])
+    return judge_study(_study_of(_tables(command, given)), out=given["out"], cache=given["cache"])
 
 
 def _study_of(values: Mapping[str, Any]) -> Study:
@@ -170,20 +176,21 @@ def _study_of(values: Mapping[str, Any]) -> Study:
 
 
 def _print(command: JudgingCommand, result: Result, given: Given) -> None:
-    """To stdout: rows as JSON, or what the command shows to people."""
-    if given["json"]:
-        for number, row in enumerate(result.rows):
-            signed = {"signature": result.signature} if not number or command.signed(row) else {}
-            print_json({**row.as_json(), **signed})
-        for row in command.more(result, given):
-            print_json(row.as_json())
-        return
-    own = [row for row in result.rows if not row.is_part]
-    print(command.show(dataclasses.replace(result, rows=own), given))
-    if len(own) < len(result.rows):
-        from babelscope.core.results import render
+    """To stdout, or where --to says: rows as JSON, or what the command shows to people."""
+    with output(given.values.get("to"), figures(given["json"])) as write:
+        if given["json"]:
+            for number, row in enumerate(result.rows):
+                signed = {"signature": result.signature} if not number or command.signed(row) else {}
+                write(as_line({**row.as_json(), **signed}))
+            for row in command.more(result, given):
+                write(as_line(row.as_json()))
+            return
+        own = [row for row in result.rows if not row.is_part]
+        write(command.show(dataclasses.replace(result, rows=own), given))
+        if len(own) < len(result.rows):
+            from babelscope.core.results import render
 
-        print(f"\n{render([row for row in result.rows if row.is_part])}")
+            write(f"\n{render([row for row in result.rows if row.is_part])}")
     if result.folder is not None:
         print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 

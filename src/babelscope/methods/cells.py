@@ -50,11 +50,11 @@ class Cell:
 
         def judge(some: Sequence[Any]) -> list[Record]:
             with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
-                judged = method.judge(method.ask(systems, some, settings, self.seed), settings)
+                judged = judge_records(method, method.ask(systems, some, settings, self.seed), settings)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
-                if clash := _KEYS & record.keys():
+                if (clash := _KEYS & record.keys()) and record.keys() != {"unanswered"}:
                     raise BabelscopeError(
                         f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
                     )
@@ -68,6 +68,16 @@ class Cell:
             extra = {"extra": carried} if (carried := item.carried) else {}
             records.append(json.loads(record_line({**keys, **record, **extra})))
         return records
+
+
+def judge_records(method: Method, records: Sequence[Record], settings: Any) -> list[Record]:
+    """All records in their order, judged; that of an item which a system did not answer as it is."""
+    answered, unanswered = split_unanswered(records)
+    judged = method.judge(answered, settings)
+    if not unanswered:
+        return judged
+    left = iter(judged)
+    return [record if "unanswered" in record else next(left) for record in records]
 
 
 def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:

@@ -70,6 +70,10 @@ class Given:
         return self.values[name]
 
 
+Tables = Mapping[str, Any]
+"""Tables of a study by their names: `systems`, `tests`..."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgingCommand:
     """A command that judges systems on a test set by one method: its options, and what it shows."""
@@ -84,10 +88,8 @@ class JudgingCommand:
     """What is different about an option of the settings, or one that all commands share, by its name."""
     check: Callable[[Given], None] = lambda _given: None
     """Refuses options that exclude each other, before anything is read."""
-    study: Callable[[Given], Mapping[str, Any]] = lambda _given: {}
-    """What `[study]` has beyond name and seed."""
-    asks_nobody: Callable[[Given], bool] = lambda _given: False
-    """Whether answers are given, so that no system need be named."""
+    study: Callable[[Given], Tables] = lambda _given: {}
+    """Tables of the study that are not as the shared options say: added to `[study]`, in the place of others."""
     instead: Callable[[Given], Result | None] = lambda _given: None
     """The result where answers are given and no system is asked; None where systems are asked."""
     show: Callable[[Result, Given], str] = lambda result, _given: str(result)

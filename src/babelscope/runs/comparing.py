@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from babelscope.core.columns import Column, Group, Judged, Remembered
 from babelscope.core.comparable import Part
 from babelscope.core.results import Estimate, Row, differences
+from babelscope.methods.base import ANSWER_FILES
 from babelscope.runs.reading import Cell, Run, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
@@ -45,7 +46,9 @@ def _check(cells: Sequence[Cell]) -> None:
         runs.setdefault(str(cell.run.path), []).append(cell)
     (first, ours), *others = runs.items()
     for path, theirs in others:
-        mine, yours = ({"version": each[0].version, **each[0].settings} for each in (ours, theirs))
+        mine, yours = (
+            {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
+        )
         told = differences(mine, yours)
         if told:
             raise NotComparable(

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.registry import did_you_mean
-from babelscope.core.results import Record, Result, signature, split_unanswered
+from babelscope.core.results import Record, Result, signature
 from babelscope.methods.base import Method, Settings, Setup, checked, find_method, restored
+from babelscope.methods.cells import judge_records
 from babelscope.metrics.base import named_by_caller
 from babelscope.runs.execute import Methods, conclude, finish
 from babelscope.runs.folder import RunFolder
@@ -82,8 +83,10 @@ def _changed(method: Method, stored: Mapping[str, Any], changed: Mapping[str, An
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
-    # Only what is changed is checked: the files that other settings name need not be here.
-    given = checked(method, own).model_dump(include=set(own))
+    # Only what is changed, or has no default, is checked: the files that other settings name need not be here.
+    fields = method.settings.model_fields.items()
+    needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
+    given = checked(method, {**needed, **own}).model_dump(include=set(own))
     return restored(method, stored).model_copy(update=given)
 
 
@@ -124,6 +127,5 @@ def _judged(manifest: Manifest, records: Sequence[Record], methods: Methods) -> 
         own = records[start : start + cell.items]
         start += cell.items
         method, settings = methods[cell.method]
-        judged = iter(method.judge(split_unanswered(own)[0], settings))
-        found += [record if "unanswered" in record else next(judged) for record in own]
+        found += judge_records(method, own, settings)
     return found

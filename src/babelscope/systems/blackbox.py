@@ -8,6 +8,7 @@ from functools import cached_property
 
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Asked, sources_of
+from babelscope.core.registry import resolve
 from babelscope.core.specs import Options
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
@@ -200,6 +201,9 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
     """`file:OUT.txt?source=SRC.txt&format=plain|tsv|moses`."""
     if not rest:
         raise BabelscopeError(f"{options.spec} names no file; example: file:output.de?source=input.en")
+    if options.text("format") in ("pairs", "log", "auto"):
+        found: TranslationsFile = resolve("babelscope.methods.patterns.given:open_given")(rest, options)
+        return found
     return TranslationsFile(rest, source=options.text("source"), form=_format(options), name=options.spec)
 
 

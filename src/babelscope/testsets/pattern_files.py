@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.json_lines import Row, read_json_lines
 from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 SEPARATOR = " ||| "
@@ -32,7 +32,7 @@ class Given:
 def read_translations(path: str | Path) -> list[Given]:
     """Translations a line: plain, `source ||| translation`, or JSON (a log of pattern matching)."""
     if str(path).endswith(".jsonl"):
-        return [_from_log(record, place) for place, record in read_json_lines(path)]
+        return [_from_log(record, place) for place, record in _answered(path)]
     lines = read_lines(path, keep_separators=True)
     bare = [number for number, line in enumerate(lines, 1) if SEPARATOR not in f"{line} "]
     if len(bare) == len(lines):
@@ -99,7 +99,12 @@ def match(
 
 def read_verdicts(path: str | Path) -> list[tuple[str, Mapping[str, Any]]]:
     """What a method said, an item a line: our own records, or the released log of pattern matching."""
-    return [(place, _renamed(record)) for place, record in read_json_lines(path)]
+    return [(place, _renamed(record)) for place, record in _answered(path)]
+
+
+def _answered(path: str | Path) -> Iterator[Row]:
+    """The lines of a log; our own records of items without a translation say nothing."""
+    return ((place, record) for place, record in read_json_lines(path) if "unanswered" not in record)
 
 
 def _from_log(record: Mapping[str, Any], place: str) -> Given:

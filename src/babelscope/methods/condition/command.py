@@ -112,6 +112,5 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     instead=_of_given,
-    asks_nobody=lambda _given: True,
     show=_show,
 )

@@ -82,7 +82,6 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     instead=_from_scores,
-    study=lambda given: {"seed_groups": given["seed-group"]},
-    asks_nobody=lambda given: bool(given["scores"]),
+    study=lambda given: {"study": {"seed_groups": given["seed-group"]}},
     show=_show,
 )
