@@ -96,7 +96,7 @@ def test_every_error_type_is_the_one_of_its_name_and_of_a_known_language() -> No
 
 
 def test_every_language_has_its_own_code() -> None:
-    assert {code: each.code for code, each in LANGUAGES.all().items()} == {"de": "de", "ru": "ru", "uk": "uk"}
+    assert all(code == each.code for code, each in LANGUAGES.all().items())
     with pytest.raises(
         BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: de"
     ):

@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
+from babelscope.methods import BUILT_IN
 from babelscope.util.errors import BabelscopeError
 
 
@@ -65,14 +66,7 @@ _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("sample", "Draw translations at random, in the order drawn."),
     _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
-    _judging("contrast", "Contrastive evaluation on minimal pairs, by systems or from stored scores."),
-    _judging(
-        "condition",
-        "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
-    ),
-    _judging("space", "The exact k best translations and samples of models: empty modes, kRG and kQRG"),
-    _judging("challenge", "BLEU, chrF and RIBES by phenomenon and distance, against the whole"),
-    _judging("likelihood", "Log-probability a token, and perplexity, of the references of a test set."),
+    *(_judging(name, summary) for name, summary in BUILT_IN.items()),
     _function(
         "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
     ),
@@ -97,17 +91,6 @@ COMMANDS: Registry[Command] = _Commands(
 )
 
 
-def find_command(name: str) -> Command:
-    """A command by name; of one in a plug-in that fails, whatever the fault is, an error that says so."""
-    try:
-        return COMMANDS.find(name)
-    except BabelscopeError:
-        raise
-    except (Exception, SystemExit) as error:
-        fault = f"{type(error).__name__}: {error}"
-        raise BabelscopeError(f"the plug-in that offers the command {name} fails with {fault}") from error
-
-
 class _Built(Mapping[str, Any]):
     """Commands by name, built when asked for: ours in their order, then those of plug-ins."""
 
@@ -125,7 +108,7 @@ class _Built(Mapping[str, Any]):
         if name not in self._built:
             if name not in COMMANDS.names():
                 raise KeyError(name)
-            self._built[name] = built(find_command(name))
+            self._built[name] = built(COMMANDS.find(name))
         return self._built[name]
 
 
@@ -154,7 +137,7 @@ class CommandGroup(TyperGroup):
 
 def _summary(name: str) -> str:
     try:
-        found = COMMANDS.built_in.get(name) or find_command(name)
+        found = COMMANDS.built_in.get(name) or COMMANDS.find(name)
         return found.summary if isinstance(found, Command) else ""
     except BabelscopeError as error:
         return f"(cannot be used: {error})"

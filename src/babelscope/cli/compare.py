@@ -111,7 +111,7 @@ class _Compared:
             )
             for group in self.groups
             for column in group.columns
-            for row in column.cell.rows
+            for row in (*column.cell.rows, *column.cell.parts)
         ]
         return [("figures", figures), *self.more.items()]
 

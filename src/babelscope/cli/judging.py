@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import keyword
@@ -182,7 +183,12 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
             for row in command.more(result, given):
                 write(as_line(row.as_json()))
             return
-        write(command.show(result, given))
+        own = [row for row in result.rows if not row.is_part]
+        write(command.show(dataclasses.replace(result, rows=own), given))
+        if len(own) < len(result.rows):
+            from babelscope.core.results import render
+
+            write(f"\n{render([row for row in result.rows if row.is_part])}")
     if result.folder is not None:
         print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 

@@ -85,7 +85,11 @@ class Judged(Protocol):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """Its figures, with the labels that tell them apart within it."""
+        """Its figures over all items, with the labels that tell them apart within it."""
+
+    @property
+    def parts(self) -> Sequence[Row]:
+        """The same figures by fields of the items, if a study asked for that."""
 
     @property
     def records(self) -> Sequence[Record]:
@@ -101,7 +105,7 @@ class Column:
 
     @property
     def figures(self) -> dict[Figure, Row]:
-        return {figure_of(row): row for row in self.cell.rows}
+        return {figure_of(row): row for row in (*self.cell.rows, *self.cell.parts)}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Registry(Generic[Thing]):
         if len(plugins) + (name in self.built_in) > 1:
             raise self._taken(plugins[-1].value, name)
         if plugins:
-            return self._checked(plugins[0].load(), plugins[0])
+            return self._loaded(plugins[0])
         found = self.built_in[name]
         return cast(Thing, resolve(found)) if isinstance(found, str) else found
 
@@ -64,12 +64,24 @@ class Registry(Generic[Thing]):
 
         found = {name: self.find(name) for name in self.built_in}
         for entry in entry_points(group=self.group):
-            thing = self._checked(entry.load(), entry)
+            thing = self._loaded(entry)
             name: str = getattr(thing, "name", entry.name)
             if name in found:
                 raise self._taken(entry.value, name)
             found[name] = thing
         return found
+
+    def _loaded(self, entry: Any) -> Thing:
+        """What an entry point names; of a plug-in that fails, whatever the fault is, an error that says so."""
+        try:
+            return self._checked(entry.load(), entry)
+        except BabelscopeError:
+            raise
+        except (Exception, SystemExit) as error:
+            fault = f"{type(error).__name__}: {error}"
+            raise BabelscopeError(
+                f"the plug-in that offers the {self.kind} {entry.name} fails with {fault}"
+            ) from error
 
     def _checked(self, thing: Any, entry: Any) -> Thing:
         wanted: type = resolve(self.place)

@@ -75,6 +75,11 @@ class Row:
         if len(set(fields)) < len(fields):
             raise BabelscopeError(f"the row {self.name!r} has two fields of one name: {', '.join(fields)}")
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is of the items with one value of a field, which `by` names, and not of all items."""
+        return "by" in self.labels
+
     def as_json(self) -> dict[str, Any]:
         """One flat object, the stable form that scripts build on."""
         return {"name": self.name, **self.labels, **self.estimate.as_json(), **self.counts}

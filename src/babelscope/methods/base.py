@@ -15,19 +15,16 @@ from babelscope.core.registry import Registry
 from babelscope.core.results import Config, Record, Row
 from babelscope.core.settings import Settings as Settings
 from babelscope.core.settings import explain
+from babelscope.methods import BUILT_IN
 from babelscope.systems.opening import open_system
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
 _BUILT_IN = {
-    "challenge": "babelscope.methods.challenge.method:METHOD",
-    "condition": "babelscope.methods.condition.method:METHOD",
-    "contrast": "babelscope.methods.contrast.method:METHOD",
-    "likelihood": "babelscope.methods.likelihood.method:METHOD",
+    **{name: f"babelscope.methods.{name}.method:METHOD" for name in BUILT_IN},
     "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
-    "space": "babelscope.methods.space.method:METHOD",
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
 """What methods were called before; still understood."""

@@ -289,7 +289,7 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
     everything = [
         Row(row.name, row.estimate, {"system": column.name, **row.labels}, row.counts)
         for column in group.columns
-        for row in column.cell.rows
+        for row in (*column.cell.rows, *column.cell.parts)
     ]
     table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))

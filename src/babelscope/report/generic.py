@@ -8,7 +8,6 @@ from typing import Any
 from babelscope.core.columns import Group
 from babelscope.core.page import About, Answer, Line, Section, Tone, View
 from babelscope.core.results import Record
-from babelscope.methods.base import find_method, method_names
 from babelscope.methods.view import every_figure
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
@@ -42,10 +41,10 @@ def _lines(record: Record) -> list[Line]:
 
 def section(group: Group) -> Section:
     """Every figure, a line each."""
-    kind = group.columns[0].cell.kind
-    summary = find_method(kind).summary if kind in method_names() else ""
+    cell = group.columns[0].cell
+    summary = cell.run.manifest.methods[cell.label].summary
     return Section(
-        title=kind.replace("_", " ").capitalize(),
+        title=cell.kind.replace("_", " ").capitalize(),
         question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",
         tables=every_figure(group),
     )

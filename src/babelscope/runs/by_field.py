@@ -16,30 +16,42 @@ _MOST = 50
 _NONE = "(none)"
 
 
+def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
+    """Refuse a field that no item has; in a study, one test set may have it and another not."""
+    for name in names:
+        if records and not _has(records, name) and name != LENGTH:
+            known = {
+                key
+                for record in records
+                for key, value in {**record.get("extra", {}), **record}.items()
+                if isinstance(value, str | int) and key not in ("method", "system", "tests", "item", "id")
+            }
+            raise BabelscopeError(
+                f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
+            )
+
+
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
-    """Records by the value of a field of theirs or of their items, in the order of the values."""
-    if name == LENGTH and not any(name in (*record, *record.get("extra", ())) for record in records):
-        return _by_length(records)
+    """Records by the value of a field of theirs or of their items, in the order of the values; none without it."""
+    if not _has(records, name):
+        return _by_length(records) if name == LENGTH else {}
     found: dict[str, list[Record]] = {}
     for record in records:
-        value = record.get(name, record.get("extra", {}).get(name, _NONE))
-        plain = value if isinstance(value, str | int | float | bool) else _NONE
-        found.setdefault(str(plain), []).append(record)
-    if records and found.keys() == {_NONE}:
-        known = {
-            key: value
-            for record in records
-            for key, value in {**record.get("extra", {}), **record}.items()
-            if isinstance(value, str | int) and key not in ("method", "system", "tests", "item", "id")
-        }
-        raise BabelscopeError(
-            f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
-        )
+        found.setdefault(_value(record, name), []).append(record)
     if len(found) > _MOST:
         raise BabelscopeError(
             f"items have {len(found)} values of {name!r}; figures are split into {_MOST} at most"
         )
     return dict(sorted(found.items()))
+
+
+def _has(records: Sequence[Record], name: str) -> bool:
+    return any(_value(record, name) != _NONE for record in records)
+
+
+def _value(record: Record, name: str) -> str:
+    value = record.get(name, record.get("extra", {}).get(name, _NONE))
+    return str(value) if isinstance(value, str | int | float | bool) else _NONE
 
 
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:

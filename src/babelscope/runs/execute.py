@@ -23,7 +23,7 @@ from babelscope.methods.cells import (
     rows_of,
 )
 from babelscope.methods.view import sections_of
-from babelscope.runs.by_field import split_by
+from babelscope.runs.by_field import check_fields, split_by
 from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import over_seeds
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
@@ -125,6 +125,7 @@ def conclude(
     rows: list[Row] = []
     completed: list[Record] = []
     start = 0
+    check_fields(split_unanswered(records)[0], manifest.by)
     for cell in manifest.cells:
         own = records[start : start + cell.items]
         start += cell.items
@@ -133,7 +134,9 @@ def conclude(
         rows += rows_of(method, settings, manifest.seed, own, labels, cell.skipped)
         for name in manifest.by:
             for value, some in split_by(split_unanswered(own)[0], name).items():
-                rows += rows_of(method, settings, manifest.seed, some, {**labels, name: value}, {})
+                rows += rows_of(
+                    method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
+                )
         completed += method.complete(split_unanswered(own)[0], settings)
     run = Run(folder or Path("memory"), manifest, rows, given=completed)
     compared = _compared(run, methods)

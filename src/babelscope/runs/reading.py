@@ -81,7 +81,16 @@ class Cell:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Its figures, with the labels that tell them apart within it."""
+        """Its figures over all items, with the labels that tell them apart within it."""
+        return [row for row in self._all_rows if not row.is_part]
+
+    @property
+    def parts(self) -> list[Row]:
+        """The same figures by fields of the items, if the study asked for that."""
+        return [row for row in self._all_rows if row.is_part]
+
+    @cached_property
+    def _all_rows(self) -> list[Row]:
         return [
             Row(row.name, row.estimate, _without(row.labels, _NAMES), row.counts)
             for row in self.run.rows

@@ -43,9 +43,14 @@ Kind = tuple[str, str]
 """A phenomenon, and the side it is on."""
 
 
+def _metrics(group: Group) -> dict[str, str]:
+    """The metrics that sentences were scored by, the best known first, with what they are called."""
+    known = [each.measure for each in group.columns[0].cell.comparable]
+    return {name: _NAMES.get(name, name) for name in (*_NAMES, *known) if name in known}
+
+
 def _metric(group: Group) -> str:
-    known = group.columns[0].cell.settings["metrics"]
-    return next((metric for metric in ("chrf", "bleu", "ribes") if metric in known), str(known[0]))
+    return next(iter(_metrics(group)))
 
 
 def _lower_is_better(group: Group, metric: str) -> bool:
@@ -223,7 +228,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
 def tables(group: Group) -> list[Table]:
     scores = tuple(
         Figures(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
-        for name, heading in _NAMES.items()
+        for name, heading in _metrics(group).items()
     )
     metric = _metric(group)
     away = Figures(
@@ -295,7 +300,9 @@ def section(group: Group) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),
-        measures={name: Measure(name, "points") for name in ("bleu", "chrf")},
+        measures={
+            each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable
+        },
     )
 
 

@@ -1,0 +1,1 @@
+"""A parrot for Babelscope: one example of everything that a plug-in can add."""
