@@ -32,7 +32,9 @@ def main() -> None:
     options = arguments(__doc__)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pairs = lab.write(folder, 1000 if options.quick else 5000, seed=7, split="test", name="lab")
+        n = 1000 if options.quick else 5000
+        lab.make_corpus(folder, n, seed=7, split="test", name="lab")
+        pairs = list(lab.generate(n, seed=7, split="test"))
         speed, ratios = speed_rows(folder, repeats=10 if options.quick else 25)
         parsed, aligned = parser_rows(pairs), aligner_rows(pairs)
     if options.json:

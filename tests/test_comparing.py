@@ -362,3 +362,20 @@ def test_table_3(shared: Path, tmp_path: Path) -> None:
         found = [round(rows[name].estimate.value, 4) for name in ("bleu", "distilled")]
         assert found == [bleu, distilled]
         assert {rows[name].labels["significant"] for name in ("bleu", "distilled")} == {"yes"}
+
+
+def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:
+    study = {
+        "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
+        "tests": [{"spec": "lab:challenge?n=12"}],
+        "methods": [
+            {"name": "challenge", "metrics": ["ter"], "resamples": 100, "draws": 4, "length_sizes": [2]}
+        ],
+    }
+    run_study(Study.model_validate(study), out=tmp_path / "run")
+    (group,) = _groups(tmp_path / "run")
+    (row,) = paired(group)
+    ours, theirs = ([each["scores"]["ter"] for each in column.cell.records] for column in group.columns)
+    assert row.labels["better"] == "lower"
+    assert row.counts["wins"] == sum(a < b for a, b in zip(ours, theirs, strict=True))
+    assert row.estimate.value == pytest.approx(np.mean(ours) - np.mean(theirs))

@@ -45,7 +45,7 @@ def killer(in_state_home: Killer, state_home: Path, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("text")
-    lab.write(folder, N, seed=5, name="c")
+    lab.make_corpus(folder, N, seed=5, name="c")
     human = [
         MinimalPair(
             str(n), f"They did not come {n}.", f"Sie kamen {n} nicht.", (f"Sie kamen {n}.",), NICHT, "human"

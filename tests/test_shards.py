@@ -50,6 +50,14 @@ LAB = {
     "contrast": ("lab:pairs?n=1", "resamples = 100"),
     "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
     "likelihood": ("lab:parallel?n=7", "resamples = 100"),
+    "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", ""),
+    "patterns_winomt": ("winomt:FOLDER/jobs.tsv", "target = 'de'\nalignments = 'FOLDER/none.align'"),
+}
+FILES = {
+    "en-de.text.txt": "The man sees the bat.\nThe bat sleeps.\n",
+    "en-de.key.tsv": "1\tted\tbat\tschläger\tfledermaus\n2\tted\tbat\tfledermaus\tschläger\n",
+    "jobs.tsv": "male\t1\tThe doctor sleeps.\tdoctor\tpro\nfemale\t1\tThe nurse sleeps.\tnurse\tpro\n",
+    "none.align": "\n\n",
 }
 
 
@@ -96,7 +104,9 @@ def test_there_is_a_case_for_every_built_in_method() -> None:
 
 @pytest.mark.parametrize("method", sorted(LAB))
 def test_merged_shards_are_the_plain_run(tmp_path: Path, method: str) -> None:
-    tests, settings = LAB[method]
+    tests, settings = (text.replace("FOLDER", str(tmp_path)) for text in LAB[method])
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
     (tmp_path / "study.toml").write_text(
         f"[[systems]]\nspec = 'lab:student'\n[[tests]]\nspec = '{tests}'\n"
         f"[[methods]]\nname = '{method}'\n{settings}\n[run]\nchunk = 2\n"

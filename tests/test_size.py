@@ -11,8 +11,7 @@ SOURCE = Path(babelscope.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 400, 60
 # Functions that are too long still; nothing is added here.
-TO_BE_SPLIT = {"_step", "cues", "dative", "distill", "forest", "group", "machine_references", "make_cues"}
-TO_BE_SPLIT |= {"parse_tree", "run_study", "train"}
+TO_BE_SPLIT = {"run_study"}
 
 
 def test_no_file_is_long() -> None:

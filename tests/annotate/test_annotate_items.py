@@ -220,3 +220,13 @@ def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.Monke
     for field in ("id", "system"):
         with pytest.raises(BabelscopeError, match=f"'{field}' is longer than 10,000 characters"):
             made({**item("assessment"), field: "x" * 10_001})
+
+
+def test_the_labels_of_a_guide_are_those_that_are_compared() -> None:
+    from babelscope.stats.labels import LABELS, REAL
+
+    for kind, labels in LABELS.items():
+        offered = [label.value for label in GUIDES[kind].labels]
+        assert offered == [label for label in labels if label != REAL]
+        assert GUIDES[kind].corrected in (None, *offered)
+    assert all(text == " ".join(text.split()) for guide in GUIDES.values() for text in guide.guidelines)

@@ -164,9 +164,9 @@ def test_a_set_without_dependencies_is_refused(babelscope: Babelscope) -> None:
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
-    from babelscope.lab.grammar.corpus import write
+    from babelscope.lab.grammar.corpus import make_corpus
 
-    write(".", 40, 3, "train")
+    make_corpus(Path(), 40, 3, "train")
     made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--out", "made.jsonl")
     given = ("--parses", "corpus.en.conllu", "--alignments", "corpus.align")
     assert babelscope("make", "challenge", *made, *given).code == 0

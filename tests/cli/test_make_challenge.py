@@ -21,7 +21,7 @@ N = 60
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("lab")
-    lab.write(made, N, seed=5, name="c")
+    lab.make_corpus(made, N, seed=5, name="c")
     return made
 
 

@@ -58,7 +58,7 @@ space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --records OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --annotate OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --records OUT
-patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --out OUT
+patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to OUT
 patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --records OUT
 patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.align import SYMMETRISATIONS, align, format_links, parse_links, read_pharaoh
+from babelscope.language.align import SYMMETRISATIONS, align, parse_links, read_pharaoh
 from babelscope.util.errors import BabelscopeError
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "horse": "Pferd", "bird": "Vogel"}
@@ -23,7 +23,6 @@ PAIRS = [
 def test_links_in_and_out() -> None:
     links = parse_links("0-0 2-1 ", "f:1", 3, 2)
     assert links == ((0, 0), (2, 1))
-    assert format_links(links) == "0-0 2-1"
     assert parse_links("", "f:1", 0, 0) == ()
 
 

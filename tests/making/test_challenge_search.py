@@ -24,7 +24,8 @@ CODES = {"source": "en", "target": "de"}
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[SentencePair]]:
     folder = tmp_path_factory.mktemp("lab")
-    return folder, lab.write(folder, N, seed=31, name="c")
+    lab.make_corpus(folder, N, seed=31, name="c")
+    return folder, list(lab.generate(N, seed=31))
 
 
 def corpus(folder: Path, side: str = "source", *, aligned: bool = True) -> Corpus:

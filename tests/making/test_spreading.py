@@ -34,7 +34,7 @@ PAIRS = {"type": "polarity_particle_nicht_del", "kind": "human", "seed": 3, "cho
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lab")
-    lab.write(folder, N, seed=5, name="c")
+    lab.make_corpus(folder, N, seed=5, name="c")
     return folder
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from babelscope.core.results import Result
-from babelscope.methods.patterns import mucow
-from babelscope.methods.patterns.mucow import Translated, fold, judge, summarise
-from babelscope.systems.translation_files import Given, read_translations
+from babelscope.methods.patterns.mucow.judge import fold
+from babelscope.runs.execute import run_method
+from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource, TestSet, load
-from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
+from babelscope.testsets.pattern_files import Given
 from babelscope.util.errors import BabelscopeError
 
 ITEM = AmbiguousSource(
@@ -26,8 +28,40 @@ ITEM = AmbiguousSource(
 )
 
 
+def mucow(
+    tests: TestSet,
+    given: Sequence[Given] = (),
+    *,
+    stored: Sequence[Mapping[str, Any]] | None = None,
+    skip_missing: bool = False,
+    **settings: Any,
+) -> Result:
+    """Judge given translations, or only what verdicts say; both are written to files as they would be."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, verdicts = Path(folder, "out.jsonl"), Path(folder, "verdicts.jsonl")
+        lines = [
+            {
+                "source": tests.items[number].as_json()["source"] if each.source is None else each.source,
+                "translation": each.translation,
+                "translation_lemmatized" if each.folded else "lemmas": each.lemmas,
+            }
+            for number, each in enumerate(given)
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        if stored is not None:
+            verdicts.write_text("".join(json.dumps(line) + "\n" for line in stored))
+            settings["verdicts"] = verdicts
+        if given:
+            settings["translations"] = path
+        else:
+            settings["rules"] = "stored"
+        skip = "&missing=skip" if skip_missing or not given else ""
+        system = open_system(f"file:{path if given else verdicts}?format=log{skip}")
+        return run_method("patterns_mucow", system, tests, **settings)
+
+
 def verdict(text: str, lemmas: str | None = None, **settings: str) -> bool | None:
-    (record,) = judge([ITEM], [Translated(text, lemmas)], **settings)
+    (record,) = mucow(TestSet("own", (ITEM,)), [Given("f", text, lemmas=lemmas)], **settings).records
     said: bool | None = record["correct"]
     return said
 
@@ -59,7 +93,9 @@ def test_two_ways_of_splitting_and_comparing() -> None:
     assert verdict("x", "filz#stift") is None
     assert verdict("x", "filz stif#t", compound_mark="#") is True
     assert (fold("Straße"), fold("ÄÖÜé"), fold("Ёж")) == ("strasse", "aoue", "еж")
-    with pytest.raises(BabelscopeError, match="no rules 'theirs'; known: mucow, conditioning"):
+    with pytest.raises(
+        BabelscopeError, match=r"rules: input should be 'auto', 'mucow', 'conditioning' or 'stored'"
+    ):
         verdict("x", rules="theirs")
 
 
@@ -93,14 +129,15 @@ def test_both_lists_of_words_are_needed() -> None:
     for name in ("lemmas", "wrong_lemmas"):
         bare = AmbiguousSource("7", "A pen.", (), (), "frequent", extra={**ITEM.extra, name: "stift"})
         with pytest.raises(BabelscopeError, match="item 7 is none of MuCoW: it needs lists"):
-            judge([bare], [Translated("Ein Stift.")])
+            mucow(TestSet("own", (bare,)), [Given("f", "Ein Stift.")])
 
 
 def test_what_was_left_out_stands_beside_every_figure() -> None:
-    records = judge([ITEM], [Translated("Ein Stift.")])
-    rows = summarise(records, np.random.default_rng(0), counts={"missing": 2})
-    assert {row.counts["missing"] for row in rows} == {2}
-    assert all("missing" not in row.counts for row in summarise(records, np.random.default_rng(0)))
+    more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
+    given = [Given("f", "Ein Stift.", ITEM.source)]
+    rows = mucow(TestSet("own", (ITEM, more), {"empty": 3}), given, skip_missing=True).rows
+    assert {row.counts["skipped"] for row in rows} == {4}
+    assert {row.counts["skipped"] for row in mucow(TestSet("own", (ITEM,)), given).rows} == {0}
 
 
 def test_nothing_known_is_no_precision() -> None:
@@ -111,37 +148,34 @@ def test_nothing_known_is_no_precision() -> None:
 
 def test_stored_verdicts_are_matched_by_source_and_word() -> None:
     tests = TestSet("own", (ITEM,))
-    stored = {"source": "A pen.", "word": "pen", "correct": False}
-    result = mucow(tests, [Given("f", "Ein Stift.")], stored=[("v:1", stored)])
+    stored = {"source": "A pen.", "word": "pen", "translation": "Ein Stift.", "correct": False}
+    result = mucow(tests, [Given("f", "Ein Stift.")], stored=[stored])
     assert figure(result, "same_verdict").counts["same"] == 0
-    assert figure(mucow(tests, stored=[("v:1", stored)]), "recall_b", category="all").counts["wrong"] == 1
+    assert figure(mucow(tests, stored=[stored]), "recall_b", category="all").counts["wrong"] == 1
     for wrong, told in (
-        ({"source": "B."}, "v:1: no item of the test set has this source and word"),
-        ({"correct": "no"}, "v:1: field 'correct' must be true, false or null"),
+        ({"source": "B."}, r"verdicts.jsonl:1: no item of the test set has this source and word"),
+        ({"correct": "no"}, r"verdicts.jsonl:1: field 'correct' must be true, false or null"),
     ):
         with pytest.raises(BabelscopeError, match=told):
-            mucow(tests, stored=[("v:1", {**stored, **wrong})])
-    with pytest.raises(BabelscopeError, match="needs translations or stored verdicts"):
-        mucow(tests)
+            mucow(tests, stored=[{**stored, **wrong}])
 
 
 def test_lemmas_are_made_where_there_are_none() -> None:
     pytest.importorskip("HanTa")
     tests, plural = TestSet("own", (ITEM,)), Given("f", "Drei Stifte.")
     assert mucow(tests, [plural]).records[0]["correct"] is None
-    assert mucow(tests, [plural], target="de").records[0]["correct"] is True
+    assert mucow(tests, [plural], lemmatise="de").records[0]["correct"] is True
     # Those that are given are believed.
     given = Given("f", "Drei Stifte.", lemmas="drei gehege .")
-    assert mucow(tests, [given], target="de").records[0]["correct"] is False
+    assert mucow(tests, [given], lemmatise="de").records[0]["correct"] is False
 
 
 def test_stored_verdicts_alone_are_not_compared_and_what_they_leave_out_is_missing() -> None:
-    stored = [("v:1", {"source": "A pen.", "word": "pen", "correct": True})]
+    stored = [{"source": "A pen.", "word": "pen", "translation": "Ein Stift.", "correct": True}]
     more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
     result = mucow(TestSet("own", (ITEM, more), {"empty": 3}), stored=stored)
     assert not [row for row in result.rows if row.name == "same_verdict"]
-    counts = figure(result, "coverage", category="all").counts
-    assert (counts["missing"], counts["skipped"]) == (1, 3)
+    assert figure(result, "coverage", category="all").counts["skipped"] == 1 + 3
     assert result.config["seed"] == 0
     again = mucow(TestSet("own", (ITEM,)), [Given("f", "Ein Stift.")])
     assert not [row for row in again.rows if row.name == "same_verdict"]
@@ -161,14 +195,15 @@ def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
     with pytest.raises(BabelscopeError, match="1 of 2"):
         mucow(TestSet("own", (ITEM, more)), given)
     some = mucow(TestSet("own", (ITEM, more)), given, skip_missing=True)
-    assert figure(some, "coverage", category="all").counts["missing"] == 1
+    assert figure(some, "coverage", category="all").counts["skipped"] == 1
 
 
 def test_the_published_verdicts(shared: Path) -> None:
     folder = shared / "data" / "mucow"
     log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"
     tests = load(f"mucow:{folder / 'en-de'}?all=yes")
-    result = mucow(tests, stored=read_verdicts(log))
+    system = open_system(f"file:{log}?format=log")
+    result = run_method("patterns_mucow", system, tests, verdicts=log, rules="stored")
 
     def counts(**labels: str) -> tuple[int, ...]:
         row = figure(result, "precision", **labels)
@@ -181,16 +216,16 @@ def test_the_published_verdicts(shared: Path) -> None:
     assert (figures["coverage"], figures["precision"], figures["recall_b"]) == (74.05, 75.19, 55.68)
     precision = figure(result, "precision", category="infrequent").estimate.value
     assert round(100 * precision, 2) == 50.31
-    again = mucow(tests, read_translations(log), stored=read_verdicts(log))
+    again = run_method("patterns_mucow", system, tests, translations=log, verdicts=log)
     assert figure(again, "same_verdict").counts["same"] >= 3330
     assert figure(again, "coverage", category="all").labels["rules"] == "conditioning"
 
 
 def test_the_published_example(shared: Path) -> None:
     folder = shared / "data" / "mucow" / "en-fi-example"
-    output = folder / "output.detok.fi"
-    given = read_lemmas(folder / "output.lemmas.fi", read_translations(output), parallel_to=str(output))
-    result = mucow(load(f"mucow:{folder / 'en-fi'}?all=yes"), given)
+    tests = load(f"mucow:{folder / 'en-fi'}?all=yes")
+    system = open_system(f"file:{folder / 'output.detok.fi'}?format=plain")
+    result = run_method("patterns_mucow", system, tests, lemmas=folder / "output.lemmas.fi")
     for labels, counts in (
         ({"category": "all"}, (356, 184, 290)),
         ({"domain": "in"}, (115, 21, 72)),
@@ -207,5 +242,7 @@ def test_the_published_example(shared: Path) -> None:
         "f1_b": 51.97,
     }
     # Compounds whose parts are marked are known words too, once the marks are left out.
-    joined = mucow(load(f"mucow:{folder / 'en-fi'}?all=yes"), given, compound_mark="#")
+    joined = run_method(
+        "patterns_mucow", system, tests, lemmas=folder / "output.lemmas.fi", compound_mark="#"
+    )
     assert figure(joined, "coverage", category="all").counts["unknown"] == 270

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from babelscope.core.results import Result
-from babelscope.language.align import read_pharaoh
-from babelscope.methods.patterns import winomt, words_of
+from babelscope.core.results import Record, Result
+from babelscope.language.align import Links
 from babelscope.methods.patterns.morphology import lemmatise, open_morphology
-from babelscope.methods.patterns.winomt import Aligned, _share, judge, stereotypes_of
-from babelscope.systems.translation_files import Given, read_translations
+from babelscope.methods.patterns.winomt.ask import stereotypes_of
+from babelscope.methods.patterns.winomt.figures import _share
+from babelscope.methods.patterns.winomt.judge import judge
+from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.runs.execute import run_method
+from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource, TestSet, load
+from babelscope.testsets.pattern_files import Given
 from babelscope.util.errors import BabelscopeError
 
 TABLE = """\
@@ -35,6 +41,34 @@ def tests(tmp_path: Path) -> TestSet:
 
 def items(tests: TestSet) -> tuple[AmbiguousSource, ...]:
     return tests.items_of(AmbiguousSource, what_for="this test")
+
+
+def winomt(
+    tests: TestSet,
+    given: Sequence[Given],
+    *,
+    links: Sequence[Links] | None = None,
+    skip_missing: bool = False,
+    **settings: Any,
+) -> Result:
+    """Judge given translations, which are written to a file as they would be."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "out.txt")
+        lines = [
+            each.translation if each.source is None else f"{each.source} ||| {each.translation}"
+            for each in given
+        ]
+        path.write_text("".join(f"{line}\n" for line in lines))
+        form = "plain" if given[0].source is None else "pairs"
+        spec = f"file:{path}?format={form}{'&missing=skip' if skip_missing else ''}"
+        if links is not None:
+            settings["alignments"] = Path(folder, "out.align")
+            settings["alignments"].write_text(
+                "".join(" ".join(f"{a}-{b}" for a, b in each) + "\n" for each in links)
+            )
+        system = open_system(spec)
+        system.name = "out"
+        return run_method("patterns_winomt", system, tests, translations=path, **settings)
 
 
 def figure(result: Result, name: str, **labels: str) -> Any:
@@ -157,9 +191,17 @@ def test_figures_of_a_small_table(tests: TestSet) -> None:
 
 
 def test_both_words_of_an_occupation(tests: TestSet) -> None:
-    aligned = [None, None, Aligned(["Worker-in", "schlief"], ((2, 0),)), None]
-    (published,) = judge(items(tests), aligned, target="de")
-    (sound,) = judge(items(tests), aligned, target="de", rules="sound")
+    item = items(tests)[2]
+    aligned: Record = {
+        "source": item.source,
+        "index": item.extra["index"],
+        "occupation": item.extra["occupation"],
+        "gold": item.gold,
+        "translation": "Worker-in schlief",
+        "links": [[2, 0]],
+    }
+    (published,) = judge([aligned], WinomtSettings(target="de"))
+    (sound,) = judge([aligned], WinomtSettings(target="de", rules="sound"))
     assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
 
 
@@ -168,25 +210,26 @@ def test_repeated_sentences_are_matched_in_order(tmp_path: Path) -> None:
     (tmp_path / "test.tsv").write_text(f"{line}\n{line}\n{line}\n")
     tests = load(f"winomt:{tmp_path / 'test.tsv'}")
     source = items(tests)[0].source
-    given = [Given("f:1", "Der Koch", source), Given("f:2", "Die Köchin", source)]
-    result = winomt(tests, given, target="de", links=[((1, 1),)] * 2)
+    given = [Given("f:1", "Der Koch", source), *[Given("f:2", "Die Köchin", source)] * 2]
+    result = winomt(tests, given, target="de", links=[((1, 1),)] * 3)
     assert [record["predicted"] for record in result.records] == ["male", "female", "female"]
 
 
 def test_missing_translations(tests: TestSet) -> None:
     given = [Given("f:1", "Der Koch", items(tests)[0].source)]
-    with pytest.raises(
-        BabelscopeError, match=r"has no translation of 'The cook .*\(item 2; 3 of 4 are missing\)"
-    ):
+    with pytest.raises(BabelscopeError, match=r"has no translation of 'The cook .*3 of 4 are missing\)"):
         winomt(tests, given, target="de", links=[()])
     result = winomt(tests, given, target="de", links=[()], skip_missing=True)
-    assert figure(result, "accuracy", category="all").counts["missing"] == 3
+    assert figure(result, "accuracy", category="all").counts["skipped"] == 3
+    assert [record["id"] for record in result.unanswered] == ["2", "3", "4"]
     assert figure(result, "accuracy", category="female").estimate.n == 0
-    with pytest.raises(BabelscopeError, match="no translation of any item"):
+    with pytest.raises(BabelscopeError, match="has no translation of"):
         winomt(tests, [Given("f:1", "x", "y")], target="de", links=[()], skip_missing=True)
-    with pytest.raises(BabelscopeError, match="the test set has 4, the file of translations has 1"):
+    with pytest.raises(
+        BabelscopeError, match=r"4 sources were asked for, but .*out.txt has translations of 1"
+    ):
         winomt(tests, [Given("f:1", "Der Koch")], target="de", links=[()])
-    with pytest.raises(BabelscopeError, match="there are 2 alignments of 1 translations"):
+    with pytest.raises(BabelscopeError, match=r"out.txt has 1, .*out.align has 2"):
         winomt(tests, given, target="de", links=[(), ()], skip_missing=True)
 
 
@@ -200,23 +243,25 @@ def test_lists_of_stereotypes(tests: TestSet) -> None:
 def test_items_of_another_kind_are_refused() -> None:
     item = AmbiguousSource("7", "a", (), (), "male")
     with pytest.raises(BabelscopeError, match="item 7 is none of WinoMT"):
-        judge([item], [Aligned([], ())], target="de")
+        winomt(TestSet("own", (item,)), [Given("f:1", "x")], target="de")
 
 
 def test_alignments_count_the_words_of_the_file_or_else_of_the_test_set(tests: TestSet) -> None:
-    own = items(tests)
-    assert words_of([Given("f:1", "Die  Köchin", own[1].source)], own) == [
-        (own[1].source.split(), ["Die", "Köchin"])
-    ]
     bare = [Given(f"f:{n}", text) for n, text in enumerate("abcd", 1)]
-    assert words_of(bare, own) == [
-        (item.source.split(), [each.translation]) for item, each in zip(own, bare, strict=True)
+    paired = [
+        Given(each.place, each.translation, item.source)
+        for each, item in zip(bare, items(tests), strict=True)
     ]
-    with pytest.raises(BabelscopeError, match="there are 3 translations of 4 sources"):
-        words_of(bare[:3], own)
-    result = winomt(tests, bare, target="de", links=[()] * 4)
+    for given in (bare, paired):
+        with pytest.raises(BabelscopeError, match=r"out.align:4: the link 6-0 points .* source has 6 words"):
+            winomt(tests, given, target="de", links=[(), ((6, 0),), ((7, 0),), ((6, 0),)])
+        with pytest.raises(BabelscopeError, match=r"out.align:2: .* target has 1 words"):
+            winomt(tests, given, target="de", links=[(), ((0, 1),), (), ()])
+    # A line of the file that no item has counts too.
+    more = [*paired, Given("f:5", "x y z", "Nobody slept.")]
+    result = winomt(tests, more, target="de", links=[*[()] * 4, ((1, 2),)])
     assert result.config["seed"] == 0
-    assert result.rows == winomt(tests, bare, target="de", links=[()] * 4, seed=0).rows
+    assert result.rows == winomt(tests, more, target="de", links=[*[()] * 4, ((1, 2),)], seed=0).rows
 
 
 def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> None:
@@ -227,7 +272,7 @@ def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> Non
     pytest.importorskip("thot")
     made = winomt(tests, given, target="de")
     assert {row.labels["alignment"] for row in made.rows} == {"forward"}
-    assert made.config["methods"][0]["settings"]["links"] is None
+    assert made.config["methods"][0]["settings"]["alignments"] is None
 
 
 # --- what was published
@@ -240,13 +285,17 @@ def published(shared: Path, name: str, *, own_alignment: bool = False, **setting
     if name.endswith("ru"):
         pytest.importorskip("pymorphy3_dicts_ru")
     folder = shared / "data" / "winomt"
-    tests = load(f"winomt:{folder / 'test.tsv'}?neutral=yes")
-    given = read_translations(folder / "translations" / f"{name}.txt")
-    links = None
-    if not own_alignment:
-        lengths = [(len(source), len(target)) for source, target in words_of(given, items(tests))]
-        links = read_pharaoh(folder / "alignments" / f"{name}.align", lengths, parallel_to="the translations")
-    return winomt(tests, given, target=name[-2:], links=links, **settings)
+    path = folder / "translations" / f"{name}.txt"
+    alignments = None if own_alignment else folder / "alignments" / f"{name}.align"
+    return run_method(
+        "patterns_winomt",
+        open_system(f"file:{path}?format=pairs"),
+        load(f"winomt:{folder / 'test.tsv'}?neutral=yes"),
+        target=name[-2:],
+        translations=path,
+        alignments=alignments,
+        **settings,
+    )
 
 
 def expected(shared: Path, name: str) -> Any:
@@ -256,8 +305,8 @@ def expected(shared: Path, name: str) -> Any:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_published_figures(shared: Path, name: str) -> None:
     folder, right = shared / "data" / "winomt", expected(shared, name)
-    lists = {kind: items(load(f"winomt:{folder / f'en_{kind}.txt'}?neutral=yes")) for kind in ("pro", "anti")}
-    result = published(shared, name, rounding="published", lists=lists)
+    lists = {kind: folder / f"en_{kind}.txt" for kind in ("pro", "anti")}
+    result = published(shared, name, rounding="published", **lists)
     assert confusion(result) == right["confusion_gold_to_predicted"]
 
     def percent(name: str, **labels: str) -> float:

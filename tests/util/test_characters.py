@@ -1,11 +1,12 @@
 """Characters that steer or hide text."""
 
+import re
 import unicodedata
 from importlib.resources import files
 
 import pytest
 
-from babelscope.util.characters import HIDDEN, PATTERN_IN_SCRIPT, mark_hidden, name_of
+from babelscope.util.characters import HIDDEN, PATTERN, mark_hidden, name_of
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,5 @@ def test_it_is_shown_by_its_number() -> None:
 
 def test_pages_have_the_same_table() -> None:
     script = (files("babelscope.util") / "visible.js").read_text("utf-8")
-    assert f"/({PATTERN_IN_SCRIPT}+)/u" in script
+    pattern = re.sub(r"\\U0*([0-9a-f]+)", r"\\u{\1}", PATTERN)
+    assert f"/({pattern}+)/u" in script

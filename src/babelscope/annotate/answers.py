@@ -31,8 +31,6 @@ LONGEST_LINE = 2**20  # bytes; what a page can send is far below, and so are ids
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A line of an answer file."""
-
     id: str
     item: str
     """The digest of what was judged."""

@@ -43,8 +43,6 @@ _ALSO = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A text as the page shows it."""
-
     title: str
     pieces: Pieces
     role: str = "context"
@@ -55,8 +53,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to judge."""
-
     id: str
     kind: str
     """A name of `GUIDES`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -113,6 +113,8 @@ def cues(
     (scorer,) = open_systems([evaluator], cache=None).values()
     require(scorer, "score", what_for="make cues")
     masked = MaskedModel(model) if model is not None else None
+    settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": narrow}
+    settings |= {"share": share, "seed": seed}
     with going_on(
         "make cues",
         out,
@@ -121,25 +123,10 @@ def cues(
         select_on=digest_json([item.as_json() for item in other]) if other is not None else None,
         candidates=digest_json(given),
         model=masked.files() if masked is not None else None,
-        mode=mode.value,
-        criterion=criterion.value,
-        narrow=narrow,
-        share=share,
-        seed=seed,
+        **settings,
     ) as (keep, asked):
         made = make_cues(
-            loaded,
-            asked[0],
-            masked,
-            candidates=given,
-            select_on=other,
-            criterion=criterion.value,
-            mode=mode.value,
-            kept=kept,
-            narrow=narrow,
-            share=share,
-            seed=seed,
-            keep=keep,
+            loaded, asked[0], masked, candidates=given, select_on=other, kept=kept, keep=keep, **settings
         )
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))

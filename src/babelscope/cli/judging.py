@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import Form, print_json, then_records, write_file
+from babelscope.cli.common import Form, as_line, figures, output, then_records, write_file
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -173,15 +173,16 @@ def _study_of(values: Mapping[str, Any]) -> Study:
 
 
 def _print(command: JudgingCommand, result: Result, given: Given) -> None:
-    """To stdout: rows as JSON, or what the command shows to people."""
-    if given["json"]:
-        for number, row in enumerate(result.rows):
-            signed = {"signature": result.signature} if not number or command.signed(row) else {}
-            print_json({**row.as_json(), **signed})
-        for row in command.more(result, given):
-            print_json(row.as_json())
-        return
-    print(command.show(result, given))
+    """To stdout, or where --to says: rows as JSON, or what the command shows to people."""
+    with output(given.values.get("to"), figures(given["json"])) as write:
+        if given["json"]:
+            for number, row in enumerate(result.rows):
+                signed = {"signature": result.signature} if not number or command.signed(row) else {}
+                write(as_line({**row.as_json(), **signed}))
+            for row in command.more(result, given):
+                write(as_line(row.as_json()))
+            return
+        write(command.show(result, given))
     if result.folder is not None:
         print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,8 +16,8 @@ from babelscope.cli.common import (
     Systems,
     as_line,
     open_systems,
-    output,
     print_json,
+    write_file,
 )
 from babelscope.cli.going_on import going_on
 from babelscope.util.errors import BabelscopeError
@@ -96,6 +97,7 @@ def machine_references(
     judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
     for each in judges:
         require(each, "score", "translate", what_for="the discrepancy")
+    how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
     with going_on(
         "make machine-references",
         out,
@@ -104,48 +106,38 @@ def machine_references(
         answers=digest_json(known),
         shares=share or [],
         scored=score_with is not None,
-        mode=mode,
-        beam=beam,
-        seed=seed,
+        **how,
     ) as (_, asked):
         translators, scorers = asked[: len(opened)], asked[len(opened) :]
-        outcomes = []
         with progress("translating", len(pairs)) as advance:
-            for outcome in make(
-                pairs, translators, shares=share or (), seed=seed, beam=beam, mode=mode, answers=known
-            ):
+            outcomes = []
+            for outcome in make(pairs, translators, shares=share or (), answers=known, **how):
                 outcomes.append(outcome)
                 advance(1)
         human = [outcome.human for outcome in outcomes]
         made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
-        with output(out, Form.JSON) as write:
-            for pair in [*(human if with_human else ()), *made]:
-                write(as_line(pair.as_json()))
+        written = [*human, *made] if with_human else made
+        write_file(out, Form.JSON, (as_line(pair.as_json()) for pair in written))
         queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
         if queue is not None:
-            with output(queue, Form.JSON) as write:
-                for outcome in queued:
-                    write(as_line(outcome.question()))
-        distances = None
-        if scorers:
-            from babelscope.runs.execute import run_method
-
-            judged = run_method(
-                "contrast", scorers[0], [*human, *made], discrepancy="paper", beam=beam, free="no"
-            )
-            distances = {
-                record["id"]: record["discrepancy"]
-                for record in judged.records
-                if record["discrepancy"] is not None
-            }
+            write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
+        distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
         rows = bias(outcomes, distances, seed=seed)
         if as_json:
             for row in rows:
                 print_json(row.as_json())
         else:
             # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-            typer.echo(
-                render([row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1])
-            )
+            shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+            typer.echo(render(shown))
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
+
+
+def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:
+    """By item, the discrepancy to what the system itself says, where there is one."""
+    from babelscope.runs.execute import run_method
+
+    judged = run_method("contrast", scorer, pairs, discrepancy="paper", beam=beam, free="no")
+    found = {record["id"]: record["discrepancy"] for record in judged.records}
+    return {name: value for name, value in found.items() if value is not None}

@@ -134,14 +134,12 @@ class Translates(Protocol):
         self, questions: Sequence[Question], *, beam: int = 5, n_best: int = 1
     ) -> list[list[Scored]]:
         """For each question its `n_best` translations, best first."""
-        ...
 
 
 @runtime_checkable
 class Scores(Protocol):
     def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
         """Log-probabilities of each target given its question, in the order asked."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,6 @@ class Samples(Protocol):
 
         They depend on question, seed and `drawing` only.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +245,6 @@ class TopK:
 class Searches(Protocol):
     def top_k(self, questions: Sequence[Question], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """For each question its `k` most probable translations, with a certificate."""
-        ...
 
 
 Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores"]

@@ -32,7 +32,6 @@ class Comparable:
     """The field by which items are drawn together: those of one source sentence are not independent."""
 
     def value(self, record: Record) -> float | None:
-        """The record's number; None if it has none."""
         found: Any = record
         for name in self.field.split("."):
             found = found.get(name) if isinstance(found, Mapping) else None

@@ -12,7 +12,6 @@ from babelscope.util.characters import mark_hidden
 
 
 def rows_html(rows: Sequence[Row], signature: str) -> str:
-    """Figures and their signature, for a notebook."""
     return mark_hidden(f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>")
 
 

@@ -52,7 +52,7 @@ def writes(name: str, help: str) -> Option:
 
 
 def options_of(settings: type[BaseModel]) -> list[Option]:
-    """An option a field: its type says what is accepted, its docstring is the help."""
+    """An option a field: its type says what is accepted (a path: a file that is read), its docstring is the help."""
     return [_option(name, field) for name, field in settings.model_fields.items()]
 
 
@@ -68,9 +68,11 @@ def _option(name: str, field: FieldInfo) -> Option:
         kind=str if choices else kind,
         default=None if repeat or field.is_required() else field.default,
         choices=choices,
+        metavar="FILE" if kind is Path else "",
         minimum=minimum,
         repeat=repeat,
         required=field.is_required(),
+        role="read" if kind is Path else "",
         setting=name,
     )
 

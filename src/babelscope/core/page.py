@@ -49,8 +49,6 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of a legend."""
-
     name: str
     system: str
     shape: int | None = None
@@ -308,8 +306,6 @@ def _spelled(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an item is, whatever a system makes of it."""
-
     source: str
     groups: Sequence[str] = ()
     """What it can be found by: a phenomenon, a category."""

@@ -115,7 +115,6 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it."""
         from babelscope.core.html import rows_html
 
         return rows_html(self.rows, self.signature)
@@ -166,7 +165,10 @@ def signature(config: Config) -> str:
 
 def _brief(value: object) -> str:
     """A setting as it stands in a signature: itself if it is short and plain, else the head of its hash."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        text = ",".join(value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value)
     plain = not isinstance(value, Mapping) and len(text) <= 16 and text.isprintable()
     return text if plain and not set("|: ") & set(text) else digest_json(value)[:8]
 
@@ -201,7 +203,6 @@ def _cut(text: str) -> str:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Rows as a table for a terminal."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
     headings, figures = figure_columns(rows)
     lines = (

@@ -74,7 +74,6 @@ class Options:
 
     @property
     def names(self) -> list[str]:
-        """The options that were given."""
         return list(self._values)
 
     def take_all(self) -> None:

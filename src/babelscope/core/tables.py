@@ -51,7 +51,6 @@ def of_rows(
 
 
 def in_a_cell(estimate: Estimate) -> str:
-    """A value with its interval."""
     if not estimate.n:
         return "–"
     return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"

@@ -62,12 +62,7 @@ class Found:
 
 
 def exact_search(
-    model: OpenModel,
-    sources: Sequence[Sequence[int]],
-    *,
-    k: int,
-    budget: Budget | None = None,
-    rows: int = 0,
+    model: OpenModel, sources: Sequence[Sequence[int]], *, k: int, budget: Budget | None = None, rows: int = 0
 ) -> list[Found]:
     """For each source its `k` most probable target ids; `rows` prefixes are fed at once (0: as many as suit)."""
     if k < 1:
@@ -180,19 +175,8 @@ class _Search:
 
     def _step(self, active: Sequence[Frontier]) -> None:
         """Expand the best open prefixes of all active sentences in one forward pass."""
-        turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
-        began, room, taken, owners = time.monotonic(), self.rows, [], []
-        for position, sentence in enumerate(turn):
-            if not sentence.still_probing():
-                self._catch_up(sentence)
-            share = max(1, room // (len(turn) - position))
-            if self.budget.expansions is not None:
-                share = min(share, self.budget.expansions - sentence.expansions)
-            taken.append(sentence.take(share, self.window))
-            owners.append(sentence)
-            room -= len(taken[-1][0])
-            if room <= 0:
-                break
+        began = time.monotonic()
+        owners, taken = self._take(active)
         scores, parents, tokens = (np.concatenate(each) for each in zip(*taken, strict=True))
         sizes = [len(each[0]) for each in taken]
         nodes = self._nodes(parents, tokens)
@@ -239,6 +223,23 @@ class _Search:
         each_row = (time.monotonic() - began) / len(nodes)
         for owner, size in zip(owners, sizes, strict=True):
             owner.seconds += size * each_row
+
+    def _take(self, active: Sequence[Frontier]) -> tuple[list[Frontier], list[tuple[Array, Array, Array]]]:
+        """Share the rows of a step among sentences: which get some, and the prefixes that each takes."""
+        turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
+        room, owners, taken = self.rows, [], []
+        for position, sentence in enumerate(turn):
+            if not sentence.still_probing():
+                self._catch_up(sentence)
+            share = max(1, room // (len(turn) - position))
+            if self.budget.expansions is not None:
+                share = min(share, self.budget.expansions - sentence.expansions)
+            taken.append(sentence.take(share, self.window))
+            owners.append(sentence)
+            room -= len(taken[-1][0])
+            if room <= 0:
+                break
+        return owners, taken
 
     def _put_off(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
         """Open the best child of a probed prefix; its others wait."""

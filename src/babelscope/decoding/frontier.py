@@ -64,7 +64,6 @@ class Frontier:
         )
 
     def add(self, score: float, ids: list[int]) -> None:
-        """Take in a complete hypothesis."""
         self.complete.append((score, ids))
         self.complete.sort(key=lambda each: (-each[0], len(each[1]), each[1]))
         if len(self.complete) >= self.k:

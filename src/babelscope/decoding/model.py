@@ -144,7 +144,6 @@ class OpenModel(Protocol):
 
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         """Feed each of the new `nodes` its token; what is returned [nodes, ...] `read` turns into logits."""
-        ...
 
     def read(self, hidden: Tensor) -> Tensor:
         """Logits [rows, vocabulary], -inf where masked, of some rows of what `feed` returned."""
@@ -164,7 +163,6 @@ class OpenModel(Protocol):
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         """Log-probabilities of every edge of each source's tree, natural logs."""
-        ...
 
 
 def score_targets(

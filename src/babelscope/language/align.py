@@ -52,11 +52,6 @@ def parse_links(line: str, place: str, source_length: int, target_length: int) -
     return tuple(links)
 
 
-def format_links(links: Links) -> str:
-    """Links as a line of a Pharaoh file."""
-    return " ".join(f"{source}-{target}" for source, target in links)
-
-
 def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Links]:
     """Align sentence pairs with fast_align's model, trained on these same pairs (options -d -o -v).
 

@@ -64,7 +64,6 @@ class Analyser(Protocol):
 
     def analyse(self, text: str) -> Analysed[Any]:
         """The text with its tokens."""
-        ...
 
 
 class Morphology(Protocol):
@@ -72,7 +71,6 @@ class Morphology(Protocol):
 
     def gender(self, found: Sequence[int], words: Sequence[str], occupation: str) -> Gender:
         """Of the occupation whose translation is at the positions `found` of the translation's words."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,11 +96,6 @@ def insert_all(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> Cu
     return CuedSources(tuple(cued(cues.correct)), tuple(cued(cues.incorrect)))
 
 
-def occurs_inside(sentence: str, form: str) -> bool:
-    """Whether `form` also stands inside another word, where plain replacement would put the cue too."""
-    return sentence.count(form) > len(_whole_word(form).findall(sentence))
-
-
 def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: Mode = "words") -> str:
     """The sentence with `[gender]` before its token `index` (section 3.3, gendered occupations).
 

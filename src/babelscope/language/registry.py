@@ -55,13 +55,11 @@ ERROR_TYPES: Registry[ErrorType] = Registry(
 
 @cache
 def language(code: str) -> Language:
-    """The language with this code."""
     return LANGUAGES.find(code)
 
 
 @cache
 def error_type(name: str) -> ErrorType:
-    """The error type called `name`."""
     return ERROR_TYPES.find(name)
 
 

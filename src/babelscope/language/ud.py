@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -185,22 +186,11 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         if len(columns) != _COLUMNS:
             bad(place, "columns", f"a line has {_COLUMNS} columns, this one {len(columns)}: {shorten(text)}")
         identifier, form, lemma, upos, xpos, feats, head, deprel, _, misc = columns
-        number_here = len(words) + 1
-        if identifier != str(number_here):
-            if (found := _RANGE.fullmatch(identifier)) is not None:
-                first, last = int(found[1]), int(found[2])
-                covered = multiword[-1].last if multiword else 0
-                if first != number_here or last < first or first <= covered:
-                    bad(
-                        place,
-                        "numbering",
-                        f"the multiword token {identifier} does not begin at the next word",
-                    )
-                multiword.append(Surface(first, last, form))
-            elif _NUMBER.fullmatch(identifier):
-                bad(place, "numbering", f"word {number_here} is missing: this one is numbered {identifier}")
-            elif not _EMPTY_NODE.fullmatch(identifier):
-                bad(place, "numbering", f"{shorten(identifier)} is no number of a word, from 1")
+        expected = len(words) + 1
+        if identifier != str(expected):
+            covered = multiword[-1].last if multiword else 0
+            token = _no_word(identifier, form, expected, covered, partial(bad, place, "numbering"))
+            multiword += [token] if token else []
             continue
         if not form:
             bad(place, "columns", f"word {identifier} has no form")
@@ -208,7 +198,7 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
             if head == "_":
                 bad(place, "head missing", f"word {identifier} has no head: the sentence is not parsed")
             bad(place, "head not a number", f"the head of word {identifier} is {shorten(head)}, no number")
-        words.append(Word(number_here, form, lemma, upos, xpos, feats, int(head), deprel, misc))
+        words.append(Word(expected, form, lemma, upos, xpos, feats, int(head), deprel, misc))
     if not words:
         bad(line, "no words", "it has no words")
     if multiword and multiword[-1].last > len(words):
@@ -217,6 +207,22 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         bad(line, *fault)
     sent_id, told = comments.get("sent_id", ""), comments.get("text", "")
     return Tree(tuple(words), tuple(multiword), sent_id, told, number, line, repaired)
+
+
+def _no_word(
+    identifier: str, form: str, expected: int, covered: int, bad: Callable[[str], NoReturn]
+) -> Surface | None:
+    """The multiword token of a line that is not the next word, `expected`; None for an empty node."""
+    if (found := _RANGE.fullmatch(identifier)) is not None:
+        first, last = int(found[1]), int(found[2])
+        if first != expected or last < first or first <= covered:
+            bad(f"the multiword token {identifier} does not begin at the next word")
+        return Surface(first, last, form)
+    if _NUMBER.fullmatch(identifier):
+        bad(f"word {expected} is missing: this one is numbered {identifier}")
+    if not _EMPTY_NODE.fullmatch(identifier):
+        bad(f"{shorten(identifier)} is no number of a word, from 1")
+    return None
 
 
 def _fault(heads: Sequence[int]) -> tuple[str, str] | None:

@@ -142,11 +142,7 @@ class Finder:
 
 
 def choose_rules(
-    names: Iterable[str] = (),
-    *,
-    language: str | None = None,
-    more: Sequence[Rule] = (),
-    strict: bool = False,
+    names: Iterable[str] = (), *, language: str | None = None, more: Sequence[Rule] = (), strict: bool = False
 ) -> list[Rule]:
     """The rules of these names (`stranding` is enough); without names, those for the language.
 

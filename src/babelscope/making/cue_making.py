@@ -10,7 +10,6 @@ score of right references alone, inserts by plain replacement, and raises 2 to n
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -250,11 +249,7 @@ def select(
 
 
 def _likelihoods(
-    few: Mapping[Sense, Cues],
-    examples: Sequence[Example],
-    evaluator: Any,
-    criterion: Criterion,
-    mode: Mode,
+    few: Mapping[Sense, Cues], examples: Sequence[Example], evaluator: Any, criterion: Criterion, mode: Mode
 ) -> dict[Sense, dict[str, float]]:
     """For each sense, how likely its references are under each cue, on average; "" is no cue.
 
@@ -326,17 +321,13 @@ def make_cues(
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either a masked language model or candidates")
     skipped = dict(tests.skipped)
-    examples = examples_of(tests, skipped)
+    tested = examples_of(tests, skipped)
     if select_on is not None:
-        sources = {item.source for item in tests.items_of(AmbiguousSource, what_for="make cues")}
-        chosen = examples_of(select_on, {})
-        if shared := next((each for each in chosen if each.item.source in sources), None):
-            raise BabelscopeError(f"item {shared.item.id} of {select_on.name} is in {tests.name} too")
-        tested = examples
+        chosen = _held_out(select_on, tests)
     elif mode == "paper":
-        chosen = tested = examples
+        chosen = tested
     else:
-        chosen, tested = apart(examples, share, seed)
+        chosen, tested = apart(tested, share, seed)
     if candidates is None and model is not None:
         candidates = find_candidates(model, chosen, mode=mode, skipped=skipped, keep=keep)
     cues = select(
@@ -348,6 +339,32 @@ def make_cues(
         kept=kept,
         narrow=narrow,
     )
+    items, by_item = _cued(tested, cues, mode, skipped)
+    if chosen is not tested and select_on is None:
+        skipped["used to select cues"] = len(chosen)
+    if not items:
+        raise BabelscopeError(
+            f"no item of {tests.name} got cues: each sense needs sentences to select on and to test, and each "
+            f"word two senses ({'; '.join(f'{count} {reason}' for reason, count in skipped.items())})"
+        )
+    lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
+    made = replace(tests, items=tuple(items), skipped=skipped)
+    return Made(cues, candidates or {}, made, len(chosen), lines)
+
+
+def _held_out(select_on: TestSet, tests: TestSet) -> list[Example]:
+    """The examples to select cues on; none of their sentences may be tested."""
+    sources = {item.source for item in tests.items_of(AmbiguousSource, what_for="make cues")}
+    chosen = examples_of(select_on, {})
+    if shared := next((each for each in chosen if each.item.source in sources), None):
+        raise BabelscopeError(f"item {shared.item.id} of {select_on.name} is in {tests.name} too")
+    return chosen
+
+
+def _cued(
+    tested: Sequence[Example], cues: Mapping[Sense, Cues], mode: Mode, skipped: dict[str, int]
+) -> tuple[list[Item], dict[str, Cues]]:
+    """The items whose sense has cues, with them in their sources, and by item which cues."""
     items: list[Item] = []
     by_item: dict[str, Cues] = {}
     for example in tested:
@@ -361,21 +378,7 @@ def make_cues(
             replace(example.item, correct_sources=cued.correct, incorrect_sources=cued.incorrect, extra=extra)
         )
         by_item[example.item.id] = own
-    if chosen is not tested and select_on is None:
-        skipped["used to select cues"] = len(chosen)
-    if not items:
-        raise BabelscopeError(
-            f"no item of {tests.name} got cues: each sense needs sentences to select on and to test, and each "
-            f"word two senses ({'; '.join(f'{count} {reason}' for reason, count in skipped.items())})"
-        )
-    lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
-    return Made(
-        cues,
-        candidates or {},
-        dataclasses.replace(tests, items=tuple(items), skipped=skipped),
-        len(chosen),
-        lines,
-    )
+    return items, by_item
 
 
 def write_candidates(candidates: Candidates) -> str:

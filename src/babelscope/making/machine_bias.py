@@ -12,13 +12,7 @@ import numpy as np
 from babelscope.core.results import Row
 from babelscope.language.registry import error_type, language
 from babelscope.making.machine_references import Outcome
-from babelscope.stats.intervals import (
-    Array,
-    cluster_sums,
-    clustered_mean,
-    proportion,
-    resampled_totals,
-)
+from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, proportion, resampled_totals
 from babelscope.util.seeds import stream
 
 

@@ -27,8 +27,6 @@ _CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a human pair."""
-
     human: MinimalPair
     system: str
     translation: str
@@ -188,7 +186,6 @@ class _Maker:
     """Phenomenon and texts of the pairs made so far."""
 
     def outcome(self, human: MinimalPair, system: str, translation: str) -> Outcome:
-        """The outcome for one human pair."""
 
         def dropped(reason: str) -> Outcome:
             return Outcome(human, system, translation, "dropped", reason)
@@ -270,13 +267,7 @@ class _Maker:
         return self._pair(human, system, translation, correction, variant, "a person says wrong")
 
     def _pair(
-        self,
-        human: MinimalPair,
-        system: str,
-        translation: str,
-        correct: str,
-        variant: Variant,
-        reason: str,
+        self, human: MinimalPair, system: str, translation: str, correct: str, variant: Variant, reason: str
     ) -> Outcome:
         key = (human.phenomenon, human.source, correct, variant.text)
         if key in self.made:

@@ -25,10 +25,15 @@ _BUILT_IN = {
     "condition": "babelscope.methods.condition.method:METHOD",
     "contrast": "babelscope.methods.contrast.method:METHOD",
     "likelihood": "babelscope.methods.likelihood.method:METHOD",
+    "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
+    "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
     "space": "babelscope.methods.space.method:METHOD",
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
 """What methods were called before; still understood."""
+ANSWER_FILES = "answer_files"
+"""Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
+runs that differ in these alone can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,9 @@ class Method:
     them again, so that a run can be judged under other settings without asking."""
     version: int = 1
     """Raised when its numbers change: figures of different versions are not compared without a word."""
+    as_a_whole: bool = False
+    """Asked in one chunk, since `ask` needs all answers together: to align them, or to read files parallel to them.
+    It may say of an item that it is `unanswered`, instead of leaving that to who calls it."""
     asks: frozenset[str] = frozenset()
     """Settings that the answers depend on: under other ones, a run must be asked again."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)

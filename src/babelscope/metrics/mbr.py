@@ -23,8 +23,6 @@ Expected = Callable[[Sequence[str], Sequence[str]], Array]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen, of how many."""
-
     number: int
     """Of the first sample that has the chosen text."""
     text: str

@@ -82,8 +82,6 @@ _Told = tuple[Group, Section, View]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is in a page."""
-
     runs: Sequence[Run]
     series: Series
     sections: Sequence[Chapter]
@@ -129,7 +127,6 @@ class Report:
 
     @property
     def compared(self) -> bool:
-        """Whether there are systems to compare."""
         return any(section.is_compared for section in self.sections)
 
     @property

@@ -63,7 +63,6 @@ class Drawn:
 
 
 def draw(picture: Picture, series: Series) -> Drawn:
-    """A picture with the colours of its systems."""
     chart, title = picture.chart, picture.title
     match chart:
         case Forest():

@@ -11,7 +11,7 @@ from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, 
 from babelscope.core.results import Row
 from babelscope.report.pictures import extent
 
-_OWN = ("method", "tests", "system", "against", "p", "p_holm")
+_OWN = ("method", "tests", "system", "against", "better", "p", "p_holm")
 SIGNIFICANT = 0.05
 
 
@@ -24,6 +24,12 @@ def _varying(rows: Sequence[Row]) -> list[str]:
 def _what(row: Row, labels: Sequence[str]) -> str:
     """What is compared: a phenomenon, a category, a measure; everything if nothing is said."""
     return ", ".join(str(row.labels[name]) for name in labels if name in row.labels) or "all"
+
+
+def _ahead(row: Row) -> str:
+    """Which of the two systems is better."""
+    higher = row.labels.get("better") != "lower"
+    return str(row.labels["system"] if (row.estimate.value >= 0) == higher else row.labels["against"])
 
 
 def _is_share(row: Row) -> bool:
@@ -44,7 +50,7 @@ def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
     for row in rows:
         if float(row.labels["p_holm"]) < SIGNIFICANT and row.estimate.n:
             first, second = str(row.labels["system"]), str(row.labels["against"])
-            ahead = first if row.estimate.value > 0 else second
+            ahead = _ahead(row)
             parts = [str(row.labels[name]) for name in (*labels, "measure") if name in row.labels]
             words = [_words(part, section) for part in parts]
             where = ", ".join(dict.fromkeys([str(row.labels["tests"]), *words]))
@@ -96,9 +102,8 @@ def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Pictu
         pair = f"{row.labels['system']} − {row.labels['against']}"
         name = f"{_what(row, labels)}, {pair}" if several else _what(row, labels)
         p = f", p = {row.labels['p_holm']}"
-        ahead = row.labels["system"] if row.estimate.value >= 0 else row.labels["against"]
         bar = Bar(
-            str(ahead),
+            _ahead(row),
             point(row.estimate),
             told(name, row.estimate, "percent" if share else "plain") + p,
             hollow=float(row.labels["p_holm"]) >= SIGNIFICANT,
@@ -113,9 +118,11 @@ def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Pictu
         domain=extent([point(row.estimate) for row in rows], least=-0.02, most=0.02) if share else None,
         zero=0.0,
     )
+    lower = any(row.labels.get("better") == "lower" for row in rows)
+    right, left = ("Left", "right") if lower else ("Right", "left")
     return Picture(
         f"Difference, item by item, {unit}: {pair}",
         chart,
-        "Right of the line the first system is better, left of it the second. Filled marks are significant at 5 % "
-        "after correction for the number of tests (Holm), hollow ones are not.",
+        f"{right} of the line the first system is better, {left} of it the second. Filled marks are significant at "
+        "5 % after correction for the number of tests (Holm), hollow ones are not.",
     )

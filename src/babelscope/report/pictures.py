@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from babelscope.core.page import Point
 
@@ -69,14 +69,12 @@ def svg(title: str, description: str, width: float, height: float, parts: Sequen
 
 
 def n(number: float) -> str:
-    """A coordinate."""
     return f"{number:.1f}".removesuffix(".0")
 
 
-def text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "start", title: str = "") -> Markup:
-    shown = Markup("<title>{}</title>{}").format(title, words) if title else escape(words)
+def text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "start") -> Markup:
     return Markup('<text x="{}" y="{}" class="{}" text-anchor="{}">{}</text>').format(
-        n(x), n(y), kind, anchor, shown
+        n(x), n(y), kind, anchor, words
     )
 
 
@@ -92,14 +90,12 @@ def rect(x: float, y: float, width: float, height: float, kind: str, title: str 
 
 
 def path(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """A line through places."""
     return Markup('<path d="M{}" class="{}"/>').format(
         Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
     )
 
 
 def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """What lies between two lines."""
     places = [*upper, *reversed(lower)]
     return Markup('<path d="M{}Z" class="{}"/>').format(
         Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
@@ -173,8 +169,6 @@ def y_axis(scale: Scale, left: float, right: float, form: Format, label: str, co
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a legend."""
-
     name: str
     series: int
     shape: int | None = None
@@ -183,16 +177,14 @@ class Entry:
     """mark, dash (a line), or the class of a patch."""
 
 
-def legend(
-    keys: Sequence[Entry], width: float, x: float = 0.0, y: float = 12.0
-) -> tuple[list[Markup], float]:
-    """The legend from (x, y) on, in as many lines as it needs, and how far down it reaches."""
+def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
+    """The legend in as many lines as it needs, and how far down it reaches."""
     parts: list[Markup] = []
-    left = x
+    left, y = 0.0, 12.0
     for key in keys:
         room = 22 + 6.9 * len(key.name)
-        if left + room > width and left > x:
-            left, y = x, y + 19
+        if left + room > width and left > 0:
+            left, y = 0.0, y + 19
         if key.kind == "mark":
             parts.append(mark(left + 6, y - 4, key.series, shape=key.shape, hollow=key.hollow))
         elif key.kind == "dash":

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from babelscope.core.columns import Column, Group, Judged, Remembered
 from babelscope.core.comparable import Part
 from babelscope.core.results import Estimate, Row, differences
+from babelscope.methods.base import ANSWER_FILES
 from babelscope.runs.reading import Cell, Run, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
@@ -45,7 +46,9 @@ def _check(cells: Sequence[Cell]) -> None:
         runs.setdefault(str(cell.run.path), []).append(cell)
     (first, ours), *others = runs.items()
     for path, theirs in others:
-        mine, yours = ({"version": each[0].version, **each[0].settings} for each in (ours, theirs))
+        mine, yours = (
+            {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
+        )
         told = differences(mine, yours)
         if told:
             raise NotComparable(
@@ -130,7 +133,8 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
                 "losses": sum(value < 0 for value in better),
                 "ties": sum(value == 0 for value in better),
             }
-            found.append(({**systems, **dict(part)}, difference, p, counts))
+            lower: dict[str, str | int] = {"better": "lower"} if signs[0] < 0 else {}
+            found.append(({**systems, **dict(part), **lower}, difference, p, counts))
     adjusted = holm([p for _, _, p, _ in found])
     return [
         Row(

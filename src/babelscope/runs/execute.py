@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from babelscope.core.answers import System, properties
 from babelscope.core.cost import METER
 from babelscope.core.results import Record, Result, Row, split_unanswered
-from babelscope.methods.base import Method, Settings, set_up
+from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
     DEFAULT_CHUNK,
     Cell,
@@ -31,6 +31,7 @@ from babelscope.runs.manifest import Cost, Manifest, manifest_of
 from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress
 
 Methods = Mapping[str, tuple[Method, Settings]]
@@ -172,7 +173,7 @@ def run_method(
     named = by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
     cells = cells_of([setup], named, {tests.name: tests}, seed)
-    chunk = chunk or chunk_for([*named.values(), *setup.roles.values()], [tests])
+    chunk = chunk_for([setup], named.values(), [tests], chunk)
     config = config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
     manifest = manifest_of(
         setup.label,
@@ -186,7 +187,15 @@ def run_method(
     return execute(cells, manifest, None)
 
 
-def chunk_for(systems: Iterable[System], tests: Iterable[TestSet]) -> int:
-    """How many items are asked at once, unless the caller says: all of them, if a system must be asked as a whole."""
-    whole = any(properties(system).asked_as_a_whole for system in systems)
-    return max(len(each) for each in tests) if whole else DEFAULT_CHUNK
+def chunk_for(
+    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], said: int | None = None
+) -> int:
+    """How many items are asked at once: as the caller says, or all if a method or a system is asked as a whole."""
+    longest = max(len(each) for each in tests)
+    whole = [setup.label for setup in setups if setup.method.as_a_whole]
+    if said and whole and said < longest:
+        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {said} out")
+    asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
+    if whole or any(properties(system).asked_as_a_whole for system in asked):
+        return said or longest
+    return said or DEFAULT_CHUNK

@@ -83,8 +83,10 @@ def _changed(method: Method, stored: Mapping[str, Any], changed: Mapping[str, An
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
-    # Only what is changed is checked: the files that other settings name need not be here.
-    given = checked(method, own).model_dump(include=set(own))
+    # Only what is changed, or has no default, is checked: the files that other settings name need not be here.
+    fields = method.settings.model_fields.items()
+    needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
+    given = checked(method, {**needed, **own}).model_dump(include=set(own))
     return restored(method, stored).model_copy(update=given)
 
 

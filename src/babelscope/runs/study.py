@@ -115,7 +115,7 @@ class RunTable(_Table):
     """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
     are kept in any case until the run has ended."""
     chunk: int | None = Field(default=None, ge=1)
-    """How many items are asked, and stored, at once: 128, or all if a system must be asked as a whole."""
+    """How many items are asked, and stored, at once: 128, or all if a system or a method must be asked as a whole."""
     data_dir: Path | None = None
     engine: Literal["here", "ray"] = "here"
     """Where systems are asked: in this process, or in Ray workers, each with all of them."""
@@ -267,8 +267,7 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
                 systems[name] = system
         with _told_at(where):
             cells = cells_of(setups, systems, tests, seed)
-        roles = [role for setup in setups for role in setup.roles.values()]
-        chunk = run.chunk or chunk_for([*systems.values(), *roles], tests.values())
+        chunk = chunk_for(setups, systems.values(), tests.values(), run.chunk)
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,

@@ -182,10 +182,7 @@ def compare_with_earlier(name: str, annotator: Annotator, earlier_name: str, ear
 
 
 def _pair(
-    first: list[str],
-    second: list[str],
-    labels: dict[str, str | int],
-    counts: dict[str, int],
+    first: list[str], second: list[str], labels: dict[str, str | int], counts: dict[str, int]
 ) -> list[Row]:
     same = sum(one == other for one, other in zip(first, second, strict=True))
     return [
@@ -195,11 +192,9 @@ def _pair(
 
 
 Quirk = Literal["shared-labels", "inflated-coverage"]
-QUIRKS: Mapping[Quirk, str] = {
-    "shared-labels": "the last annotator's labels stand for all (the authors' notebook shares its objects)",
-    "inflated-coverage": "uncovered / (1 - coverage) covered samples are added, one too many for each uncovered",
-}
-"""What the published agreement of pattern matching on MuCoW rests on."""
+"""What the published agreement of pattern matching on MuCoW rests on: the last annotator's labels stand for all
+(the authors' notebook shares its objects); uncovered / (1 - coverage) covered samples are added, one too many for
+each uncovered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from babelscope.core.answers import Fingerprint
+from babelscope.core.answers import Fingerprint, Scored, Target
+from babelscope.core.question import Asked
 from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import bounded
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.progress import hub_bar
+from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
@@ -71,14 +73,14 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
 
 
 def fingerprint(
-    model: ModelFolder, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
+    files: SealedFiles, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
 ) -> Fingerprint:
     """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
     from transformers import __version__
 
     return Fingerprint(
         backend=f"transformers {__version__}",
-        model=model.files.digest(),
+        model=files.digest(),
         tokenizer=tokens.digest,
         dtype=dtype,
         settings=settings,
@@ -128,6 +130,37 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
         return answer
 
     return ask
+
+
+class ModelSystem:
+    """What systems share whose weights and tokenizer are files: a check of the files, translations rescored."""
+
+    name: str
+    tokens: Tokens
+    files: SealedFiles
+    """Of the weights and their configuration."""
+
+    def check_files(self) -> None:
+        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
+        self.files.check()
+        self.tokens.files.check()
+
+    @checked
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
+        if n_best > beam:
+            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+        generated = self._generate(questions, beam, n_best)
+        pairs = [(asked, each) for asked, group in zip(questions, generated, strict=True) for each in group]
+        rescored = iter(self.score(pairs))
+        return [[next(rescored) for _ in group] for group in generated]
+
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        raise NotImplementedError
+
+    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+        """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
+        raise NotImplementedError
 
 
 def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:

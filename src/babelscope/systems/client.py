@@ -142,9 +142,7 @@ class Client:
         return [known[key] for key in keys]
 
     def _at_once(
-        self,
-        work: Callable[[Sequence[str], threading.Event], dict[str, Any]],
-        parts: Sequence[Sequence[str]],
+        self, work: Callable[[Sequence[str], threading.Event], dict[str, Any]], parts: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
         """What is made of each part; the first failure ends the rest.
 
@@ -211,7 +209,6 @@ class Client:
             raise SystemFailure(f"{url} {fault}{f' (tried {tries} times)' if tries > 1 else ''}") from None
 
     def _try(self, url: str, body: object) -> dict[str, Any]:
-        """One request."""
         try:
             with self._deadlines.within(self._timeout), self._http.stream("POST", url, json=body) as response:
                 data = _read(response, url)

@@ -12,7 +12,7 @@ from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.asking import check_targets
-from babelscope.systems.checkpoints import checked, fetch
+from babelscope.systems.checkpoints import ModelSystem, checked, fetch
 from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
@@ -26,7 +26,7 @@ _FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", 
 _NO_LIMIT = 0
 
 
-class CTranslate2:
+class CTranslate2(ModelSystem):
     """A converted encoder-decoder model; its scores are the converted weights' own, in `compute_type`."""
 
     def __init__(
@@ -50,15 +50,15 @@ class CTranslate2:
             for path in folder.glob(pattern)
             if "/" not in pattern
         }
-        self._files = SealedFiles(folder, names)
+        self.files = SealedFiles(folder, names)
         with library_errors(f"{folder} cannot be opened by CTranslate2"):
-            check_ctranslate2(self._files.paths["model.bin"])
+            check_ctranslate2(self.files.paths["model.bin"])
         self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
         self._settings = {"source": source, "target": target, "max_length": max_length}
         self._compute_type = compute_type
         self._batch = batch
         self._limit = max_length
-        with library_errors(f"{folder} cannot be opened by CTranslate2"), self._files.view() as view:
+        with library_errors(f"{folder} cannot be opened by CTranslate2"), self.files.view() as view:
             self._translator: Any = ctranslate2.Translator(
                 str(view), device=device, compute_type=compute_type
             )
@@ -71,16 +71,11 @@ class CTranslate2:
         self.check_files()
         return Fingerprint(
             backend=f"ctranslate2 {ctranslate2.__version__}",
-            model=self._files.digest(),
+            model=self.files.digest(),
             tokenizer=self.tokens.digest,
             dtype=self._compute_type,
             settings=self._settings,
         )
-
-    def check_files(self) -> None:
-        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
-        self._files.check()
-        self.tokens.files.check()
 
     @checked
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
@@ -102,11 +97,8 @@ class CTranslate2:
             answers.append(Scored(text, tuple(tokens), logprobs, note))
         return answers
 
-    @checked
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """Beam search by CTranslate2, rescored by teacher forcing (its own scores are length-normalised)."""
-        if n_best > beam:
-            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+        # Its own scores are length-normalised, and are left out.
         tokens = self._source_tokens(questions)
         with library_errors(f"{self.name}: CTranslate2 fails"):
             found = self._translator.translate_batch(
@@ -120,11 +112,8 @@ class CTranslate2:
                 max_decoding_length=self._limit,
                 return_end_token=True,
             )
-        generated = [[made[len(self._prefix) :] for made in answer.hypotheses] for answer in found]
-        flat = [self._generated(made) for group in generated for made in group]
-        asked = [each for each, group in zip(questions, generated, strict=True) for _ in group]
-        rescored = iter(self.score(list(zip(asked, flat, strict=True))))
-        return [[next(rescored) for _ in group] for group in generated]
+        start = len(self._prefix)
+        return [[self._generated(made[start:]) for made in answer.hypotheses] for answer in found]
 
     def _generated(self, tokens: list[str]) -> Scored:
         ids = self.tokens.ids_of(Scored("", tuple(tokens), (0.0,) * len(tokens)))

@@ -41,7 +41,6 @@ class JsonEndpoint:
         self.fingerprint = Fingerprint("libretranslate" if languages else "http", url, settings=settings)
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        """Keep the server's answers there, as they come."""
         self._client.remember(store)
 
     def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:

@@ -21,6 +21,7 @@ from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
+    ModelSystem,
     check_ids,
     checked,
     fetch,
@@ -42,7 +43,7 @@ _LONGEST = 512
 _Answer = TypeVar("_Answer")
 
 
-class HuggingFace:
+class HuggingFace(ModelSystem):
     """An encoder-decoder model that translates, samples, searches, scores and gives next-token distributions."""
 
     def __init__(
@@ -64,7 +65,8 @@ class HuggingFace:
     ) -> None:
         self.name = name
         self.folder = folder
-        self._model_folder = ModelFolder(folder, remote_code=remote_code)
+        model = ModelFolder(folder, remote_code=remote_code)
+        self.files = model.files
         self.tokens = Tokens(
             tokenizer or folder,
             source=source,
@@ -73,7 +75,7 @@ class HuggingFace:
             beside_model=tokenizer is None,
         )
         self.network = load_model(
-            "AutoModelForSeq2SeqLM", self._model_folder, device=device, dtype=dtype, remote_code=remote_code
+            "AutoModelForSeq2SeqLM", model, device=device, dtype=dtype, remote_code=remote_code
         )
         self.device: torch.device = self.network.device
         self.prefix = prefix.replace("{source}", source).replace("{target}", target)
@@ -134,12 +136,7 @@ class HuggingFace:
     @property
     def fingerprint(self) -> Fingerprint:
         self.check_files()
-        return fingerprint(self._model_folder, self.tokens, dtype=self._dtype, settings=self._settings)
-
-    def check_files(self) -> None:
-        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
-        self._model_folder.files.check()
-        self.tokens.files.check()
+        return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=self._settings)
 
     @checked
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
@@ -169,19 +166,6 @@ class HuggingFace:
             notes = sorted({*source_notes[number], *target_notes[number]})
             answers.append(Scored(text, self.tokens.tokens(targets[number]), tuple(logprobs), tuple(notes)))
         return answers
-
-    @checked
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
-        if n_best > beam:
-            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        ids, _ = self._source_ids(questions)
-        hypotheses = self._generate(ids, beam, n_best)
-        pairs = [
-            (asked, scored) for asked, group in zip(questions, hypotheses, strict=True) for scored in group
-        ]
-        rescored = iter(self.score(pairs))
-        return [[next(rescored) for _ in group] for group in hypotheses]
 
     @checked
     def sample(
@@ -240,8 +224,7 @@ class HuggingFace:
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
 
-    def _generate(self, sources: list[tuple[int, ...]], beam: int, n_best: int) -> list[list[Scored]]:
-        """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
+    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
         search = functools.partial(
             beam_search,
             self.model,
@@ -250,7 +233,7 @@ class HuggingFace:
             max_length=self._longest(),
             length_penalty=self.network.generation_config.length_penalty or 1.0,
         )
-        found = self._in_parts(search, sources)
+        found = self._in_parts(search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
 
     def _written(
@@ -370,7 +353,6 @@ def read_options(options: Options) -> dict[str, Any]:
 
 
 def open_huggingface(rest: str, options: Options) -> HuggingFace:
-    """Open `hf:NAME_OR_FOLDER` with its options."""
     arguments, remote_code = read_options(options), options.flag("remote_code")
     revision = options.text("revision")
     options.refuse_unused()

@@ -86,7 +86,6 @@ class OpenAIServer:
         return [[answer] for answer in found]
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        """Keep the server's answers there, as they come."""
         self._client.remember(store)
 
     def _ask(self, path: str, bodies: Sequence[Request], check: Callable[[Any], object]) -> list[Any]:

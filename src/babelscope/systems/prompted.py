@@ -14,7 +14,15 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.model import out_of_memory
 from babelscope.systems.asking import check_targets
-from babelscope.systems.checkpoints import check_ids, checked, fetch, fingerprint, load_model, position_limit
+from babelscope.systems.checkpoints import (
+    ModelSystem,
+    check_ids,
+    checked,
+    fetch,
+    fingerprint,
+    load_model,
+    position_limit,
+)
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
@@ -27,7 +35,7 @@ INSTRUCTION = (
 )
 
 
-class Prompted:
+class Prompted(ModelSystem):
     """A language model asked to translate; only the target's tokens and its end are scored."""
 
     def __init__(
@@ -48,10 +56,11 @@ class Prompted:
     ) -> None:
         self.name = name
         self.folder = folder
-        self._model_folder = ModelFolder(folder, remote_code=remote_code)
+        model = ModelFolder(folder, remote_code=remote_code)
+        self.files = model.files
         self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self.network = load_model(
-            "AutoModelForCausalLM", self._model_folder, device=device, dtype=dtype, remote_code=remote_code
+            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
         )
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
@@ -93,12 +102,7 @@ class Prompted:
             "end": self.end,
             "max_length": self._limit,
         }
-        return fingerprint(self._model_folder, self.tokens, dtype=self._dtype, settings=settings)
-
-    def check_files(self) -> None:
-        """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
-        self._model_folder.files.check()
-        self.tokens.files.check()
+        return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
 
     @checked
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
@@ -132,20 +136,12 @@ class Prompted:
             start += count
         return [answer for answer in answers if answer is not None]
 
-    @checked
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """Beam search up to the end token, rescored by teacher forcing."""
-        if n_best > beam:
-            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        generated = [self._generate(prompt, beam, n_best) for prompt in self._prompts(questions)]
-        pairs = [
-            (asked, scored) for asked, group in zip(questions, generated, strict=True) for scored in group
-        ]
-        rescored = iter(self.score(pairs))
-        return [[next(rescored) for _ in group] for group in generated]
+    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+        return [self._continue(prompt, beam, n_best) for prompt in self._prompts(questions)]
 
     @torch.inference_mode()
-    def _generate(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
+    def _continue(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
+        """What beam search puts after a prompt, up to the end token."""
         ids = torch.tensor([prompt], device=self.network.device)
         try:
             output = self.network.generate(

@@ -6,7 +6,6 @@ import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 from babelscope.core.answers import System
@@ -108,9 +107,7 @@ class Spread(Decorator):
     def __enter__(self) -> Spread:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -60,7 +60,8 @@ def _pairs(lines: Sequence[str], path: str | Path) -> list[Given]:
 
 def read_log(path: str | Path) -> list[Given]:
     """A log of pattern matching: a JSON object a line, by its own names or ours."""
-    return [_from_log(record, place) for place, record in read_json_lines(path)]
+    rows = read_json_lines(path)
+    return [_from_log(record, place) for place, record in rows if "unanswered" not in record]
 
 
 def _from_log(record: Mapping[str, Any], place: str) -> Given:

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from babelscope.core.answers import Capability, Fingerprint, Properties, capabilities, properties
@@ -158,7 +157,6 @@ class Pool:
             thread.start()
 
     def submit(self, call: Call) -> Future[tuple[Any, list[str]]]:
-        """Ask some worker."""
         task = _Task(call, next(self._numbers))
         self._put(task)
         if not self._ready.wait(_PATIENCE_SECONDS):
@@ -271,9 +269,7 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -51,4 +51,6 @@ def match(
 
 def read_verdicts(path: str | Path) -> list[tuple[str, Mapping[str, Any]]]:
     """What a method said, an item a line: our own records, or the released log of pattern matching."""
-    return [(place, renamed(record)) for place, record in read_json_lines(path)]
+    # Our own records of items without a translation say nothing.
+    rows = read_json_lines(path)
+    return [(place, renamed(record)) for place, record in rows if "unanswered" not in record]

@@ -33,10 +33,7 @@ PATTERN = "[" + "".join(rf"\U{ord(first):08x}-\U{ord(last):08x}" for first, last
 """One such character, as a regular expression."""
 HIDDEN = re.compile(PATTERN)
 """Finds what must be shown by its number, since it would otherwise be obeyed or not be seen."""
-PATTERN_IN_SCRIPT = (
-    "[" + "".join(rf"\u{{{ord(first):x}}}-\u{{{ord(last):x}}}" for first, last in _RANGES) + "]"
-)
-"""The same for JavaScript, with the flag `u`; pages have it in their own script, and tests hold it against this."""
+# Pages have the same table in their own script; tests compare the two.
 
 
 def name_of(character: str) -> str:

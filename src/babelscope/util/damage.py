@@ -9,7 +9,7 @@ from pathlib import Path
 
 from babelscope.util.errors import BabelscopeError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parent.parent
 
 
 @contextlib.contextmanager

@@ -14,12 +14,16 @@ def digest_json(value: object) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def digest_file(path: str | Path) -> str:
+    """SHA-256 of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def digest_files(paths: Iterable[Path]) -> str:
     """SHA-256 over the names and contents of files, in the order of their names; "" for none."""
     whole = hashlib.sha256()
     ordered = sorted(paths, key=lambda path: path.name)
     for path in ordered:
-        with open(path, "rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        whole.update(f"{path.name}\0{content}\0".encode())
+        whole.update(f"{path.name}\0{digest_file(path)}\0".encode())
     return whole.hexdigest() if ordered else ""

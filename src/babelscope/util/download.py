@@ -64,7 +64,6 @@ def _attempt(url: str, path: Path, size: int, sha256: str, advance: Callable[[in
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether a fault may be gone at the next attempt."""
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code >= 500 or error.response.status_code in _PASSING_STATUS
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)

@@ -23,8 +23,6 @@ from babelscope.util.terminal import visible
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an output goes."""
-
     target: Path
     """What was named, its links followed, also one that points to nothing yet."""
     status: os.stat_result | None

@@ -83,7 +83,6 @@ class Growing:
 
     @property
     def stored(self) -> int:
-        """How many parts are on disk."""
         return self._journal.stored
 
     def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
@@ -136,8 +135,6 @@ class Growing:
 
 
 class Writes(Protocol):
-    """What bytes can be written to."""
-
     def write(self, data: bytes, /) -> object: ...
 
 
@@ -156,8 +153,6 @@ class Streamed:
 
 
 class StatesOnly:
-    """Parts without bytes."""
-
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.stored = parts.stored

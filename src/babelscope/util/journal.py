@@ -15,7 +15,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from babelscope.util.digests import digest_json
@@ -89,7 +88,6 @@ class Journal:
 
     @property
     def stored(self) -> int:
-        """How many parts are on disk."""
         return self._stored
 
     def part(self, place: str, make: Callable[[], _Value]) -> _Value:
@@ -107,9 +105,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         done = kind is None and not self._lasting
         if done or not self.stored:
             self.path.unlink(missing_ok=True)

@@ -10,14 +10,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.text import (
-    DEEPEST,
-    LONGEST_RECORD,
-    bounded_lines,
-    depth_exceeds,
-    reading,
-    shorten,
-)
+from babelscope.util.text import DEEPEST, LONGEST_RECORD, bounded_lines, depth_exceeds, reading, shorten
 
 # What is too large for a float is no number of ours.
 _DIGITS = re.compile(rb"(?<![0-9])[0-9]{300}")

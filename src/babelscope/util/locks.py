@@ -48,7 +48,6 @@ def missing_folders(path: Path) -> list[Path]:
 
 
 def remove_empty(folders: list[Path]) -> None:
-    """Remove those of the folders that are empty."""
     for folder in folders:
         with contextlib.suppress(OSError):  # not empty: its content stays; or never made
             folder.rmdir()

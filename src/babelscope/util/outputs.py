@@ -17,10 +17,7 @@ _OF_A_RUN = ("manifest.json", "records.jsonl", "summary.json")
 
 
 def check_outputs(
-    files: Mapping[str, Path | None],
-    *,
-    folder: Path | None = None,
-    inputs: Iterable[str | Path | None] = (),
+    files: Mapping[str, Path | None], *, folder: Path | None = None, inputs: Iterable[str | Path | None] = ()
 ) -> None:
     """Refuse outputs that cannot be written, that overwrite each other, stdout or what is read.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shlex
@@ -13,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import parse_lines, shorten
 
@@ -69,8 +69,7 @@ class Program:
             path = (shutil.which(word) if position == 0 else None) or word.rpartition("=")[2]
             # os.path.isfile, since Path.is_file raises on a word too long for a file name.
             if os.path.isfile(path) and os.access(path, os.R_OK):
-                with open(path, "rb") as file:
-                    files[word] = hashlib.file_digest(file, "sha256").hexdigest()
+                files[word] = digest_file(path)
         return files
 
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
@@ -106,7 +105,6 @@ class Program:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and the children it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.progress import progress
 
@@ -30,8 +30,6 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A published file."""
-
     local: str
     """Its path in the data folder."""
     remote: str
@@ -85,11 +83,6 @@ class NamedSet:
         return tuple(file for part in self.parts for file in part.files)
 
 
-def url(file: File, server: str) -> str:
-    """Where a file is downloaded from."""
-    return f"{server.rstrip('/')}/{quote(file.remote)}"
-
-
 def data_folder(given: str | Path | None = None) -> Path:
     """Where test sets are kept: as given, else BABELSCOPE_DATA, else the user's data folder."""
     if given or (given := os.environ.get("BABELSCOPE_DATA")):
@@ -104,7 +97,7 @@ def file_url(file: File) -> str:
     server = os.environ.get("BABELSCOPE_MIRROR") or SERVER
     if not server.startswith(("http://", "https://")):
         raise BabelscopeError(f"BABELSCOPE_MIRROR must begin with http:// or https://, unlike {server!r}")
-    return url(file, server)
+    return f"{server.rstrip('/')}/{quote(file.remote)}"
 
 
 def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
@@ -140,8 +133,7 @@ def _check(file: File, path: Path, name: str) -> Status:
     if not file.sha256:
         return "unchecked"
     try:
-        with open(path, "rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = digest_file(path)
     except OSError as error:
         raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
     if found != file.sha256:

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.text import depth_exceeds
 
 _DEEPEST = 50
 
@@ -44,7 +46,7 @@ class SealedFiles:
             raise BabelscopeError(f"{self.folder / name} cannot be read as JSON: {error}") from None
         if not isinstance(value, dict):
             raise BabelscopeError(f"{self.folder / name} is not a JSON object")
-        if _depth(value) > _DEEPEST:
+        if depth_exceeds(value, _DEEPEST):
             raise BabelscopeError(
                 f"{self.folder / name} has more than {_DEEPEST} levels of lists and objects"
             )
@@ -55,7 +57,7 @@ class SealedFiles:
         chosen = sorted(self.paths if names is None else names)
         for name in chosen:
             if name not in self._contents:
-                self._contents[name] = _content(self.paths[name])
+                self._contents[name] = digest_file(self.paths[name])
         self.check()
         whole = hashlib.sha256()
         for name in chosen:
@@ -74,7 +76,7 @@ class SealedFiles:
             if now == was:
                 continue
             # A new link to a file or new permissions change its ctime only: the content decides.
-            if now[:3] == was[:3] and self._contents.get(name) == _content(self.paths[name]):
+            if now[:3] == was[:3] and self._contents.get(name) == digest_file(self.paths[name]):
                 self._stamps[name] = now
                 continue
             raise SystemFailure(f"{self.folder / name} changed while it was in use; start again")
@@ -119,25 +121,7 @@ def _regular_file(folder: Path, name: str, places: Iterable[Path]) -> Path:
     return real
 
 
-def _depth(value: Any) -> int:
-    """How deeply a JSON value is nested; without recursion, which it may exhaust."""
-    depth, level = 0, [value]
-    while level := [
-        each
-        for outer in level
-        for each in (outer.values() if isinstance(outer, dict) else outer)
-        if isinstance(each, dict | list)
-    ]:
-        depth += 1
-    return depth
-
-
 def _stamp(path: Path) -> tuple[int, int, int, int]:
     """Inode, size, time of writing, time of any change."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _content(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

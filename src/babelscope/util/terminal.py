@@ -45,7 +45,6 @@ class Filtered:
             self.write(line)
 
     def write_data(self, text: str) -> None:
-        """Write it as it is, for other programs."""
         self._tell_faults(self.unfiltered.write, text)
 
     def flush(self) -> None:

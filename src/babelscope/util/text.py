@@ -114,12 +114,7 @@ def within(data: bytes, path: str | Path, most: int = LARGEST_DOCUMENT) -> bytes
 
 
 def bounded_lines(
-    file: IO[bytes],
-    path: str | Path,
-    *,
-    longest: int = LONGEST_LINE,
-    most: int | None = None,
-    first: int = 1,
+    file: IO[bytes], path: str | Path, *, longest: int = LONGEST_LINE, most: int | None = None, first: int = 1
 ) -> Iterator[bytes]:
     """The lines of a binary file, which break at "\\n" only; one that is too long is refused before it is held.
 

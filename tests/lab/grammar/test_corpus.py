@@ -13,7 +13,7 @@ from pathlib import Path
 import conllu
 import pytest
 
-from babelscope.lab.grammar.corpus import ROWS, generate, references, split_of, stats, write
+from babelscope.lab.grammar.corpus import ROWS, generate, make_corpus, references, split_of, stats
 from babelscope.lab.grammar.lexicon import AMBIGUOUS, OCCUPATIONS, SENSES
 from babelscope.lab.grammar.sentences import SentencePair, english_text
 
@@ -39,7 +39,10 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
     digests = []
     for hash_seed in ("1", "2"):
         folder = tmp_path / hash_seed
-        code = f"from babelscope.lab.grammar.corpus import write; write({str(folder)!r}, 300, 5)"
+        code = (
+            "from pathlib import Path; from babelscope.lab.grammar.corpus import make_corpus; "
+            f"make_corpus(Path({str(folder)!r}), 300, 5)"
+        )
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)
         data = b"".join((folder / f"corpus.{suffix}").read_bytes() for suffix in SUFFIXES)
@@ -119,7 +122,8 @@ def test_references() -> None:
 
 
 def test_written_files(tmp_path: Path) -> None:
-    pairs = write(tmp_path, 200, 9)
+    make_corpus(tmp_path, 200, 9)
+    pairs = list(generate(200, 9))
     lines = {s: (tmp_path / f"corpus.{s}").read_text(encoding="utf-8").split("\n") for s in SUFFIXES}
     for suffix in ("en", "de", "align", "labels.jsonl"):
         assert lines[suffix].pop() == ""

@@ -36,10 +36,10 @@ def demo_study(n: int = 200, seed: int = 0) -> Study:
         methods=[
             MethodEntry(name="likelihood", tests=["sentences"]),
             MethodEntry(name="contrast"),
-            MethodEntry.model_validate({"name": "conditioning", "evaluator": "lab:teacher"}),
+            MethodEntry.model_validate({"name": "condition", "evaluator": "lab:teacher"}),
             MethodEntry.model_validate({"name": "challenge", "tests": ["far apart"]}),
             MethodEntry.model_validate(
-                {"name": "hypothesis_space", "tests": ["some sentences"], "samples": 100, "curves": True}
+                {"name": "space", "tests": ["some sentences"], "samples": 100, "curves": True}
             ),
         ],
     )
@@ -107,7 +107,7 @@ def _contrast(rows: Sequence[Row]) -> str:
 
 
 def _conditioning(rows: Sequence[Row]) -> str:
-    mine = [row for row in rows if row.labels.get("method") == "conditioning"]
+    mine = [row for row in rows if row.labels.get("method") == "condition"]
     lines = []
     for row in mine:
         if row.name == "weighted":
@@ -140,7 +140,7 @@ def _challenge(rows: Sequence[Row]) -> str:
 
 
 def _space(rows: Sequence[Row]) -> str:
-    mine = [row for row in rows if row.labels.get("method") == "hypothesis_space"]
+    mine = [row for row in rows if row.labels.get("method") == "space"]
     lines = []
     for system in dict.fromkeys(row.labels["system"] for row in mine):
         found = {

@@ -93,8 +93,6 @@ def quickly(**given: Any) -> Plan:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
-    """One network to be trained."""
-
     repetition: int
     model: Model
     setting: Setting

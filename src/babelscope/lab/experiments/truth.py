@@ -104,7 +104,6 @@ def hold_against_truth(
 
 
 def _judged(evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite) -> list[Record]:
-    """Conditioning's records, each with the truth."""
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
     result = condition(None, evaluator, TestSet(f"lab:{suite}", items))
     return [

@@ -199,7 +199,6 @@ class Part:
 
 
 def is_finite(word: str) -> bool:
-    """Whether a word can be a finite verb."""
     return (word in FINITE or word in HELPERS) and word != "sein"
 
 

@@ -33,8 +33,6 @@ def draw(rng: random.Random, weights: Sequence[float]) -> int:
 
 
 class RandomChooser:
-    """Chooses by weight."""
-
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
 

@@ -48,7 +48,6 @@ def other_number() -> dict[str, str]:
 
 @cache
 def german_noun(lemma: str) -> GermanNoun:
-    """The noun of a lemma."""
     return next(n for c in NOUNS.values() for n, _ in (*c.german, *c.feminine) if n.lemma == lemma)
 
 

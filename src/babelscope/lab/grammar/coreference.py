@@ -41,7 +41,6 @@ ALONE = (
 
 
 def reason(rng: random.Random, key: str, who: Entity) -> Clause:
-    """The clause that gives the reason."""
     verb, what = key.split()
     if verb == "be":
         return Clause("be", who, predicate=what)

@@ -19,7 +19,6 @@ from babelscope.lab.grammar.morphology import CASES
 from babelscope.lab.grammar.plans import JOINS, draw_meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
 from babelscope.lab.grammar.words import Word, conllu, plain_text
-from babelscope.util.files import replacing
 from babelscope.util.growing import growing_together
 from babelscope.util.version import __version__
 
@@ -99,24 +98,11 @@ def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[st
     return list(found)
 
 
-def write(
-    folder: Path | str, n: int, seed: int, split: Split = "train", name: str = "corpus"
-) -> list[SentencePair]:
-    """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); return them."""
-    pairs = list(generate(n, seed, split))
-    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, 1)), strict=True)
-    for suffix, texts in zip(SUFFIXES, columns, strict=True):
-        with replacing(Path(folder, f"{name}.{suffix}")) as file:
-            file.write("".join(texts).encode("utf-8"))
-    return pairs
-
-
 SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
 """The files of a corpus."""
 
 
 def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
-    """What each file has of a pair."""
     return (
         pair.source + "\n",
         pair.target + "\n",
@@ -130,7 +116,9 @@ def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
 def make_corpus(
     folder: Path, n: int, seed: int, split: Split = "train", name: str = "corpus", *, count: bool = False
 ) -> list[Row]:
-    """Write what `write` does, of any size; stopped, it goes on where it was. Gives the `stats` if they are wanted.
+    """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); give the `stats` if they are wanted.
+
+    Stopped, it goes on where it was.
 
     The last file to appear is that of the labels: where it is, all are there.
     """

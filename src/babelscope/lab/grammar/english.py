@@ -39,7 +39,6 @@ class English:
         self.referents: dict[str, Entity] = {}
 
     def sentence(self, meaning: Meaning) -> list[Word]:
-        """The words of the whole sentence in order."""
         return join_clauses(
             meaning, self.clause, lambda word, head, key: plain(word, "CCONJ", "cc", head, key), "."
         )
@@ -82,7 +81,6 @@ class English:
         return words, centre
 
     def article(self, entity: Entity, following: str, head: Word, key: str, any_: bool) -> Word | None:
-        """The determiner before a noun."""
         if entity.det == "poss":
             owner = self.kind(self.referents[entity.refers])
             feats = personal(owner, Case="Gen", Poss="Yes")
@@ -103,7 +101,6 @@ class English:
         return None
 
     def pronoun(self, entity: Entity, path: str, deprel: str, head: Word | None) -> Phrase:
-        """A personal pronoun."""
         kind = self.kind(self.referents[entity.refers])
         subject = deprel.startswith("nsubj")
         feats = personal(kind, Case="Nom" if subject else "Acc")
@@ -112,13 +109,11 @@ class English:
         return [word], word
 
     def reflexive(self, owner: Entity, path: str, deprel: str, head: Word) -> Word:
-        """himself, herself, themselves."""
         kind = self.kind(self.referents.get(owner.refers, owner))
         feats = personal(kind, Case="Acc", Reflex="Yes")
         return plain(REFLEXIVE[kind], "PRON", deprel, head, path + ".self", feats=feats)
 
     def adjunct(self, adjunct: Adjunct, path: str, deprel: str, head: Word) -> list[Word]:
-        """A prepositional phrase."""
         words, centre = self.phrase(adjunct.entity, path, deprel, head)
         first, *rest = PREPOSITIONS[adjunct.preposition].english
         before = [plain(first, "ADP", "case", centre, path + ".case")]
@@ -126,7 +121,6 @@ class English:
         return before + words
 
     def relative(self, entity: Entity, relative: Relative, path: str, noun: Word) -> list[Word]:
-        """A relative clause after its noun."""
         words, head = self.clause(relative.clause, path, gap=relative.gap, gap_plural=entity.plural)
         head.head, head.deprel = noun, "acl:relcl"
         if relative.silent:

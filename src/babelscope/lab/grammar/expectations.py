@@ -27,7 +27,6 @@ class Expected:
 
 
 def expected(meaning: Meaning) -> Expected:
-    """Collect what a meaning allows."""
     made = Expected()
     names = {e.name: e for c in meaning.clauses for e in _entities(c) if e.name}
     for c in meaning.clauses:

@@ -31,10 +31,7 @@ class Bracket:
 
 
 class German(Phrases):
-    """The realiser of one sentence."""
-
     def sentence(self, meaning: Meaning) -> list[Word]:
-        """The words of the whole sentence in order."""
         return join_clauses(
             meaning,
             lambda clause, path: self.clause(clause, path, "main"),
@@ -169,14 +166,12 @@ class German(Phrases):
         return parts
 
     def sich(self, case: str, plural: bool, path: str, deprel: str, head: Word) -> Phrase:
-        """The reflexive pronoun."""
         number = "Plur" if plural else "Sing"
         feats = features(Case=case, Number=number, Person="3", PronType="Prs", Reflex="Yes")
         word = Word("sich", "sich", "PRON", feats, deprel, head, (path + ".self",))
         return Phrase([word], word)
 
     def negate(self, c: Clause, parts: dict[str, Phrase], head: Word, path: str) -> None:
-        """Add nicht."""
         if c.negated:
             word = Word("nicht", "nicht", "PART", "Polarity=Neg", "advmod", head, (path + ".not",))
             parts["nicht"] = Phrase([word], word)
@@ -219,7 +214,6 @@ class German(Phrases):
         return [w for p in phrases for w in p.all], []
 
     def linked(self, c: Clause, path: str) -> tuple[list[Word], Word]:
-        """The dependent clause with comma and conjunction."""
         assert c.linked is not None
         link, inner = c.linked.link, path + ".d"
         comma = inner + ".comma"
@@ -240,6 +234,5 @@ class German(Phrases):
 
 
 def move(field: list[str], name: str, before: str) -> None:
-    """Change the place of one name in a list."""
     field.remove(name)
     field.insert(field.index(before), name)

@@ -40,8 +40,6 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class SenseLabel:
-    """An ambiguous noun with its sense."""
-
     word: str
     sense: str
     frequency: str
@@ -61,7 +59,6 @@ class Labels:
     senses: tuple[SenseLabel, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The labels as JSON has them."""
         return {
             "kind": self.kind,
             "clauses": self.clauses,
@@ -84,7 +81,6 @@ def label(
     source: Sequence[Token],
     target: Sequence[Token],
 ) -> Labels:
-    """All labels of a pair."""
     places = {key: j for j, word in enumerate(german, 1) for key in word.keys if key.endswith(".n")}
     occupations, senses = [], []
     for i, word in enumerate(english, 1):
@@ -104,7 +100,6 @@ def label(
 
 
 def dependencies(tree: Sequence[Token], side: str) -> list[Phenomenon]:
-    """The phenomena of a tree."""
     found: list[Phenomenon] = []
     finite = finite_verbs(tree)
 
@@ -126,7 +121,6 @@ def dependencies(tree: Sequence[Token], side: str) -> list[Phenomenon]:
 
 
 def german_only(t: Token, finite: dict[int, int], add: Callable[[str, int, int], None]) -> None:
-    """Phenomena that only German has."""
     if t.deprel in ("det", "det:poss", "amod"):
         add("noun_phrase_agreement", t.head, t.id)
     if t.lemma == "nicht":

@@ -38,7 +38,6 @@ class Noun:
 
     @property
     def person(self) -> bool:
-        """Whether it is a human being."""
         return bool(self.feminine) or "person" in self.classes
 
 

@@ -39,8 +39,6 @@ CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GermanNoun:
-    """A German noun with its principal parts."""
-
     lemma: str
     gender: str
     genitive: str
@@ -52,7 +50,6 @@ class GermanNoun:
         return self.gender == "m" and self.genitive == self.plural and self.genitive.endswith("n")
 
     def form(self, case: str, plural: bool) -> str:
-        """The inflected form."""
         if plural:
             return self.plural + ("n" if case == "Dat" and self.plural[-1] not in "ns" else "")
         if case == "Gen" or (self.weak and case != "Nom"):
@@ -61,7 +58,6 @@ class GermanNoun:
 
     @property
     def forms(self) -> frozenset[str]:
-        """Every form it can take."""
         return _noun_forms(self)
 
 
@@ -80,7 +76,6 @@ class GermanVerb:
 
     @property
     def lemma(self) -> str:
-        """The infinitive with its prefix."""
         return self.prefix + self.infinitive
 
     def finite(self, tense: str, plural: bool) -> str:
@@ -101,7 +96,6 @@ class GermanVerb:
 
     @property
     def forms(self) -> frozenset[str]:
-        """Every form it can take, with the prefix and without."""
         return _verb_forms(self)[1]
 
 
@@ -119,7 +113,6 @@ def _verb_forms(verb: GermanVerb) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def column(gender: str, plural: bool) -> int:
-    """The column of a table of endings."""
     return 3 if plural else "mfn".index(gender)
 
 

@@ -51,7 +51,6 @@ class Verdict:
 
     @property
     def grammatical(self) -> bool:
-        """Agreement, case, particle and order."""
         return self.agreement and self.case and self.particle and self.order
 
     @property
@@ -62,7 +61,6 @@ class Verdict:
 
 
 def judge(meaning: Meaning, sentence: str) -> Verdict:
-    """The verdict on a German sentence."""
     genders, senses = _genders(meaning, sentence), _senses(meaning, sentence)
     if is_exact(meaning, sentence):
         return Verdict(True, genders=genders, senses=senses)
@@ -126,11 +124,9 @@ class Judge:
         self.chunks = {i: self.chunk(i) for i, word in enumerate(self.words) if word in NOUN_READINGS}
 
     def wrong(self, kind: str, what: str) -> None:
-        """Note a problem."""
         self.problems.append((kind, what))
 
     def verdict(self, genders: tuple[Told, ...], senses: tuple[Told, ...]) -> Verdict:
-        """Everything found."""
         for part in clauses(self.words):
             self.clause(part)
         self.polarity()

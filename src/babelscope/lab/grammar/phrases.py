@@ -70,7 +70,6 @@ class Phrases:
         return Word(form, form, upos, "_", deprel, head, (key,))
 
     def maybe(self, share: float) -> bool:
-        """Yes with the given probability."""
         return self.choose((1 - share, share)) == 1
 
     def noun(self, entity: Entity) -> GermanNoun:
@@ -88,7 +87,6 @@ class Phrases:
     def phrase(
         self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str = ""
     ) -> Phrase:
-        """A noun phrase, with its preposition if there is one."""
         if entity.det == "pron":
             return self.pronoun(entity, case, path, deprel, head, prep)
         noun = self.noun(entity)
@@ -143,7 +141,6 @@ class Phrases:
     def article(
         self, entity: Entity, form: str, owner: str, case: str, gender: str, head: Word, key: str
     ) -> Word:
-        """The determiner as a word."""
         lemma, more = {
             "def": ("der", {"Definite": "Def", "PronType": "Art"}),
             "indef": ("ein", {"Definite": "Ind", "PronType": "Art"}),
@@ -158,7 +155,6 @@ class Phrases:
     def pronoun(
         self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str
     ) -> Phrase:
-        """A personal pronoun."""
         gender = self.genders[entity.refers]
         plural = gender == "p"
         feats = nominal_features(case, "" if plural else gender, plural, Person="3", PronType="Prs")
@@ -194,7 +190,6 @@ class Phrases:
 
 
 def is_pronoun(phrase: Phrase) -> bool:
-    """Whether a phrase is a pronoun without preposition."""
     return len(phrase.words) == 1 and phrase.head.upos == "PRON"
 
 

@@ -39,17 +39,14 @@ TOOLS = {"knife": ("eat",), "pen": ("write", "draw", "fill_out", "write_down"), 
 
 
 def plain(rng: random.Random) -> Meaning:
-    """An ordinary clause."""
     return Meaning((clause(rng, PLAIN, tense_of(rng)),), kind="plain")
 
 
 def particle(rng: random.Random) -> Meaning:
-    """A clause with a separable or phrasal verb, often long."""
     return Meaning((clause(rng, PARTICLE, tense_of(rng), rich=rng.choice((0.5, 1.0, 1.8))),), kind="particle")
 
 
 def reflexive(rng: random.Random) -> Meaning:
-    """A clause with a reflexive verb."""
     if chance(rng, 0.2):
         return Meaning((for_self(rng),), kind="reflexive")
     made = clause(rng, REFLEXIVE, tense_of(rng), rich=rng.choice((0.6, 1.0, 1.5)))

@@ -51,12 +51,10 @@ def nouns_of(classes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def chance(rng: random.Random, share: float) -> bool:
-    """Yes with the given probability."""
     return rng.random() < share
 
 
 def adjectives_for(noun: str) -> tuple[str, ...]:
-    """The adjectives that suit a noun."""
     fit = _by_class("class_adjectives", noun)
     return fit[1:] if NOUNS[noun].person and "kid" in NOUNS[noun].classes else fit  # no "old" child
 
@@ -148,7 +146,6 @@ def with_relative(rng: random.Random, base: Entity, avoid: frozenset[str]) -> En
 
 
 def place(rng: random.Random, avoid: frozenset[str]) -> Adjunct:
-    """Where something happens."""
     where = entity(rng, ("place",), avoid, 0)
     where = replace(where, plural=False, det="def" if where.det == "this" else where.det)
     if chance(rng, 0.25):
@@ -168,7 +165,6 @@ def nouns_in(*entities: Entity | None) -> frozenset[str]:
 
 
 def tense_of(rng: random.Random) -> Tense:
-    """The tense of a sentence."""
     return "past" if chance(rng, 0.68) else "pres"
 
 

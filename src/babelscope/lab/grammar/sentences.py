@@ -26,12 +26,10 @@ class SentencePair:
 
     @property
     def source(self) -> str:
-        """The English sentence."""
         return text(self.english)
 
     @property
     def target(self) -> str:
-        """The German sentence."""
         return text(self.german)
 
 
@@ -50,12 +48,10 @@ def english_words(meaning: Meaning) -> list[Word]:
 
 
 def english_text(meaning: Meaning) -> str:
-    """The English sentence alone."""
     return text(tokens(english_words(meaning)))
 
 
 def german_text(meaning: Meaning, choose: Chooser) -> str:
-    """A German sentence alone."""
     return text(tokens(German(choose).sentence(meaning)))
 
 

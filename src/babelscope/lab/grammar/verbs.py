@@ -23,12 +23,10 @@ class Verb:
 
     @property
     def separable(self) -> bool:
-        """Whether its usual German verb has a separable prefix."""
         return bool(self.german[0][0].prefix)
 
     @property
     def reflexive(self) -> bool:
-        """Whether its usual German verb is reflexive."""
         return bool(self.german[0][0].reflexive)
 
 

@@ -38,7 +38,6 @@ class Token:
     space_after: bool = True
 
     def feature(self, name: str) -> str:
-        """The value of a feature, or nothing."""
         for pair in self.feats.split("|"):
             if pair.startswith(name + "="):
                 return pair[len(name) + 1 :]
@@ -46,7 +45,6 @@ class Token:
 
 
 def punctuation(mark: str, head: Word, key: str = "") -> Word:
-    """A punctuation mark."""
     return Word(mark, mark, "PUNCT", "_", "punct", head, (key,) if key else ())
 
 
@@ -120,7 +118,6 @@ def plain_text(words: Sequence[Word]) -> str:
 
 
 def text(tree: Sequence[Token]) -> str:
-    """The sentence as a reader sees it."""
     return "".join(token.form + (" " if token.space_after else "") for token in tree).rstrip()
 
 

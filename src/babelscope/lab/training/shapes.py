@@ -70,7 +70,6 @@ SHAPES = {
 
 
 def find_shape(name: str) -> Shape:
-    """The shape of that name."""
     if name not in SHAPES:
         near = did_you_mean(name, SHAPES)
         hint = f"; {near}" if near else ""

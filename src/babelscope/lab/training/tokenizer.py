@@ -115,7 +115,6 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
 
 
 def copy_tokenizer(folder: Path, to: Path) -> None:
-    """The same files in another folder."""
     for name in FILES:
         shutil.copyfile(folder / name, to / name)
 

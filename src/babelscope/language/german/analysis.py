@@ -28,23 +28,18 @@ class Nouns(Protocol):
 
     def readings(self, form: str) -> frozenset[Nominal]:
         """All readings of `form`, compounds by their last part; none if nothing is known."""
-        ...
 
     def head(self, form: str) -> str:
         """The last part of `form` that is known as a noun, or nothing."""
-        ...
 
     def listed(self, form: str) -> frozenset[Nominal]:
         """The readings of `form` if it is known as a whole."""
-        ...
 
     def declines_as_adjective(self, form: str) -> bool:
         """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
-        ...
 
     def is_common(self, form: str) -> bool:
         """Whether `form` is surely a common noun, no name of a person or place."""
-        ...
 
 
 class Tagger(Protocol):
@@ -52,15 +47,12 @@ class Tagger(Protocol):
 
     def tag(self, words: list[str]) -> list[tuple[str, str]]:
         """An STTS tag and a lemma for each word."""
-        ...
 
     def can_be(self, word: str, tag: str) -> bool:
         """Whether `word` alone could have a tag that begins with `tag`."""
-        ...
 
     def knows(self, word: str) -> bool:
         """Whether `word` is common enough to be known as a whole."""
-        ...
 
 
 class Analyser(Protocol):

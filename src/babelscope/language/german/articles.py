@@ -32,6 +32,5 @@ KEIN = _readings(_KEIN)
 
 
 def definite(gender: Gender, number: Number, case: Case) -> str:
-    """The definite article."""
     row = _DEFINITE[_CASES.index(case)].split()
     return row[3] if number == "pl" else row[_GENDERS.index(gender)]

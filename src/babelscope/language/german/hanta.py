@@ -36,7 +36,6 @@ class HanTaTagger:
         self._tags = lru_cache(REMEMBERED)(self._tags_of)
 
     def tag(self, words: list[str]) -> list[tuple[str, str]]:
-        """An STTS tag and a lemma for each word."""
         if not words:
             return []
         # The model was trained on plain quotes and dashes.

@@ -72,11 +72,9 @@ class NounList:
         return _unpacked(self._mask(form))
 
     def listed(self, form: str) -> frozenset[Nominal]:
-        """The readings of `form` if it is known as a whole."""
         return _unpacked(self._forms.get(form, 0))
 
     def declines_as_adjective(self, form: str) -> bool:
-        """Whether `form` can be an adjective used as a noun."""
         return bool(self._mask(form) & _ADJECTIVAL)
 
     def is_common(self, form: str) -> bool:

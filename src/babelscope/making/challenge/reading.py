@@ -158,15 +158,7 @@ class Corpus:
                 continue
             sent_id = "" if tree is None else tree.sent_id
             yield Pair(
-                number,
-                source,
-                reference,
-                words["source"],
-                words["target"],
-                instances,
-                places,
-                links,
-                sent_id,
+                number, source, reference, words["source"], words["target"], instances, places, links, sent_id
             )
 
     def _columns(

@@ -23,8 +23,6 @@ SYMMETRISATION = "grow-diag-final-and"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for."""
-
     phenomena: Sequence[str] = ()
     """By name; without names all that the corpus allows."""
     language: str | None = None
@@ -116,7 +114,6 @@ class Search:
         return Search(part, self.wanted, skip_bad=self._skipped is not None)
 
     def counted(self) -> dict[str, Any]:
-        """All counts, as JSON."""
         seen = [self.finder.trees, self.finder.without_features]
         return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped}
 

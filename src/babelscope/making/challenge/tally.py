@@ -111,11 +111,7 @@ class Tally:
                 kept = [d for d in own.instances if d == wanted or (d > wanted and not very)]
                 by_distance = own.having if very else own.reaching
                 add(
-                    {
-                        "phenomenon": phenomenon,
-                        "side": side,
-                        "distance" if very else "min_distance": wanted,
-                    },
+                    {"phenomenon": phenomenon, "side": side, "distance" if very else "min_distance": wanted},
                     sum((by_distance[d] for d in kept if d in by_distance), Counter()),
                     sum(own.instances[d] for d in kept),
                 )

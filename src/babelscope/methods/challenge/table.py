@@ -18,7 +18,8 @@ _SET = ("phenomenon", "side", "min_distance", "distance")
 def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
     """All figures of a challenge, as text for a terminal."""
     shown = _short_names(rows)
-    metrics = [metric for metric in _NAMES if any(row.name == metric for row in rows)]
+    named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
+    metrics = [metric for metric in named if any(row.name == metric for row in rows)]
     parts = [_quality(rows, metric, shown) for metric in metrics]
     for title, names, labels in (
         (
@@ -56,7 +57,7 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
         if row.labels.get("metric") == metric and "against" not in row.labels
     }
     lengths = {(_set(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"}
-    digits = _DIGITS[metric]
+    digits = _DIGITS.get(metric, 3)
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
         labels = dict(part)
@@ -81,7 +82,7 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
             f"{z.value:+.1f}" if z else "",
             f"{rank.value:.0%} of {rank.n}" if rank else "",
         )
-    first = ("system", "phenomenon", "words between", "n", "length", _NAMES[metric], "minus all")
+    first = ("system", "phenomenon", "words between", "n", "length", _NAMES.get(metric, metric), "minus all")
     return _drawn((*first, "length-matched: mean ± sd", "z", "at or below"), lines.values())
 
 
@@ -95,10 +96,12 @@ def _columns(
         told = {**row.labels, "phenomenon": _phenomenon(row.labels)}
         key = tuple(shown.get(str(told.get(name)), str(told.get(name, ""))) for name in labels)
         metric = str(row.labels["metric"])
-        digits = _DIGITS[metric] if row.name == "difference" else 2
+        digits = _DIGITS.get(metric, 3) if row.name == "difference" else 2
         lines.setdefault(key, {})[metric, row.name] = _with_interval(row.estimate, digits, sign="+")
     pairs = [(metric, figure) for metric in metrics for figure in figures]
-    headings = [f"{_NAMES[metric]} {figure.partition('_')[2]}".strip() for metric, figure in pairs]
+    headings = [
+        f"{_NAMES.get(metric, metric)} {figure.partition('_')[2]}".strip() for metric, figure in pairs
+    ]
     return _drawn(
         (*labels, *headings), [(*key, *(own.get(p, "") for p in pairs)) for key, own in lines.items()]
     )

@@ -45,7 +45,13 @@ Kind = tuple[str, str]
 
 def _metric(group: Group) -> str:
     known = group.columns[0].cell.settings["metrics"]
-    return next(metric for metric in ("chrf", "bleu", "ribes") if metric in known)
+    return next((metric for metric in ("chrf", "bleu", "ribes") if metric in known), str(known[0]))
+
+
+def _lower_is_better(group: Group, metric: str) -> bool:
+    return any(
+        each.measure == metric and not each.higher_is_better for each in group.columns[0].cell.comparable
+    )
 
 
 def _kinds(group: Group) -> list[Kind]:
@@ -86,6 +92,8 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
 
 def findings(group: Group) -> list[Finding]:
     metric = _metric(group)
+    lower = _lower_is_better(group, metric)
+    than = "better or worse than" if lower else "above or below"
     found = []
     for column in group.columns:
         rows = column.cell.rows
@@ -95,6 +103,8 @@ def findings(group: Group) -> list[Finding]:
             for distance in _distinct(_parts(rows, metric, kind))
             if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST
         ]
+        if lower:  # so that below 0 is worse
+            parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
         if not parts:
             continue
         kind, distance, away = min(parts, key=lambda part: part[2].high)
@@ -102,8 +112,8 @@ def findings(group: Group) -> list[Finding]:
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
-                f"{f' with {distance} or more words between' if distance else ''}: points above or below equally "
-                f"long sentences in {_EXPLAINED[metric]}",
+                f"{f' with {distance} or more words between' if distance else ''}: points {than} "
+                f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
                 "some" if away.high < 0 else "none",
@@ -171,7 +181,9 @@ def pictures(group: Group) -> list[Picture]:
         return []
     by_phenomenon = Picture(
         "Quality by phenomenon",
-        Forest(by_name(bars), f"{_NAMES[metric]} of the sentences that have it", keys(group), "plain"),
+        Forest(
+            by_name(bars), f"{_NAMES.get(metric, metric)} of the sentences that have it", keys(group), "plain"
+        ),
         "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
     )
     curved = [
@@ -202,7 +214,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
     return Picture(
         f"Quality by distance: {_part_name(kind, 0)}",
-        Lines(curves, "at least so many words between", _NAMES[metric], bands=bands),
+        Lines(curves, "at least so many words between", _NAMES.get(metric, metric), bands=bands),
         f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
@@ -215,7 +227,7 @@ def tables(group: Group) -> list[Table]:
     )
     metric = _metric(group)
     away = Figures(
-        f"{_NAMES[metric]}, control z",
+        f"{_NAMES.get(metric, metric)}, control z",
         lambda row: (
             row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
@@ -253,8 +265,9 @@ def _dependencies(record: Record) -> list[Line]:
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     scores = record["scores"]
-    measure = next(scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
-    facts = ", ".join(f"{_NAMES[metric]} {score:.3g}" for metric, score in scores.items())
+    preferred = (scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
+    measure = next(preferred, next(iter(scores.values())))
+    facts = ", ".join(f"{_NAMES.get(metric, metric)} {score:.3g}" for metric, score in scores.items())
     return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
 
 

@@ -84,7 +84,6 @@ def _is_clause(text: str, finite: list[int], start: int, end: int) -> bool:
 
 
 def _finite_verbs(sentence: Analysed) -> list[int]:
-    """Where finite verbs begin."""
     return [token.start for token in sentence.tokens if token.tag.endswith("FIN")]
 
 

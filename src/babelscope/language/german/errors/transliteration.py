@@ -37,9 +37,5 @@ def detect(source: str, translation: Analysed) -> bool:
 
 
 ERROR = ErrorType(
-    "transliteration",
-    "de",
-    "Two letters next to each other in a name have changed places.",
-    variants,
-    detect,
+    "transliteration", "de", "Two letters next to each other in a name have changed places.", variants, detect
 )

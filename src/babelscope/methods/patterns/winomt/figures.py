@@ -1,121 +1,29 @@
-"""WinoMT by alignment and morphology, and its figures (Stanovsky et al. 2019, sections 3 and 4)."""
+"""WinoMT's figures (Stanovsky et al. 2019, section 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.language.align import Links
-from babelscope.language.base import GENDERS, GenderRules
-from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.language.base import GENDERS
+from babelscope.methods.patterns.winomt.settings import Rounding, WinomtSettings
 from babelscope.stats.intervals import Array, proportion, resampled_counts
-from babelscope.testsets.items import AmbiguousSource
-from babelscope.util.errors import BabelscopeError
-
-Rounding = Literal["exact", "published"]
-"""published: precision, recall and F1 as percentages rounded to one decimal before they are used further."""
+from babelscope.util.seeds import stream
 
 WITHOUT_NEUTRAL = "male and female"
-_ARTICLES = ("the", "a", "an")
 _STEREOTYPES = ("pro", "anti")
 
 
-class Aligned(NamedTuple):
-    """A translation's words, and how they are linked to the words of its source."""
-
-    words: Sequence[str]
-    links: Links
-
-
-def judge(
-    items: Sequence[AmbiguousSource],
-    aligned: Sequence[Aligned | None],
-    *,
-    target: str,
-    rules: GenderRules = "published",
-    stereotypes: Mapping[str, str] | None = None,
-) -> list[Record]:
-    """A record for every item that has a translation: the gender its occupation was translated with.
-
-    `stereotypes` by item id are used instead of those the items have.
-    """
-    morphology = open_morphology(target, rules)
-    records = []
-    for item, translated in zip(items, aligned, strict=True):
-        if translated is None:
-            continue
-        index, occupation = item.extra.get("index"), item.extra.get("occupation")
-        if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
-            raise BabelscopeError(
-                f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
-            )
-        asked = _positions(item.source, index, occupation, rules)
-        linked: dict[int, list[int]] = {}
-        for source, position in translated.links:
-            linked.setdefault(source, []).append(position)
-        found = [position for source in asked for position in linked.get(source, [])]
-        predicted = morphology.gender(found, translated.words, occupation)
-        own = item.extra.get("stereotype", "none")
-        records.append(
-            {
-                "id": item.id,
-                "source": item.source,
-                "translation": " ".join(translated.words),
-                "occupation": occupation,
-                "translated_as": " ".join(translated.words[position] for position in found),
-                "gold": item.gold,
-                "predicted": predicted,
-                "correct": predicted == item.gold,
-                "stereotype": own if stereotypes is None else stereotypes.get(item.id, "none"),
-            }
-        )
-    return records
-
-
-def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
-    """Where the occupation and the article before it stand among the source's words, counted from 0."""
-    tokens = source.split(" ")
-    positions = [index - 1] if index and tokens[index - 1].lower() in _ARTICLES else []
-    if rules == "published":
-        return [*positions, index]
-    # The index counts the nothing between two spaces too; words between any spaces do not.
-    first = sum(bool(token) for token in tokens[:index])
-    article = [first - 1] if positions else []
-    return [*article, *range(first, first + len(occupation.split()))]
-
-
-def stereotypes_of(
-    items: Sequence[AmbiguousSource], lists: Mapping[str, Sequence[AmbiguousSource]]
-) -> dict[str, str]:
-    """Which items are in WinoMT's lists `pro` and `anti`; identical items are taken in order."""
-    waiting: dict[tuple[str, str | None, int], list[str]] = {}
-    for item in items:
-        waiting.setdefault((item.source, item.gold, item.extra["index"]), []).append(item.id)
-    found: dict[str, str] = {}
-    for stereotype, listed in lists.items():
-        for item in listed:
-            same = waiting.get((item.source, item.gold, item.extra["index"]))
-            if not same:
-                raise BabelscopeError(f"item {item.id} of the list {stereotype!r} is not in the test set")
-            found[same.pop(0)] = stereotype
-    return found
-
-
-def summarise(
-    records: Sequence[Record],
-    rng: np.random.Generator,
-    *,
-    rounding: Rounding = "exact",
-    counts: Mapping[str, int] | None = None,
-) -> list[Row]:
+def summarise(records: Sequence[Record], settings: WinomtSettings, seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion of genders."""
-    table = _table(records)
-    rows = [*_accuracies(table, rounding, dict(counts or {})), *_by_gender(table, rounding)]
-    rows += _derived(records, rng, rounding)
-    return rows + _confusion(table)
+    table, rounding = _table(records), settings.rounding
+    rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
+    rows += _derived(records, stream(seed, "patterns winomt"), rounding)
+    rows += _confusion(table)
+    own = {name: getattr(settings, name) for name in ("target", "alignment", "rules", "rounding")}
+    return [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
 
 
 def _table(records: Sequence[Record]) -> Array:
@@ -135,7 +43,7 @@ def _cell(record: Record) -> tuple[int, int, int]:
     return GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)
 
 
-def _accuracies(table: Array, rounding: Rounding, counts: dict[str, int]) -> list[Row]:
+def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
     rows = []
     groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
     groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
@@ -145,7 +53,7 @@ def _accuracies(table: Array, rounding: Rounding, counts: dict[str, int]) -> lis
         total = int(part.sum())
         estimate = _proportion(correct, total, rounding)
         shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
-        rows.append(Row("accuracy", estimate, {"category": name}, {**shown, **counts}))
+        rows.append(Row("accuracy", estimate, {"category": name}, shown))
     # Section 4.2 of the conditioning paper: what a system does where it does worst.
     worst = min((row for row in rows if row.labels["category"] in ("male", "female")), key=_value)
     rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))

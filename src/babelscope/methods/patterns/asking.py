@@ -1,0 +1,60 @@
+"""What either kind of pattern matching asks: translations, and what files say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from babelscope.core.answers import Scored
+from babelscope.core.results import Record
+from babelscope.methods.patterns.settings import PatternSettings
+from babelscope.systems.asking import ask_answered, ask_translate, relocate_errors
+from babelscope.systems.translation_files import Given, read_translations
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.pattern_files import match
+from babelscope.util.errors import BabelscopeError
+
+Answer = Scored | str
+"""A translation, or why there is none."""
+
+
+def ask_translations(
+    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: PatternSettings
+) -> list[Answer]:
+    """What the system says of each item.
+
+    An item without an answer keeps its place: files are parallel to all items, not to those answered.
+    """
+    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
+        answers = ask_answered(
+            lambda asked: ask_translate(systems["system"], asked, beam=settings.beam),
+            [item.question for item in items],
+        )
+    return [answer if isinstance(answer, str) else answer[0] for answer in answers]
+
+
+def records_of(answers: Sequence[Answer], record: Callable[[int, str], Record]) -> list[Record]:
+    """What is known of each item by its number and translation; of those without one only the reason."""
+    return [
+        {"unanswered": answer} if isinstance(answer, str) else record(number, answer.text)
+        for number, answer in enumerate(answers)
+    ]
+
+
+def lines_of(
+    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[Answer]
+) -> tuple[list[Given], list[int]]:
+    """The lines of a file of translations, and in which of them each item's translation stands.
+
+    Other files (alignments, lemmas) are parallel to it; without it, to the test set.
+    """
+    texts = [None if isinstance(answer, str) else answer.text for answer in answers]
+    if path is None:
+        return [Given("", text or "") for text in texts], list(range(len(items)))
+    given = read_translations(path)
+    matched = match(items, given, what=str(path), skip_missing=True)
+    for item, text, number in zip(items, texts, matched, strict=True):
+        if text is not None and (number is None or given[number].translation.split() != text.split()):
+            raise BabelscopeError(f"{path} has another translation of item {item.id} than the system gave")
+    return given, [number or 0 for number in matched]

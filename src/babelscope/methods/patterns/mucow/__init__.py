@@ -1,0 +1,1 @@
+"""MuCoW by known words (Raganato et al. 2019)."""

@@ -1,0 +1,76 @@
+"""The sense of a translated word: known words among the tokens, then among the lemmas (Raganato et al. 2019)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from babelscope.core.results import Record
+from babelscope.methods.patterns.morphology import lemmatise
+from babelscope.methods.patterns.mucow.settings import MucowSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a translation's words are told apart and compared with the known ones."""
+
+    tokens: re.Pattern[str]
+    normal: Callable[[str], str]
+
+
+def fold(word: str) -> str:
+    """A word in small letters without accents; the log's lemmas are stored so."""
+    plain = word.lower().replace("ß", "ss")
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter)
+    )
+
+
+RULES = {
+    # The suite's own evaluation; Moses leaves hyphenated words together.
+    "mucow": Rules(re.compile(r"\w+(?:-\w+)*|[^\w\s]"), str.lower),
+    # That of the conditioning paper (appendix E): hyphenated words are split.
+    "conditioning": Rules(re.compile(r"\w+|[^\w\s]"), fold),
+}
+
+
+def rules_of(records: Sequence[Record], settings: MucowSettings) -> str:
+    """The name of the rules that are used."""
+    if settings.rules != "auto":
+        return settings.rules
+    return "conditioning" if any(record["folded"] for record in records) else "mucow"
+
+
+def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
+    """The records with lemmas and a verdict: correct, wrong, or unknown (null).
+
+    A known wrong word makes it wrong, whatever else is there. Lemmas are asked only if no token is known.
+    """
+    rules = RULES.get(rules_of(records, settings))
+    lemmas: list[str | None] = [record["given_lemmas"] for record in records]
+    if settings.lemmatise and all(own is None for own in lemmas):
+        lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
+    judged = []
+    for record, own in zip(records, lemmas, strict=True):
+        if rules is None:
+            correct, where = record.get("stored"), None
+        else:
+            correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
+        judged.append({**record, "lemmas": own, "correct": correct, "found_in": where})
+    return judged
+
+
+def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:
+    """What the first known word says, and where it was found."""
+    right = {rules.normal(word) for word in record["right_words"]}
+    wrong = {rules.normal(word) for word in record["wrong_words"]}
+    places = {"tokens": rules.tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
+    for where, words in places.items():
+        found = {rules.normal(word) for word in words}
+        if found & wrong:
+            return False, where
+        if found & right:
+            return True, where
+    return None, None

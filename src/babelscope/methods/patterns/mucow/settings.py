@@ -1,0 +1,46 @@
+"""What can be chosen about MuCoW by known words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from babelscope.methods.patterns.morphology import lemmatise
+from babelscope.methods.patterns.settings import PatternSettings, identity_of
+
+
+class MucowSettings(PatternSettings):
+    """Where lemmas come from, and how words are told apart and compared."""
+
+    lemmas: Path | None = None
+    """The lemmas of the translations, parallel to them."""
+    lemmatise: str = ""
+    """Make the lemmas here: de, ru or uk."""
+    verdicts: Path | None = None
+    """Verdicts stored earlier: their figures, or with translations how many agree."""
+    rules: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
+    """Whose way of splitting and comparing words. auto: mucow, or conditioning for its log, whose lemmas have lost
+    their accents. stored: the verdicts stored earlier as they are."""
+    compound_mark: str = ""
+    """What the lemmas have within compounds, such as #: left out."""
+
+    @field_validator("lemmatise")
+    @classmethod
+    def _is_known(cls, language: str) -> str:
+        if language:
+            lemmatise([], language)  # told before any system is asked
+        return language
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.lemmas is not None and self.lemmatise:
+            raise ValueError("lemmas and lemmatise exclude each other")
+        return self
+
+
+def identity(settings: MucowSettings) -> Mapping[str, Any]:
+    """What the files among the settings say."""
+    return identity_of(settings, ("translations", "lemmas", "verdicts"))

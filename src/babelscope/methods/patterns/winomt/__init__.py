@@ -1,0 +1,1 @@
+"""WinoMT by alignment and morphology (Stanovsky et al. 2019)."""

@@ -1,0 +1,47 @@
+"""The gender an occupation was translated with, by alignment and morphology (Stanovsky et al. 2019, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from babelscope.core.results import Record
+from babelscope.language.base import GenderRules
+from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.methods.patterns.winomt.settings import WinomtSettings
+
+_ARTICLES = ("the", "a", "an")
+
+
+def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
+    """The records with the words linked to the occupation, and the gender they tell."""
+    morphology = open_morphology(settings.target, settings.rules)
+    judged = []
+    for record in records:
+        words, occupation = record["translation"].split(), record["occupation"]
+        asked = _positions(record["source"], record["index"], occupation, settings.rules)
+        linked: dict[int, list[int]] = {}
+        for source, position in record["links"]:
+            linked.setdefault(source, []).append(position)
+        found = [position for source in asked for position in linked.get(source, [])]
+        predicted = morphology.gender(found, words, occupation)
+        judged.append(
+            {
+                **record,
+                "translated_as": " ".join(words[position] for position in found),
+                "predicted": predicted,
+                "correct": predicted == record["gold"],
+            }
+        )
+    return judged
+
+
+def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
+    """Where the occupation and the article before it stand among the source's words, counted from 0."""
+    tokens = source.split(" ")
+    positions = [index - 1] if index and tokens[index - 1].lower() in _ARTICLES else []
+    if rules == "published":
+        return [*positions, index]
+    # The index counts the nothing between two spaces too; words between any spaces do not.
+    first = sum(bool(token) for token in tokens[:index])
+    article = [first - 1] if positions else []
+    return [*article, *range(first, first + len(occupation.split()))]
