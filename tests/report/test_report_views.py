@@ -74,9 +74,10 @@ def test_an_impossible_right_translation_has_no_margin() -> None:
 
 
 def test_a_skipped_item_says_why() -> None:
-    shown = conditioning_answer({"skipped": "no cue", "translation": None}, {})
-    assert (shown.verdict, shown.facts, shown.measure) == ("skipped", "no cue", None)
-    assert list(shown.lines()) == [("translation", "(empty)")]
+    for text, told in (("", "(empty)"), (None, "(not known)")):  # stored scores need no translations
+        shown = conditioning_answer({"skipped": "no cue", "translation": text}, {})
+        assert (shown.verdict, shown.facts, shown.measure) == ("skipped", "no cue", None)
+        assert list(shown.lines()) == [("translation", told)]
 
 
 @pytest.mark.parametrize(

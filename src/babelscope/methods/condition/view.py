@@ -202,7 +202,7 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
 
 def _lines(record: Record) -> list[Line]:
     text = record["translation"]
-    lines: list[Line] = [] if text is None else [("translation", text or "(empty)")]
+    lines: list[Line] = [("translation", "(not known)" if text is None else text or "(empty)")]
     right, wrong = record.get("correct_source"), record.get("incorrect_source")
     if right and wrong:
         lines += [("right cue", marked(right, wrong)), ("wrong cue", marked(wrong, right))]
