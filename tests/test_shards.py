@@ -99,8 +99,7 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
 
 
 def test_there_is_a_case_for_every_built_in_method() -> None:
-    # The patterns have theirs in tests/methods/test_patterns_runs.py.
-    assert LAB.keys() == {name for name in _BUILT_IN if not name.startswith("patterns")}
+    assert LAB.keys() == _BUILT_IN.keys()
 
 
 @pytest.mark.parametrize("method", sorted(LAB))
