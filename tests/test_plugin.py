@@ -152,6 +152,7 @@ def test_its_method_judges_its_system_on_its_format(home: Home) -> None:
     assert value(rows, "repeated", **short) == pytest.approx((4 * 2 / 4 + 2 * 2 / 3) / 6)
 
 
+@pytest.mark.slow
 def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     zoo = [
         {"id": str(number), "source": source, "reference": reference, "domain": domain,
@@ -186,6 +187,7 @@ def test_its_metric_judges_a_hypothesis_space(home: Home) -> None:
     assert home.rows("compare", "space", installed=False) == home.rows("compare", "space")
 
 
+@pytest.mark.slow
 def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs: Path) -> None:
     made = [json.loads(line) for line in pairs.read_text("utf-8").splitlines()]
     assert {pair["phenomenon"] for pair in made} == {"parrot_stutter"}
@@ -196,6 +198,7 @@ def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs:
     assert (heard["phenomenon"], heard["found"], heard["false_alarms"]) == ("parrot_stutter", len(made), 0)
 
 
+@pytest.mark.slow
 def test_a_study_of_it_is_the_same_in_shards(home: Home, study: str) -> None:
     for number in (1, 2):
         home.run("run", "all.toml", "--shard", f"{number}/2", "--out", f"shard-{number}")
@@ -235,6 +238,7 @@ def test_its_runs_are_reported_and_compared_without_it(home: Home, study: str) -
     assert (of_words["wins"], of_words["losses"], of_words["value"]) == (0, 6, pytest.approx(1 - 10 / 18))
 
 
+@pytest.mark.slow
 def test_two_of_its_runs_are_compared_without_it(home: Home) -> None:
     for name, system in (("one", "parrot:polly"), ("other", "parrot:short?words=2")):
         home.run("echo", "--tests", "parrot:zoo.tsv", "--system", system, "--threshold", 0.6, "--out", name)
@@ -246,6 +250,7 @@ def test_two_of_its_runs_are_compared_without_it(home: Home) -> None:
     assert all(text in page for text in (TITLE, CLAIM, "parrot:polly", "parrot:short?words=2"))
 
 
+@pytest.mark.slow
 def test_without_it_what_is_missing_is_named(home: Home) -> None:
     for arguments, told in (
         (("run", "all.toml", "--out", "nothing"), "'parrot:zoo.tsv' is neither"),
