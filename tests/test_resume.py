@@ -57,7 +57,14 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
     killed = write_study(tmp_path, "killed")
     kills = at_work = 0
     # Else most kills would hit the imports.
-    preload = ["babelscope.methods.likelihood", "babelscope.testsets.registry", "toys"]
+    preload = [
+        "babelscope.methods.likelihood.method",
+        "babelscope.methods.likelihood.view",
+        "statsmodels.stats.multitest",
+        "statsmodels.stats.proportion",
+        "babelscope.testsets.registry",
+        "toys",
+    ]
     with Killer("babelscope.runs.study:run_study", toy_folders, preload=preload) as killer:
         started = time.monotonic()
         assert killer.run(str(whole))
@@ -72,7 +79,7 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
             before = stored(tmp_path / "killed" / "records.jsonl")
             seen = {salt: len(questions) for salt, questions in asked(tmp_path, "killed").items()}
             enough = kills >= KILLS and at_work >= KILLS_AT_WORK
-            wait = None if enough else moments.uniform(0, duration / 2)
+            wait = None if enough else moments.uniform(0, duration)
             finished = killer.run(str(killed), kill_after=wait)
             kills += not finished
             at_work += not finished and stored(tmp_path / "killed" / "records.jsonl") != before

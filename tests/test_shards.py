@@ -308,7 +308,14 @@ def run_shard(study: str, shard: str) -> None:
 def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
     moments = random.Random(20)
     whole, killed = (write_study(tmp_path / name, delay=0.004, items=30) for name in ("whole", "killed"))
-    preload = ["babelscope.methods.likelihood", "babelscope.testsets.registry", "toys"]
+    preload = [
+        "babelscope.methods.likelihood.method",
+        "babelscope.methods.likelihood.view",
+        "statsmodels.stats.multitest",
+        "statsmodels.stats.proportion",
+        "babelscope.testsets.registry",
+        "toys",
+    ]
     kills: Counter[str] = Counter()
     with Killer("test_shards:run_shard", toy_folders, preload=preload) as killer:
         assert killer.run(str(whole), "1/2")
@@ -317,9 +324,7 @@ def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_fo
         duration = time.monotonic() - started
         for shard in ("1/2", "2/2"):
             while kills[shard] < 6:
-                kills[shard] += not killer.run(
-                    str(killed), shard, kill_after=moments.uniform(0, duration / 2)
-                )
+                kills[shard] += not killer.run(str(killed), shard, kill_after=moments.uniform(0, duration))
             assert killer.run(str(killed), shard)
     for study in (whole, killed):
         merge((study.parent / "runs").glob("*-of-2"), study.parent / "merged")  # type: ignore[arg-type]

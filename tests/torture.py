@@ -26,7 +26,8 @@ from torture_servers import torture_servers
 PLAIN = 2
 LAB_KILLS = 15  # in the round with a real model
 PRELOADED = (
-    "babelscope.methods.likelihood",
+    "babelscope.methods.likelihood.method",
+    "babelscope.methods.likelihood.view",
     "babelscope.testsets.registry",
     "babelscope.systems.cached",
     "toys",
