@@ -160,6 +160,8 @@ def _commented(model: type[BaseModel], *, without: Sequence[str] = (), **instead
         told = "" if key.default and key.accepts in _PLAIN else f"({key.accepts})"
         yield from _comment(f"{key.help} {told}")
         value = _toml(instead[key.name]) if key.name in instead else key.default
+        if key.required and not value:
+            value = '""  # to be filled in'
         yield f"{'' if key.required else '#'}{key.name} = {value}".rstrip()
 
 
