@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from babelscope.methods.base import method_names
+from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.reading import read_run
 from babelscope.runs.rejudging import rejudge
 from babelscope.runs.study import Study, run_study
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
 from same_runs import assert_same
 
 # Method: test set, settings, and others that only judging depends on.
@@ -115,3 +118,32 @@ def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) ->
     assert {"babelscope", "python", "platform"} == manifest.software.keys()
     assert manifest.cost.seconds > 0
     assert manifest.cost.tokens > 12
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "changed"),
+    [("space", "metric", {"curves": True}), ("challenge", "metrics", {"exact": True})],
+)
+def test_other_settings_change_without_the_program_that_judged(
+    tmp_path: Path, method: str, setting: str, changed: dict[str, Any]
+) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
+    named = ("chrf", f"cmd:{sys.executable} {script}?bound=7")
+    first = run(method, tmp_path / "first", **{setting: named})
+    other = run(method, tmp_path / "other", **{setting: named}, **changed)
+    script.unlink()
+    with pytest.warns(RuntimeWarning, match="used as they stand in the run"):
+        rejudge(first, changed, out=tmp_path / "again")
+    assert_same(other, tmp_path / "again")
+    (group,) = group_runs([read_run(other)])
+    assert any(script.name in str(row.labels["measure"]) for row in paired(group))
+
+
+def test_what_is_made_of_old_answers_is_of_this_version(tmp_path: Path) -> None:
+    folder = run("likelihood", tmp_path / "run")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["config"]["version"] = "0.0.1"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    again = rejudge(folder, {})
+    assert again.config["version"] == __version__

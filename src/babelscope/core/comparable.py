@@ -18,8 +18,8 @@ Part = tuple[tuple[str, str], ...]
 class Comparable:
     """A number that each record has, or a verdict that is worth one."""
 
-    field: str
-    """Of the record; `scores.bleu` is the field `bleu` of the field `scores`."""
+    field: str | tuple[str, ...]
+    """Of the record; ("scores", "bleu") is the field `bleu` of the field `scores`."""
     unit: str = "share of items"
     measure: str = ""
     """The label that tells it from other comparable fields."""
@@ -33,7 +33,7 @@ class Comparable:
 
     def value(self, record: Record) -> float | None:
         found: Any = record
-        for name in self.field.split("."):
+        for name in self._path:
             found = found.get(name) if isinstance(found, Mapping) else None
         if found is None:
             return None
@@ -42,6 +42,10 @@ class Comparable:
         if self.worth is None and isinstance(found, int | float):
             return float(found) if math.isfinite(found) else None
         raise TypeError(f"the field {self.field!r} of a record cannot be {found!r}")
+
+    @property
+    def _path(self) -> tuple[str, ...]:
+        return (self.field,) if isinstance(self.field, str) else self.field
 
     def part(self, record: Record) -> Part:
         """The labels under which the record is compared."""
@@ -55,10 +59,17 @@ class Comparable:
     def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
         """What `as_json` wrote; from a stranger, anything else is refused."""
         try:
-            found = cls(**{**stored, "by": tuple(stored.get("by", ()))})
-        except TypeError as error:
-            raise BabelscopeError(f"a run has a comparable field that is none: {error}") from None
-        texts = (found.field, found.unit, found.measure, found.cluster, *found.by)
+            path = stored["field"]
+            found = cls(
+                **{
+                    **stored,
+                    "field": tuple(path) if isinstance(path, list) else path,
+                    "by": tuple(stored.get("by", ())),
+                }
+            )
+        except (TypeError, KeyError) as error:
+            raise BabelscopeError(f"a run has a comparable field that is none: {error!r}") from None
+        texts = (*found._path, found.unit, found.measure, found.cluster, *found.by)
         worth = found.worth if found.worth is not None else {}
         numbers = isinstance(worth, Mapping) and all(isinstance(each, int | float) for each in worth.values())
         if not numbers or not all(isinstance(each, str) for each in texts):

@@ -8,16 +8,17 @@ from typing import Any
 
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature
-from babelscope.methods.base import Method, Settings, Setup, checked, find_method, restored
+from babelscope.methods.base import Method, Settings, checked, find_method, restored
 from babelscope.methods.cells import judge_records
 from babelscope.metrics.base import named_by_caller
 from babelscope.runs.execute import Methods, conclude, finish
 from babelscope.runs.folder import RunFolder
-from babelscope.runs.manifest import Cost, Manifest, method_part
+from babelscope.runs.manifest import Cost, Manifest, MethodPart
 from babelscope.runs.reading import Run, read_records, read_run
 from babelscope.util.damage import telling_damage
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
 
 
 def rejudge(
@@ -95,28 +96,40 @@ def _manifest(manifest: Manifest, methods: Methods) -> Manifest:
     parts, entries = {}, []
     for (label, part), entry in zip(manifest.methods.items(), manifest.config["methods"], strict=True):
         method, settings = methods[label]
-        same = settings.model_dump(mode="json") == part.settings
-        # What a setting resolved to is asked only if it was changed.
-        new = part if same else method_part(Setup(method, label, settings, {}))
-        kept = {
-            name: value
-            for name, value in part.identity.items()
-            if new.settings.get(name) == part.settings.get(name)
-        }
-        parts[label] = new.model_copy(update={"identity": {**new.identity, **kept}, "roles": part.roles})
+        parts[label] = part.model_copy(
+            update={
+                "version": method.version,
+                "settings": settings.model_dump(mode="json"),
+                "identity": _identity(method, settings, part),
+                "comparable": [each.as_json() for each in method.comparable(settings)],
+            }
+        )
         resolved = {**parts[label].settings, **parts[label].identity}
         entries.append({**entry, "version": method.version, "settings": resolved})
-    config = {**manifest.config, "methods": entries}
+    # The answers are as old as the run; what is made of them is this version's.
+    config = {**manifest.config, "methods": entries, "version": __version__}
     return manifest.model_copy(
         update={
             "methods": parts,
             "config": config,
             "signature": signature(config),
             "sha256": digest_json(config),
+            "software": {**manifest.software, "babelscope": __version__},
             "status": "unfinished",
             "cost": Cost(),
         }
     )
+
+
+def _identity(method: Method, settings: Settings, part: MethodPart) -> dict[str, Any]:
+    """What settings resolved to: asked of those that were changed, as the run has it of the others."""
+    now = settings.model_dump(mode="json")
+    changed = {name for name in now if now[name] != part.settings.get(name, now[name])}
+    if not changed:
+        return part.identity
+    only = method.settings.model_construct(**{name: getattr(settings, name) for name in changed})
+    new = {name: value for name, value in method.identity(only).items() if name in changed}
+    return {name: value for name, value in part.identity.items() if name not in changed} | new
 
 
 def _judged(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:

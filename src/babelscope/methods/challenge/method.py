@@ -22,7 +22,7 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity
-from babelscope.metrics.base import Metric, find_metric, may_ask, told_again
+from babelscope.metrics.base import Metric, Scale, find_metric, may_ask, told_again
 from babelscope.metrics.sacre import tokens
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
@@ -116,10 +116,11 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     """Scores of sentences."""
     found = []
     for name in settings.metrics:
-        scale = find_metric(name).scale
+        # Numbers from outside are higher if better; whoever gives them need not be here to say so.
+        scale = Scale(None, None) if ":" in name else find_metric(name).scale
         unit = "points" if scale.unit == "percent" else name
         higher = scale.better == "higher"
-        found.append(Comparable(f"scores.{name}", unit, name, higher_is_better=higher))
+        found.append(Comparable(("scores", name), unit, name, higher_is_better=higher))
     return found
 
 

@@ -17,14 +17,13 @@ from babelscope.testsets.items import ParallelSentence
 
 
 def comparable(settings: SpaceSettings) -> list[Comparable]:
-    """Gains of ranking in each region, where a sentence has them; by further metrics if these have plain names."""
+    """Gains of ranking in each region, where a sentence has them; by each further metric, too."""
     names = [f"{region}_{measure}" for region in ("top", "beam", "samples") for measure in ("krg", "kqrg")]
-    others = [metric for metric in settings.metric[1:] if "." not in metric]
     return [
         *(Comparable(name, "ranking gain", name) for name in names),
         *(
-            Comparable(f"gains.{metric}.{name}", "ranking gain", f"{name} by {metric}")
-            for metric in others
+            Comparable(("gains", metric, name), "ranking gain", f"{name} by {metric}")
+            for metric in settings.metric[1:]
             for name in names
         ),
     ]
