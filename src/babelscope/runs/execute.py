@@ -27,7 +27,7 @@ from babelscope.runs.by_field import check_fields, split_by
 from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import over_seeds
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
-from babelscope.runs.manifest import Cost, Manifest, manifest_of
+from babelscope.runs.manifest import Cost, Manifest, manifest_of, total_cost
 from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -71,7 +71,7 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
         return conclude(manifest, kept.records, methods)
     with RunFolder(folder, manifest.as_json()) as run:
         spent = _ask(cells, manifest, run)
-        cost = _added(Cost.model_validate(run.stored_manifest.get("cost", {})), spent)
+        cost = total_cost([Cost.model_validate(run.stored_manifest.get("cost", {})), spent])
         if manifest.shard is not None:
             run.rewrite_manifest(_finished(manifest, cost))
             return Result(manifest.config, (), run.records, folder)
@@ -92,14 +92,6 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
         seconds=round(time.monotonic() - begun, 3) if missing else 0.0,
         tokens=METER.tokens - tokens,
         retries=METER.retries - retries,
-    )
-
-
-def _added(one: Cost, other: Cost) -> Cost:
-    return Cost(
-        seconds=round(one.seconds + other.seconds, 3),
-        tokens=one.tokens + other.tokens,
-        retries=one.retries + other.retries,
     )
 
 

@@ -93,6 +93,16 @@ class Cost(_Part):
     """Questions to servers that had to be asked again."""
 
 
+def total_cost(costs: Iterable[Cost]) -> Cost:
+    """What several costs are together."""
+    costs = list(costs)
+    return Cost(
+        seconds=round(sum(each.seconds for each in costs), 3),
+        tokens=sum(each.tokens for each in costs),
+        retries=sum(each.retries for each in costs),
+    )
+
+
 class Manifest(_Part):
     """manifest.json of a run folder."""
 

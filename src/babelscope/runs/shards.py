@@ -13,7 +13,7 @@ from babelscope.core.results import Record, Result, differences
 from babelscope.metrics.base import named_by_caller
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
-from babelscope.runs.manifest import Cost, Manifest, read_manifest
+from babelscope.runs.manifest import Manifest, read_manifest, total_cost
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
 from babelscope.util.version import __version__
@@ -71,18 +71,10 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
             run.store(answered[chunk])
         try:
             with named_by_caller(()):
-                return finish(run, manifest, methods, _total([each.manifest.cost for each in stored]))
+                return finish(run, manifest, methods, total_cost(each.manifest.cost for each in stored))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             # What a method's records hold is its own to know; these were changed, since it cannot read them.
             raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
-
-
-def _total(costs: Sequence[Cost]) -> Cost:
-    return Cost(
-        seconds=round(sum(each.seconds for each in costs), 3),
-        tokens=sum(each.tokens for each in costs),
-        retries=sum(each.retries for each in costs),
-    )
 
 
 def _read(path: Path) -> _Stored:
