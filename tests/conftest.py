@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -49,7 +50,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
     built: dict[tuple[object, ...], Path] = {}
 
-    def build(family: str, **options: object) -> Path:
+    def build(family: str, **options: Any) -> Path:
         key = (family, *sorted(options.items()))
         if key not in built:
             built[key] = models.build(family, tmp_path_factory.mktemp(family) / "model", **options)

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -146,7 +147,7 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def __init__(self, name: str, mutant: Mutant) -> None:
         self._name, self._mutant = name, mutant
 
-    def find_spec(self, name: str, _path: object, _target: object = None) -> object:
+    def find_spec(self, name: str, _path: object, _target: object = None) -> ModuleSpec | None:
         if name != self._name:
             return None
         return importlib.util.spec_from_loader(name, self, origin=str(self._mutant.path))

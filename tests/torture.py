@@ -138,9 +138,11 @@ def _toys(folder: Path, paths: list[str], kills: int, dice: random.Random, count
                 study.write_text(study.read_text() + f'cache = "{study.stem}.sqlite"\n')
             before = counts.kills
             if number % 10 == 9 and counts.kinds.get("plain", 0) * 100 < PLAIN * max(kills, 100):
-                run, kind, most = plainly, "plain", plain
+                run: Run = plainly
+                kind, most = "plain", plain
             else:
-                run, kind, most = _forked(killer), "with a cache" if cached else "without", forked / 2
+                run = _forked(killer)
+                kind, most = "with a cache" if cached else "without", forked / 2
             torture(study, folder / "whole", run, counts, kind, most, kills - before, dice)
             advance(counts.kills - before)
             if not sys.stderr.isatty() and number % 20 == 19:

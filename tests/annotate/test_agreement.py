@@ -71,7 +71,7 @@ def test_two_have_a_kappa_for_each_question(queue: Path) -> None:
 
 
 def test_three_have_an_alpha_too(queue: Path) -> None:
-    three = {
+    three: dict[str, Sequence[Any]] = {
         "anna": [RIGHT, WRONG, NOT, RIGHT, OPEN, None],
         "bert": [RIGHT, RIGHT, NOT, NOT, RIGHT, RIGHT],
         "carl": [RIGHT, WRONG, NOT, RIGHT, RIGHT, None],
@@ -89,8 +89,8 @@ def test_three_have_an_alpha_too(queue: Path) -> None:
 def test_scores_are_correlated_and_unfinished_lists_counted(tmp_path: Path) -> None:
     lists = [item("ranking", n, source=f"It rains {n}.") for n in range(4)]
     items = write_items(tmp_path / "lists.jsonl", lists)
-    anna = [{"scores": [10 * n, 20, 30 + n], "overall": 1 + n} for n in range(4)]
-    bert = [{"scores": [5 * n, 10, 15], "overall": 5 - n} for n in range(3)]
+    anna: list[dict[str, Any]] = [{"scores": [10 * n, 20, 30 + n], "overall": 1 + n} for n in range(4)]
+    bert: list[dict[str, Any]] = [{"scores": [5 * n, 10, 15], "overall": 5 - n} for n in range(3)]
     unfinished = {"scores": [1, None, 2], "overall": None}
     rows = people(answer(items, {"anna": anna, "bert": [*bert, unfinished]}))
     assert values(rows, "spearman", labels="overall") == [pytest.approx(-1)]
@@ -107,7 +107,7 @@ def test_one_alone_agrees_with_nobody(queue: Path) -> None:
 
 
 def test_verdicts_are_held_against_people(queue: Path) -> None:
-    said = {
+    said: dict[str, Sequence[Any]] = {
         "anna": [RIGHT, WRONG, NOT, RIGHT, OPEN, WRONG],
         "bert": [RIGHT, RIGHT, NOT, None, None, WRONG],
     }
@@ -245,6 +245,7 @@ def test_the_published_labels_given_as_answers_have_the_published_kappas(
 def test_records_edited_by_hand_end_in_a_sentence(queue: Path, babelscope: Babelscope) -> None:
     answer(queue, {"anna": [RIGHT] * 6})
     records = queue.with_name("records.jsonl")
+    strange: dict[str, Any]
     for strange in (
         {"weight": 10**400},
         {"verdict": ["correct"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -157,17 +158,16 @@ def test_a_file_that_is_removed_while_it_is_opened(
     items: Path, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its last holder removes it, being empty, between our opening and locking it."""
-    from babelscope.annotate import answers
 
-    locked = answers.fcntl.flock
-    removed = []
+    locked = fcntl.flock
+    removed: list[None] = []
 
     def flock(file: int, how: int) -> None:
         if not removed:
             removed.append(answer_path(items, "anna").unlink())
         locked(file, how)
 
-    monkeypatch.setattr(answers.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     file = AnswerFile(items, "anna", tasks)
     file.save(tasks[0], {"label": "Male"})
     file.close()

@@ -66,7 +66,7 @@ def test_marks_lie_on_whole_words_and_right_tokens() -> None:
     twice = item("challenge", source=" ".join(words), tokens=words, head=3, dependent=5)
     assert shown(made(twice))["Source"] == "an Bord [kam] er [an]"
     # Without tokens all words like them, since nobody can tell which are meant.
-    forms = {"head_form": "nahm", "dependent_form": "an", "tokens": None}
+    forms: dict[str, Any] = {"head_form": "nahm", "dependent_form": "an", "tokens": None}
     assert shown(made(item("challenge", **forms)))["Source"] == "Er [nahm] das Angebot gestern [an]."
     numbers = shown(made(item("challenge", tokens=["other", "words"])))
     assert (numbers["Words"], numbers["Source"]) == ("words … token 6", "Er nahm das Angebot gestern an.")

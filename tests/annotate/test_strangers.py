@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,10 +118,10 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     server = Server(items, "anna", "--annotator", "bert")
     assert server.process.stdout is not None
     urls = [server.url, json.loads(server.process.stdout.readline())["url"]]
-    tokens = [url.split("/")[3] for url in urls]
+    anna, bert = (url.split("/")[3] for url in urls)
     port = int(server.url.split(":")[2].split("/")[0])
     found = Target(
-        server, port, *tokens, first.url.split("/")[3], "", items.with_name("queue.answers.anna.jsonl")
+        server, port, anna, bert, first.url.split("/")[3], "", items.with_name("queue.answers.anna.jsonl")
     )
     ((status, body),) = found.ask(found.request(), wait=5)
     assert status == 200, "the right request is let through"
@@ -242,7 +243,7 @@ def origins(form: str) -> dict[str, Case]:
     }
 
 
-def chunked(t: Target, headers: str, **given: object) -> bytes:
+def chunked(t: Target, headers: str, **given: Any) -> bytes:
     body = t.answer().encode()
     framed = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
     return t.post(headers=headers, body=framed, **given)
@@ -277,7 +278,7 @@ OTHERS: dict[str, Case] = {
     "an old token": lambda t: t.post(path=f"/{t.old}/answers"),
     # How it is asked
     **{
-        f"method {method}": lambda t, method=method: t.post(path=f"/{t.anna}/session").replace(
+        f"method {method}": lambda t, method=method: t.post(path=f"/{t.anna}/session").replace(  # type: ignore[misc]
             b"POST", method.encode(), 1
         )
         for method in ("PUT", "DELETE", "PATCH", "POST", "TRACE", "CONNECT", "OPTIONS", "post", "G\x00T")
@@ -295,7 +296,7 @@ OTHERS: dict[str, Case] = {
     "not HTTP": lambda _: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 100,
     # What is sent
     **{
-        f"content type {kind}": lambda t, kind=kind: t.post(kind=kind)
+        f"content type {kind}": lambda t, kind=kind: t.post(kind=kind)  # type: ignore[misc]
         for kind in (
             "text/plain",
             "application/x-www-form-urlencoded",
@@ -344,7 +345,7 @@ OTHERS: dict[str, Case] = {
 CASES: dict[str, Case] = {
     **{name: case for form in HOSTS for name, case in hosts(form).items()},
     **{name: case for form in ORIGINS for name, case in origins(form).items()},
-    **{f"path {form}": lambda t, form=form: t.request(path=fill(form, t)) for form in PATHS},
+    **{f"path {form}": lambda t, form=form: t.request(path=fill(form, t)) for form in PATHS},  # type: ignore[misc]
     **OTHERS,
 }
 

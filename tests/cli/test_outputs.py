@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from babelscope.testsets import AmbiguousSource
-from babelscope.util import files
 from tests.support import toys
 from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
@@ -161,7 +160,7 @@ def test_figures_are_printed_though_the_disk_fills_up(
     def full(_part: Path, target: Path) -> None:
         raise OSError(28, os.strerror(28), str(target))
 
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     ran = babelscope(*command.replace("OUT", "full").split())
     assert (ran.code, ran.out) == (1, right.out)
     assert ran.err.endswith("babelscope: error: full cannot be written: No space left on device\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["space", "--tests", str(tests), "--k", "3", "--samples", "8"]
 
 
-def rows_of(ran: Ran) -> list[dict[str, object]]:
+def rows_of(ran: Ran) -> list[dict[str, Any]]:
     assert ran.code == 0, ran.err
     return [json.loads(line) for line in ran.out.split("\n")[:-1]]
 

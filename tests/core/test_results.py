@@ -127,7 +127,7 @@ def test_changing_any_setting_changes_the_signature(settings: dict[str, Any], da
     whole = {**CONFIG, "methods": [{"name": "m", "settings": settings, "roles": {}}]}
     path = data.draw(st.sampled_from(list(leaves(settings))))
     old = at_path(settings, path)
-    new = data.draw(scalars.filter(lambda new: json.dumps(new) != json.dumps(old)))
+    new: Any = data.draw(scalars.filter(lambda new: json.dumps(new) != json.dumps(old)))
     if not path:
         new = {"a setting": new}
     other = changed(whole, ("methods", 0, "settings", *path), new)

@@ -313,13 +313,13 @@ def enumerate_network(model: OpenModel, source: list[int], limit: int) -> dict[T
     complete: dict[Target, float] = {}
     eos = model.vocabulary.eos
     memory = model.encode([source])
-    level = {(): (0, 0.0)}
+    level: dict[Target, tuple[int, float]] = {(): (0, 0.0)}
     token = model.vocabulary.prefix[0]
     for length in range(limit):
         first = memory.size
         fed = [target[-1] if target else token for target in level]
         logs = model.step(memory, [node for node, _ in level.values()], fed).double()
-        longer = {}
+        longer: dict[Target, tuple[int, float]] = {}
         for row, (target, (_, total)) in enumerate(level.items()):
             complete[*target, eos] = total + logs[row, eos].item()
             for token_ in range(5):

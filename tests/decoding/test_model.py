@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -32,7 +33,8 @@ def free_tokens(model: OpenModel) -> list[int]:
 def walk(model: OpenModel, source: list[int], target: tuple[int, ...]) -> list[float]:
     """Log-probabilities of a target by single steps."""
     memory = model.encode([source])
-    logs, node = [], 0
+    logs: list[Any] = []
+    node = 0
     fed = [*model.vocabulary.prefix, *target[:-1]]
     for position, token in enumerate(fed):
         row = model.step(memory, [node], [token])[0]
@@ -52,14 +54,15 @@ def test_all_mass_is_accounted_for(family: str, seed: int, source: list[int]) ->
     free = free_tokens(model)
     memory = model.encode([source])
     logs = model.step(memory, [0], [model.vocabulary.prefix[0]])
-    prefixes, nodes = {(): 0.0}, [1]
+    prefixes: dict[tuple[int, ...], float] = {(): 0.0}
+    nodes = [1]
     mass, stepped = 0.0, {}
     for length in range(LENGTH):
         assert torch.allclose(
             logs.double().exp().sum(-1), torch.ones(len(logs), dtype=torch.double), atol=1e-6
         )
         assert (logs[:, list(model.vocabulary.masked)] == -math.inf).all()
-        longer = {}
+        longer: dict[tuple[int, ...], float] = {}
         feed = []
         for row, (prefix, total) in enumerate(prefixes.items()):
             stepped[*prefix, model.vocabulary.eos] = total + logs[row, model.vocabulary.eos].item()
@@ -179,7 +182,7 @@ def test_memory_that_runs_out_halves_the_batch(monkeypatch: pytest.MonkeyPatch) 
     expected = dict(score_targets(model, sources, targets, budget=4096))
     whole, sizes = model.force, []
 
-    def small(sources: list[list[int]], trees: list[object]) -> object:
+    def small(sources: Any, trees: Any) -> Any:
         sizes.append(len(sources))
         if len(sources) > 2:
             raise torch.OutOfMemoryError("no")

@@ -19,6 +19,8 @@ from babelscope.core.answers import Drawing
 from babelscope.decoding import sampling
 from babelscope.decoding.model import Memory, OpenModel, score_targets
 from babelscope.decoding.sampling import Sample, draw_samples, truncate
+from babelscope.decoding.trees import TargetTree
+from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.open_toys import enumerated, toy, warped
 
@@ -160,12 +162,15 @@ class Shaky(OpenModel):
         self.memories.append(self.model.encode(sources))
         return self.memories[-1]
 
-    def advance(self, memory: Memory, nodes: Any, tokens: Any) -> torch.Tensor:
+    def feed(self, memory: Memory, nodes: Any, tokens: Any) -> torch.Tensor:
         self.fed += len(nodes)
         logits = self.model.advance(memory, nodes, tokens)
         if memory.n_sources == len(nodes) == 1:
             return logits
         return logits + torch.from_numpy(self.random.uniform(-self.by, self.by, logits.shape)).float()
+
+    def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[torch.Tensor]:
+        return self.model.force(sources, trees)
 
 
 @pytest.mark.parametrize("drawing", [Drawing(), Drawing(temperature=0.8, top_k=3), Drawing(top_p=0.8)])
@@ -191,10 +196,12 @@ def test_what_rounding_could_decide_is_decided_by_the_prefix_alone(
 def test_batches_and_company_change_nothing() -> None:
     """On a real model: any batch size, any other sources, more or fewer samples."""
     system = open_system("lab:teacher")
-    texts = [item.source for item in load("lab:parallel?n=8&seed=3").items]
+    texts = [
+        item.source for item in load("lab:parallel?n=8&seed=3").items if isinstance(item, ParallelSentence)
+    ]
     sources, _ = system._source_ids(texts)
 
-    def drawn(sources: Sequence[Sequence[int]], n: int = 16, **sizes: int) -> list[list[tuple[int, ...]]]:
+    def drawn(sources: Sequence[Sequence[int]], n: int = 16, **sizes: Any) -> list[list[tuple[int, ...]]]:
         return [ids(each) for each in draw_samples(system.model, sources, n=n, seed=5, limit=60, **sizes)]
 
     right = drawn(sources)

@@ -145,7 +145,7 @@ def _call(folder: Path, arguments: Sequence[str]) -> tuple[int, str]:
         code = 0
     finally:
         sys.stdin, sys.stdout, sys.stderr, sys.argv, warnings.showwarning = before
-    return code, streams[2].buffer.getvalue().decode("utf-8", "backslashreplace")  # type: ignore[attr-defined]
+    return code, streams[2].buffer.getvalue().decode("utf-8", "backslashreplace")
 
 
 @functools.cache

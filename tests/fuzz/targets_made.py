@@ -204,8 +204,8 @@ def _translations(folder: Path) -> Counts:
     pattern_files.read_lemmas(folder / "lemmas", given, parallel_to=str(path))
     with contextlib.suppress(Unanswered):
         open_system(f"file:{path}?format=auto&missing=skip").translate(
-            [item.question for item in _CUED.items]
-        )  # type: ignore[union-attr]
+            [item.question for item in _CUED.items if isinstance(item, AmbiguousSource)]
+        )
     return count(path), len(given)
 
 

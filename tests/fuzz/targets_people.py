@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from babelscope.annotate import answers as annotations
+from babelscope.annotate import answers as given
 from babelscope.annotate.items import read_tasks
 from babelscope.stats.agreement import parse_earlier, parse_judgements, parse_verdicts
 from babelscope.stats.correlation import parse_scores
@@ -77,15 +77,15 @@ def _agreement(folder: Path) -> None:
     from babelscope.annotate.agreement import between_people, with_verdicts
 
     paths = [folder / "q.answers.a.jsonl", folder / "q.answers.b.jsonl"]
-    said = annotations.read_annotators(paths)
-    tasks = annotations.items_of(paths)
+    said = given.read_annotators(paths)
+    tasks = given.items_of(paths)
     records = pattern_files.read_verdicts(folder / "records.jsonl")
     with_verdicts(said, tasks, records, lambda: np.random.default_rng(0), name="m", field="score")
     between_people(said, tasks, lambda: np.random.default_rng(0))
 
 
 def _answer_file(folder: Path) -> None:
-    file = annotations.AnswerFile(folder / "q.jsonl", "a", read_tasks(folder / "q.jsonl", "mucow"))
+    file = given.AnswerFile(folder / "q.jsonl", "a", read_tasks(folder / "q.jsonl", "mucow"))
     file.close()
 
 
@@ -122,7 +122,7 @@ def _queue(folder: Path) -> None:
     from babelscope.methods.challenge.annotation import answers
 
     answers(read_json_lines(folder / "a.jsonl"))
-    answers(annotations.read_judged(folder / "q.answers.me.jsonl"))
+    answers(given.read_judged(folder / "q.answers.me.jsonl"))
     count_audit(record for _, record in read_json_lines(folder / "audit.jsonl"))
 
 

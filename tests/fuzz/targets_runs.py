@@ -15,6 +15,7 @@ from babelscope.core.specs import split_spec
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.comparing import group_runs
 from babelscope.runs.folder import RunFolder
+from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
@@ -90,7 +91,7 @@ def _merge(folder: Path) -> None:
 
 
 def _flows(folder: Path) -> None:
-    flow_pictures([Run(folder, {}, [])])
+    flow_pictures([Run(folder, Manifest.model_construct(), [])])
 
 
 def _cache(folder: Path) -> None:

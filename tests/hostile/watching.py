@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 import urllib.request
+from typing import Any
 
 # Whatever these name under the folder is written down; what a program, socket or library is, wherever it is.
 _PATHS = {
@@ -88,7 +89,7 @@ class Watch:
         return os.path.relpath(whole, self.folder) if inside and os.path.lexists(whole) else ""
 
 
-def _words(values: tuple[object, ...]) -> str:
+def _words(values: tuple[Any, ...]) -> str:
     return " ".join(str(each) for each in (values[1] if len(values) > 1 and values[1] else values[:1]))
 
 

@@ -10,7 +10,8 @@ import pytest
 from babelscope import load, open_system
 from babelscope.lab.experiments.demo import demo_study, tell
 from babelscope.lab.experiments.evaluation import evaluate
-from babelscope.lab.shipped import MODELS, card, model_names
+from babelscope.lab.plugin import MODELS
+from babelscope.lab.shipped import card, model_names
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.tokenizer import FILES

@@ -57,7 +57,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("masked")
     rng = stream(1, "masked")
-    sentences = []
+    sentences: list[str] = []
     while len(sentences) < 1200:
         sense = SENSES[f"{rng.choice(WORDS)}/{rng.choice(('frequent', 'rare'))}"]
         sentence = english_text(sense_meaning(rng, sense, rng.choice(("both", "both", "adjective"))))
@@ -354,7 +354,7 @@ def test_impossible_references_spoil_no_mean() -> None:
     candidates = {"pen": {"ink": ("felt", "blue"), "pig": ("farm", "muddy")}}
     nats = {("ink", "felt"): float("-inf"), ("ink", "farm"): float("-inf"), ("pig", "felt"): -2.0}
     for criterion in ("difference", "reference"):
-        found = select(candidates, _examples(), Stub(nats), kept=1, criterion=criterion)  # type: ignore[arg-type]
+        found = select(candidates, _examples(), Stub(nats), kept=1, criterion=criterion)
         assert found["pen", "ink"].correct == ("blue",)
         assert found["pen", "ink"].incorrect == ("farm",)
 

@@ -185,7 +185,7 @@ def test_a_sentence_left_out_changes_no_other_choice() -> None:
 
 
 def test_pairs_are_made_one_by_one() -> None:
-    def endless():  # type: ignore[no-untyped-def]
+    def endless():
         while True:
             yield "Er kommt nicht."
 

@@ -119,7 +119,8 @@ def test_what_cannot_be_split_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match=rf"c\.en has {N}, .*short has 1"):
         next(Search(corpus(folder, alignments=tmp_path / "short")).parts(10))
     (tmp_path / "nothing").write_text("")
-    nothing = Corpus(*[tmp_path / "nothing"] * 3, alignments=tmp_path / "nothing")
+    empty = tmp_path / "nothing"
+    nothing = Corpus(empty, empty, empty, alignments=empty)
     with pytest.raises(BabelscopeError, match="nothing has no sentences"):
         in_parts(Search(nothing), 10)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Asked
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.base import Method, Settings, Setup, find_method, method_names, set_up
 from babelscope.methods.cells import cells_of
@@ -120,7 +121,7 @@ class Busy(ToySystem):
         super().__init__()
         self.together = threading.Barrier(self.at_once, timeout=10)
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         self.together.wait()
         return super().score(pairs)
 
@@ -134,7 +135,7 @@ def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
     threads: set[str] = set()
 
     class Single(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             threads.add(threading.current_thread().name)
             return super().score(pairs)
 

@@ -43,7 +43,9 @@ def test_ours_have_values_on_their_scales_in_sentences_statistics_and_pairs(name
         [["der Hund bellt laut"], ["das alte Haus steht"]],
     )
     scores = metric.sentence(texts, references)
-    assert all(metric.scale.low <= each <= (metric.scale.high or math.inf) + 1e-9 for each in scores)
+    low = metric.scale.low
+    assert low is not None
+    assert all(low <= each <= (metric.scale.high or math.inf) + 1e-9 for each in scores)
     rows = metric.statistics(texts, references)
     assert [metric.of_statistics(row) for row in rows] == pytest.approx(scores)
     pairs = metric.pairwise(texts, [own[0] for own in references], "source")

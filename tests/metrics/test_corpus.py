@@ -33,11 +33,11 @@ def test_sums_make_the_scores_of_sacrebleu_and_the_mean_of_ribes(
     ):
         statistics = find_metric(metric).statistics(translations, references)
         assert find_metric(metric).corpus(statistics.sum(axis=0)) == pytest.approx(right, abs=1e-9)
-    for name, right in (("bleu", sacrebleu.sentence_bleu), ("chrf", sacrebleu.sentence_chrf)):
-        metric = find_metric(name)
-        rows = metric.statistics(translations, references)
+    for name, theirs in (("bleu", sacrebleu.sentence_bleu), ("chrf", sacrebleu.sentence_chrf)):
+        ours = find_metric(name)
+        rows = ours.statistics(translations, references)
         for row, translation, own in zip(rows, translations, references, strict=True):
-            assert metric.of_statistics(row) == pytest.approx(right(translation, own).score)
+            assert ours.of_statistics(row) == pytest.approx(theirs(translation, own).score)
 
 
 def test_references_may_differ_in_number() -> None:
@@ -50,8 +50,9 @@ def test_references_may_differ_in_number() -> None:
         assert np.array_equal(statistics, np.array(alone))
     with pytest.raises(BabelscopeError, match="2 translations cannot be held against 1 references"):
         find_metric("bleu").statistics(translations, references[:1])
+    nothing: list[list[list[str]]] = [[], [[]]]
     for metric in ("bleu", "chrf", "ribes"):
-        for some in ([], [[]]):
+        for some in nothing:
             with pytest.raises(BabelscopeError, match="needs sentences, and at least one reference of each"):
                 find_metric(metric).statistics(translations[: len(some)], some)
 

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ SEVERAL = [[*ONE[0], "ein Hund schläft"], ONE[1], [*ONE[2], "es regnet heute in
         ("ter", sacrebleu.TER()),
     ],
 )
-def test_it_is_sacrebleus_number(metric: str, theirs: object, references: list[list[str]]) -> None:
+def test_it_is_sacrebleus_number(metric: str, theirs: Any, references: list[list[str]]) -> None:
     streams = [[group[i] if i < len(group) else None for group in references] for i in range(2)]
     streams = [stream for stream in streams if any(stream)]
     ours = corpus_estimate(metric, OUTPUT, references, np.random.default_rng(1), resamples=200)

@@ -14,6 +14,7 @@ from babelscope.core.page import Section
 from babelscope.methods.view import find_view, sections_of
 from babelscope.report import building, sections
 from babelscope.report.building import Report, collect, render
+from babelscope.report.charts import draw
 from babelscope.runs.comparing import NotComparable, group_runs
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError
@@ -149,7 +150,7 @@ def test_a_section_edited_by_hand_is_shown_as_text_or_refused_in_a_sentence(lab_
                     continue
                 for picture in shown.pictures:
                     try:
-                        building.draw(picture, series)
+                        draw(picture, series)
                     except (KeyError, ArithmeticError, ValueError):
                         told += 1  # `collect` says of these that the files were changed
     assert told > 200

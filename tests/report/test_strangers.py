@@ -246,20 +246,20 @@ def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) 
     edits: list[tuple[str, Callable[[Any], Any]]] = []
     for number, field in enumerate(record):
         for value in (WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]):
-            edits.append(("records.jsonl", lambda all_, f=field, v=value: [{**each, f: v} for each in all_]))
+            edits.append(("records.jsonl", lambda all_, f=field, v=value: [{**each, f: v} for each in all_]))  # type: ignore[misc]
         edits.append(
-            ("records.jsonl", lambda all_, f=field: [{k: v for k, v in e.items() if k != f} for e in all_])
+            ("records.jsonl", lambda all_, f=field: [{k: v for k, v in e.items() if k != f} for e in all_])  # type: ignore[misc]
         )
     for number, field in enumerate(json.loads(kept["summary.json"])["rows"][0]):
         value = WRONG[number % len(WRONG)]
         edits.append(
             (
                 "summary.json",
-                lambda all_, f=field, v=value: {**all_, "rows": [{**e, f: v} for e in all_["rows"]]},
+                lambda all_, f=field, v=value: {**all_, "rows": [{**e, f: v} for e in all_["rows"]]},  # type: ignore[misc]
             )
         )
     for number, field in enumerate(json.loads(kept["manifest.json"])):
-        edits.append(("manifest.json", lambda all_, f=field, n=number: {**all_, f: WRONG[n % len(WRONG)]}))
+        edits.append(("manifest.json", lambda all_, f=field, n=number: {**all_, f: WRONG[n % len(WRONG)]}))  # type: ignore[misc]
     edits.append(
         ("manifest.json", lambda all_: {**all_, "cells": [{**all_["cells"][0], "system": "nobody"}]})
     )

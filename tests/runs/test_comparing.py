@@ -93,10 +93,12 @@ def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
     # Every figure of both, in one line each, whichever category is the lowest.
     assert len(beside) == len(stored[0]) == len(stored[1])
     for (name, _), rows in beside:
-        assert [row.name for row in rows] == [name, name]
+        assert [row and row.name for row in rows] == [name, name]
     for number, rows in enumerate(stored):
-        values = [found[number].estimate.value for _, found in beside]
-        assert values == [row["value"] if row["n"] else pytest.approx(math.nan, nan_ok=True) for row in rows]
+        values = [row.estimate.value for _, found in beside if (row := found[number])]
+        assert values == [
+            each["value"] if each["n"] else pytest.approx(math.nan, nan_ok=True) for each in rows
+        ]
 
 
 def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:

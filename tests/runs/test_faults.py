@@ -22,11 +22,9 @@ from babelscope.annotate.answers import AnswerFile, read_answers
 from babelscope.annotate.items import read_tasks
 from babelscope.core.answers import Scored, Target
 from babelscope.core.question import Question
-from babelscope.runs import folder as runfolder
 from babelscope.runs.study import run_study
 from babelscope.systems import answers
 from babelscope.systems.cached import cached
-from babelscope.util import files
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.same_runs import assert_same
 from tests.support.toy_fixtures import Babelscope
@@ -280,11 +278,11 @@ def test_a_disk_that_is_full_in_the_middle_of_a_chunk(folder: Path, monkeypatch:
             return right(descriptor, data[: len(data) // 2])  # as the system does, which writes what it can
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(runfolder.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     error = fails_and_goes_on(
         study(folder, "toy:1"),
         "records.jsonl cannot be written: No space left on device; what was answered before is safe",
-        lambda: monkeypatch.setattr(runfolder.os, "write", right),
+        lambda: monkeypatch.setattr(os, "write", right),
     )
     assert error.exit_code == 1
 
@@ -298,11 +296,11 @@ def test_a_disk_that_is_full_at_the_summary(folder: Path, monkeypatch: pytest.Mo
         right(source, target)
 
     path = study(folder, f"toy:1?log={folder / 'log'}")
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(SystemFailure, match=r"summary.json cannot be written: No space left on device"):
         run_study(path)
     assert not list((folder / "run").glob(".*")), "nothing half written is left behind"
-    monkeypatch.setattr(files.os, "replace", right)
+    monkeypatch.setattr(os, "replace", right)
     run_study(path)
     assert (folder / "log").read_text().count("\n") == ITEMS, "nothing was asked twice"
 

@@ -6,12 +6,19 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from babelscope.cli.init import Key, keys_of
 from babelscope.methods.base import find_method, method_names
 from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
-TABLES = {"study": StudyTable, "entry": Entry, "methods": MethodEntry, "run": RunTable}
+TABLES: dict[str, type[BaseModel]] = {
+    "study": StudyTable,
+    "entry": Entry,
+    "methods": MethodEntry,
+    "run": RunTable,
+}
 
 
 def current(page: str) -> str:
@@ -55,7 +62,10 @@ def test_every_table_and_method_has_one() -> None:
 
 
 def test_every_key_is_explained() -> None:
-    models = [*TABLES.values(), *(find_method(name).settings for name in method_names())]
+    models: list[type[BaseModel]] = [
+        *TABLES.values(),
+        *(find_method(name).settings for name in method_names()),
+    ]
     assert not [(model.__name__, key.name) for model in models for key in keys_of(model) if not key.help]
 
 

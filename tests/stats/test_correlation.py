@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from babelscope.core.results import Estimate
-from babelscope.stats.correlation import correlation, human_correlations, parse_scores
+from babelscope.stats.correlation import Statistic, correlation, human_correlations, parse_scores
 from babelscope.util.errors import BabelscopeError
 
 RNG = np.random.default_rng(3)
@@ -17,7 +18,7 @@ THEIRS = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
 
 
 @pytest.mark.parametrize("statistic", THEIRS)
-def test_the_value_is_scipys(statistic: str) -> None:
+def test_the_value_is_scipys(statistic: Statistic) -> None:
     first = RNG.normal(size=20)
     second = first + RNG.normal(size=20)
     found = correlation(first.tolist(), second.tolist(), statistic)
@@ -30,7 +31,7 @@ def test_the_value_is_scipys(statistic: str) -> None:
 
 
 @pytest.mark.parametrize("statistic", THEIRS)
-def test_intervals_cover_the_truth_of_a_normal_pair(statistic: str) -> None:
+def test_intervals_cover_the_truth_of_a_normal_pair(statistic: Statistic) -> None:
     rho, covered, rng = 0.6, 0, np.random.default_rng(5)
     truth = {
         "pearson": rho,
@@ -51,7 +52,7 @@ def test_intervals_cover_the_truth_of_a_normal_pair(statistic: str) -> None:
     [("spearman", 6 / 990, 1.5, 3), ("kendall", 2 / 90, 0.437, 4)],
 )
 def test_ranks_that_agree_perfectly_end_half_a_step_below_one(
-    statistic: str, half_step: float, variance: float, spared: int
+    statistic: Statistic, half_step: float, variance: float, spared: int
 ) -> None:
     ten = [float(number) for number in range(10)]
     reach = 1.959964 * math.sqrt(variance / (10 - spared))
@@ -63,7 +64,7 @@ def test_ranks_that_agree_perfectly_end_half_a_step_below_one(
 
 
 @pytest.mark.parametrize(("statistic", "spared"), [("pearson", 3), ("spearman", 3), ("kendall", 4)])
-def test_an_interval_needs_more_points_than_it_has_unknowns(statistic: str, spared: int) -> None:
+def test_an_interval_needs_more_points_than_it_has_unknowns(statistic: Statistic, spared: int) -> None:
     points, other = [1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 1.0, 4.0, 3.0, 5.0]
     few = correlation(points[:spared], other[:spared], statistic)
     assert (few.low, few.high, few.n) == (-1, 1, spared)
@@ -132,11 +133,12 @@ def test_score_files() -> None:
     with pytest.raises(BabelscopeError, match="f:2: item 1 of a is scored twice"):
         parse_scores(lines)
     assert parse_scores([("f:1", {"system": "a", "id": "1", "kqrg": None})], field="kqrg") == {}
-    for record, message in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"system": "a", "id": "1"}, "f:1: field 'score' must be a finite number"),
         ({"system": "a", "id": "1", "score": True}, "f:1: field 'score' must be a finite number"),
         ({"id": "1", "score": 1.0}, "f:1 needs the fields 'system' and 'id'"),
-    ]:
+    ]
+    for record, message in refused:
         with pytest.raises(BabelscopeError, match=message):
             parse_scores([("f:1", record)])
 
@@ -183,7 +185,7 @@ def test_one_item_and_scores_all_alike_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("statistic", THEIRS)
-def test_what_differs_by_rounding_only_has_no_correlation(statistic: str) -> None:
+def test_what_differs_by_rounding_only_has_no_correlation(statistic: Statistic) -> None:
     assert correlation([1e6, 1e6 + 1e-9, 1e6 - 1e-9], [1.0, 2.0, 3.0], statistic).n == 0
     # Small numbers are no rounding errors.
     assert correlation([1e-9, 2e-9, 3e-9], [1.0, 2.0, 4.0], statistic).value > 0.9

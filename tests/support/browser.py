@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 NewPage = Callable[..., "Page"]
 
@@ -57,17 +57,22 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
     contexts = []
     faults: list[str] = []
 
+    def told(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            faults.append(message.text)
+
+    def asked(request: Request) -> None:
+        if not _is_here(request.url):
+            faults.append(f"asked for {request.url}")
+
     def open_page(**options: Any) -> Page:
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)  # the machine may be busy
         page.on("pageerror", lambda error: faults.append(f"uncaught: {error}"))
-        page.on(
-            "console",
-            lambda message: "Content Security Policy" in message.text and faults.append(message.text),
-        )
-        page.on("request", lambda request: _is_here(request.url) or faults.append(f"asked for {request.url}"))
+        page.on("console", told)
+        page.on("request", asked)
         return page
 
     yield open_page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 import torch
@@ -63,7 +64,8 @@ def build(family: str, folder: Path, *, seed: int = 1, masked_pad: bool = False)
     return folder
 
 
-def _network(family: str, size: int, config: dict[str, int]) -> torch.nn.Module:
+def _network(family: str, size: int, config: dict[str, int]) -> Any:
+    """A network of transformers, whose own types mypy does not follow."""
     import transformers as t
 
     shape = {
@@ -127,9 +129,10 @@ def _sentencepiece(folder: Path, name: str, *, kind: str = "unigram", **ids: int
     lines = [*SOURCES, *TARGETS, "translate English to German: <2de>"] * 30
     random.Random(1).shuffle(lines)
     corpus.write_text("\n".join(lines), encoding="utf-8")
+    numbers: dict[str, Any] = {f"{key}_id": value for key, value in ids.items()}
     sentencepiece.SentencePieceTrainer.train(
         input=str(corpus), model_prefix=str(folder / name), vocab_size=90, model_type=kind,
-        hard_vocab_limit=False, minloglevel=2, **{f"{key}_id": value for key, value in ids.items()},
+        hard_vocab_limit=False, minloglevel=2, **numbers,
     )  # fmt: skip
     corpus.unlink()
     (folder / f"{name}.vocab").unlink()
@@ -203,7 +206,7 @@ def _write(folder: Path, **config: object) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
-def toy_network(family: str, seed: int) -> tuple[torch.nn.Module, int, int, int]:
+def toy_network(family: str, seed: int) -> tuple[Any, int, int, int]:
     """A network with a vocabulary of 5 and random weights, with its start, end and padding ids."""
     torch.manual_seed(seed)
     network = _network(family, 5, {"src": 5, "tgt": 5}).eval()

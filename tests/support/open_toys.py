@@ -80,7 +80,7 @@ class Table(OpenModel):
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
         return Memory(len(sources), None)
 
-    def advance(self, _memory: Memory, _nodes: Array, tokens: Array) -> torch.Tensor:
+    def feed(self, _memory: Memory, _nodes: Array, tokens: Array) -> torch.Tensor:
         logits = self.logits[torch.from_numpy(tokens)]
         logits[:, list(self.vocabulary.masked)] = -math.inf
         return logits

@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
+
+App = Callable[["Request"], Any]
+"""What a server answers."""
 
 
 class Server(ThreadingHTTPServer):
@@ -16,27 +23,35 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, app):
+    def __init__(self, app: App) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.app, self.seen, self.lock, self.closing = app, [], threading.Lock(), threading.Event()
+        self.app, self.lock, self.closing = app, threading.Lock(), threading.Event()
+        self.seen: list[Request] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
-    def handle_error(self, *_):
+    def handle_error(self, *_: object) -> None:
         pass  # clients that hang up are part of these tests
 
 
+@dataclass
 class Request:
-    def __init__(self, server, path, headers, body, number):
-        self.server, self.path, self.headers, self.body = server, path, headers, body
-        self.number, self.at = number, time.monotonic()
+    """What a server was asked, as its number since it was started, and when."""
+
+    server: Server
+    path: str
+    headers: Message
+    body: Any
+    number: int
+    at: float = field(default_factory=time.monotonic)
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: Server
     disable_nagle_algorithm = True  # or every answer waits 40 ms for an acknowledgement
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.lock:
             request = Request(self.server, self.path, self.headers, body, len(self.server.seen) + 1)
@@ -56,16 +71,17 @@ class Handler(BaseHTTPRequestHandler):
         if int(headers.get("Content-Length", 0)) > len(data):
             self.close_connection = True
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         pass
 
 
 @pytest.fixture
-def serve(monkeypatch):
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[App], Server]]:
+    """Starts servers, which end with the test."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    servers = []
+    servers: list[Server] = []
 
-    def start(app):
+    def start(app: App) -> Server:
         servers.append(Server(app))
         return servers[-1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -44,14 +45,14 @@ def test_answers_that_are_missing_are_noticed() -> None:
     with pytest.raises(BabelscopeError, match="toy gave 1 answers to 2 questions"):
         ask_score(Careless(), [("a", "b"), ("a", "c")])
     with pytest.raises(BabelscopeError, match="toy gave 2 answers to 3 questions"):
-        ask_sample(Careless(), ["a"], n=3, seed=0)
+        ask_sample(cast(Any, Careless()), ["a"], n=3, seed=0)
 
 
 def test_good_answers_pass_as_they_are() -> None:
     toy = ToySystem()
     assert ask_translate(toy, ["a", "b"], n_best=2) == toy.translate(["a", "b"], n_best=2)
     assert ask_score(toy, [("a", "")]) == toy.score([("a", "")])
-    assert ask_sample(toy, ["a"], n=3, seed=1) == toy.sample(["a"], n=3, seed=1)
+    assert ask_sample(cast(Any, toy), ["a"], n=3, seed=1) == toy.sample(["a"], n=3, seed=1)
 
 
 def test_answers_survive_json() -> None:
@@ -118,7 +119,8 @@ def test_a_reason_stands_for_its_own_question_only() -> None:
             raise Unanswered({(lost, None): "no answer"})
         return ["yes"] * len(questions)
 
-    assert ask_answered(ask, ["a", lost, Question("a")]) == ["yes", "no answer", "yes"]
+    asked: list[Asked] = ["a", lost, Question("a")]
+    assert ask_answered(ask, asked) == ["yes", "no answer", "yes"]
     again = pickle.loads(pickle.dumps(Unanswered({("a", None): "no"})))
     assert again.reasons == {(Question("a"), None): "no"}
 

@@ -35,7 +35,7 @@ class Counting(ToySystem):
 
     def __init__(self, name: str = "toy", *, salt: str = "") -> None:
         super().__init__(name, salt=salt)
-        self.batches: list[list[object]] = []
+        self.batches: list[Sequence[object]] = []
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         self.batches.append([(as_question(asked).source, target) for asked, target in pairs])
@@ -118,7 +118,7 @@ def test_a_cached_system_is_the_system(tmp_path: Path) -> None:
 
 def test_hostile_text_is_remembered_as_it_is(tmp_path: Path) -> None:
     class Odd(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return [
                 Scored(str(target), ("\ud800", "\0"), (-math.inf, 0.0), ("changed",)) for _, target in pairs
             ]
@@ -130,7 +130,7 @@ def test_hostile_text_is_remembered_as_it_is(tmp_path: Path) -> None:
 
 def test_too_few_answers_are_refused_and_not_remembered(tmp_path: Path) -> None:
     class Mute(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return super().score(pairs)[1:]
 
     with pytest.raises(BabelscopeError, match="gave 2 answers to 3 questions"):

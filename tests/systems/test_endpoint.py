@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -319,7 +320,8 @@ class ToyModel:
 
     def tokens(self, text):
         """(token, log-probability, offset); a token of several characters has the product of theirs."""
-        rows, before, offset = [], None, 0
+        rows: list[Any] = []
+        before, offset = None, 0
         for token in ([BOS] if self.bos else []) + self.pattern.findall(text):
             units = [token] if token in (EOS, BOS) else list(token)
             logprob = 0.0

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from collections import Counter
+from typing import Any
 
 import platformdirs
 import pytest
@@ -279,7 +280,7 @@ def test_no_method_ends_with_one_question(name, tmp_path):
     lines = []
     for number in range(6):
         source = "lost" if number == 3 else f"a{number}"
-        item = {"id": str(number), "source": source}
+        item: dict[str, Any] = {"id": str(number), "source": source}
         if name == "contrast":
             item |= {"correct": "ab", "contrastive": "ba", "phenomenon": "p", "reference": "human"}
         elif name == "condition":
@@ -293,7 +294,7 @@ def test_no_method_ends_with_one_question(name, tmp_path):
         lines.append(json.dumps(item))
     (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
     items = bs.load(str(tmp_path / "t.jsonl"))
-    settings = {
+    settings: Any = {
         "condition": {"evaluator": Silent("judge")},
         "contrast": {"free": "no"},
         "challenge": {"draws": 2, "length_corpora": 4, "resamples": 100},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from babelscope import open_system
 from babelscope.core.answers import Drawing, Samples, Scored, capabilities
 from babelscope.systems.asking import ask_sample
 from babelscope.systems.cached import cached
+from babelscope.systems.huggingface import HuggingFace
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, spec
 from tests.support.toys import ToySystem
@@ -22,6 +24,7 @@ Build = Callable[..., Path]
 @pytest.mark.parametrize("family", ["marian", "nllb", "t5"])
 def test_samples_are_answers_like_any_other(checkpoint: Build, family: str) -> None:
     system = open_system(spec(family, checkpoint(family), max_length=6))
+    assert isinstance(system, HuggingFace)
     assert isinstance(system, Samples)
     assert "sample" in capabilities(system)
     answers = ask_sample(system, [*SOURCES[:2], SOURCES[0]], n=20, seed=1)
@@ -63,7 +66,7 @@ def test_different_samples_come_with_their_threshold(checkpoint: Build) -> None:
 
 
 def test_a_system_that_cannot_is_not_asked_for_a_temperature() -> None:
-    toy = ToySystem()
+    toy: Any = ToySystem()  # which takes no `drawing`
     right = toy.sample(["a"], n=3, seed=1)
     assert ask_sample(toy, ["a"], n=3, seed=1, drawing=Drawing()) == right
     with pytest.raises(BabelscopeError, match="toy draws from its whole distribution only"):

@@ -98,7 +98,11 @@ def test_models_search_and_score_alike(ray: Any, tmp_path: Path) -> None:  # noq
     torch.set_num_threads(1)
     try:
         plain = open_system("lab:student")
-        sources = [item.source for item in load("lab:parallel?n=8&seed=3").items]
+        sources = [
+            item.source
+            for item in load("lab:parallel?n=8&seed=3").items
+            if isinstance(item, ParallelSentence)
+        ]
         budget = Budget(expansions=100)
         with spread("lab:student", workers=1, part=None) as system:
             assert capabilities(plain) - capabilities(system) == {"next_tokens"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.testsets import TestSet, load
+from babelscope.testsets import ParallelSentence, TestSet, load
 from babelscope.util.errors import BabelscopeError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a line break is missing")
@@ -86,6 +86,7 @@ def test_a_folder_without_a_corpus_has_the_sentences_of_its_sets(folder: Path) -
     with pytest.warns(UserWarning, match="has no whole corpus"):
         found = load(f"ldd:{folder}/sets,de")
     assert [item.id for item in found] == ["2", "4"]
+    assert isinstance(found.items[1], ParallelSentence)
     assert found.items[1].source == "Lass los"
 
 
@@ -126,7 +127,7 @@ def test_bad_sets_are_refused(folder: Path, name: str, text: str, said: str) -> 
 
 
 # Table 3 of the paper, and README-ldd.md of the shared data for the released parses.
-SIZES = {
+SIZES: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {
     ("books", "de"): {"particle": (8361, 7584, 6261, 4780), "reflexive": (13207, 8122, 5598, 4226)},
     ("books", "en"): {
         "particle": (4636, 786, 111, 36, 20, 16, 11),

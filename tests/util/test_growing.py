@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def work(out: Path | None, made: list[int], *, until: int = 5) -> list[Any]:
         return b"%d" % number * 1000 + b"\n", {"count": number}
 
     with growing(out, ASKED) as parts:
-        return [parts.part(f"part {n}", lambda n=n: make(n)) for n in range(5)]
+        return [parts.part(f"part {n}", partial(make, n)) for n in range(5)]
 
 
 WHOLE = b"".join(b"%d" % number * 1000 + b"\n" for number in range(5))

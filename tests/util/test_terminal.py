@@ -331,7 +331,7 @@ def test_prints_go_through_the_filter_while_a_bar_is_drawn(monkeypatch: pytest.M
 
 
 def test_the_hub_s_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub.utils import enable_progress_bars
+    from huggingface_hub.utils.tqdm import enable_progress_bars
 
     enable_progress_bars()  # which transformers switches off when it loads a model
     monkeypatch.setattr(sys, "stderr", Filtered(err := Terminal()))

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from babelscope.lab.experiments.locality import (
     SIGMA,
     Cell,
+    Model,
     Plan,
+    Setting,
     arranged,
     cells,
     draw_pairs,
@@ -24,7 +27,14 @@ from babelscope.lab.experiments.locality import (
     rows_of,
     told_positions,
 )
-from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy, sinusoids
+from babelscope.lab.experiments.locality_networks import (
+    Network,
+    Positions,
+    Recurrent,
+    Transformer,
+    greedy,
+    sinusoids,
+)
 from babelscope.lab.experiments.locality_training import train_cell
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -32,7 +42,7 @@ from tests.support.toy_fixtures import Babelscope
 ORDER = [3, 0, 4, 1, 2]
 
 
-def transformer(order: list[int], positions: str, seed: int = 0) -> Transformer:
+def transformer(order: list[int], positions: Positions, seed: int = 0) -> Transformer:
     torch.manual_seed(seed)
     made = Transformer((9, 8), order, positions, width=16, heads=2, layers=2, dropout=0.1, longest=12)
     return made.eval()
@@ -71,7 +81,7 @@ def test_sinusoids_are_those_of_section_2_1() -> None:
 
 
 @pytest.mark.parametrize("positions", ["learned", "sine"])
-def test_to_a_transformer_permuted_tokens_are_permuted_positions(positions: str) -> None:
+def test_to_a_transformer_permuted_tokens_are_permuted_positions(positions: Positions) -> None:
     """Self-attention has no order but the positions: both settings are one function of the sentence."""
     source, shifted = torch.tensor([[5, 3, 8, 2, 7]]), torch.tensor([[0, 4, 6]])
     moved = torch.empty_like(source)
@@ -136,8 +146,8 @@ def toy_pairs(count: int) -> list[tuple[list[str], list[str]]]:
 @pytest.mark.parametrize(
     ("model", "setting"), [("learned", "permuted"), ("sine", "regular"), ("bilstm", "reversed")]
 )
-def test_every_network_learns_a_toy_language(model: str, setting: str) -> None:
-    sizes = {"length": 5, "sentences": 600, "test": 50, "width": 32, "layers": 1, "batch": 16}
+def test_every_network_learns_a_toy_language(model: Model, setting: Setting) -> None:
+    sizes: dict[str, Any] = {"length": 5, "sentences": 600, "test": 50, "width": 32, "layers": 1, "batch": 16}
     plan = Plan(**sizes, epochs=5, dropout=0.0, learning_rate=1e-2, warmup=20)
     pairs = toy_pairs(1024)
     mixed = [pairs[number * 389 % 1024] for number in range(650)]
@@ -169,9 +179,10 @@ def test_rows_are_means_over_repetitions_and_paired_differences() -> None:
     def figures(bleu: float) -> dict[str, float]:
         return {"bleu": bleu, "low": bleu - 1, "high": bleu + 1, "sentences": 10, "unfinished": 1}
 
+    bleus: dict[Setting, tuple[int, ...]] = {"regular": (20, 30, 40), "permuted": (19, 28, 37)}
     found = {
         Cell(repetition, "sine", setting): figures(bleu)
-        for setting, values in (("regular", (20, 30, 40)), ("permuted", (19, 28, 37)))
+        for setting, values in bleus.items()
         for repetition, bleu in enumerate(values, 1)
     }
     rows = {(row.name, row.labels["setting"]): row for row in rows_of(found)}
@@ -192,7 +203,7 @@ TINY = {"length": 6, "sentences": 60, "test": 10, "repetitions": 1, "epochs": 1}
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     plan = quickly(**TINY)
     folder = tmp_path / "runs"
-    asked = {"models": ["bilstm"], "settings": ["regular", "reversed"], "quiet": True}
+    asked: dict[str, Any] = {"models": ["bilstm"], "settings": ["regular", "reversed"], "quiet": True}
     first = locality(folder, plan, **asked)
     kept = folder / "bilstm-regular-1.json"
     stored = json.loads(kept.read_text())

@@ -25,7 +25,7 @@ def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: str) -> None:
     for case in cases(suite, 24, 1):  # type: ignore[arg-type]
         assert case.truth(case.pair.target) is True
         for extent in ("noun", "throughout"):
-            wrong = mistaken(case.pair, case.noun, rng, extent)  # type: ignore[arg-type]
+            wrong = mistaken(case.pair, case.noun, rng, extent)
             assert case.truth(wrong) is False, wrong
             verdict = judge(case.pair.meaning, wrong)
             assert not verdict.unknown
@@ -78,7 +78,7 @@ def test_conditioning_agrees_with_the_truth() -> None:
     teacher = open_system("lab:teacher")
     found = {}
     for suite in ("gender", "gender-marked", "senses-other"):
-        rows, records = hold_against_truth(teacher, [], suite=suite, n=36, seed=7)  # type: ignore[arg-type]
+        rows, records = hold_against_truth(teacher, [], suite=suite, n=36, seed=7)
         for row in rows:
             found[suite, row.labels["translations"], row.name] = row
         assert len(records) == 36 * len(rows) / 2

@@ -10,7 +10,7 @@ import pytest
 
 from babelscope import condition
 from babelscope.core.answers import Fingerprint, Scored, Target, Unanswered
-from babelscope.core.question import Question
+from babelscope.core.question import Asked, as_question
 from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
@@ -87,12 +87,12 @@ def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  #
             pytest.fail("asked before everything was checked")
 
     with pytest.raises(BabelscopeError, match="needs a system that gives log-probabilities"):
-        condition(Text(), Text(), ITEMS)  # type: ignore[arg-type]
+        condition(Text(), Text(), ITEMS)
 
 
 def test_notes_are_counted_once_an_item() -> None:
     class Noting(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return [Scored(s.text, s.tokens, s.logprobs, ("changed",)) for s in super().score(pairs)]
 
     result = condition(ToySystem(limit=1), Noting(), ITEMS[:3])
@@ -116,8 +116,8 @@ def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> 
 
 def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
     class Forgetful(ToySystem):
-        def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
-            if lost := [pair for pair in pairs if pair[0].source == "w1 1"]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+            if lost := [pair for pair in pairs if as_question(pair[0]).source == "w1 1"]:
                 raise Unanswered({(lost[0][0], str(lost[0][1])): "no answer"})
             return super().score(pairs)
 

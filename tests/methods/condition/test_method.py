@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from babelscope import condition, run_method
 from babelscope.core.answers import Choice, Fingerprint, ItemScores, Scored, Target
+from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import (
     CONFIDENCE_EDGES,
@@ -322,20 +323,20 @@ def test_items_without_a_category_have_no_part_in_the_minimum() -> None:
 # --- how systems are asked
 
 
-class Asked(ToySystem):
+class Remembering(ToySystem):
     """An evaluator that remembers its calls."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("asked", **options)
-        self.calls: list[list[tuple[str, Target]]] = []
+        self.calls: list[list[tuple[Asked, Target]]] = []
 
-    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         self.calls.append(list(pairs))
         return super().score(pairs)
 
 
 def test_a_chunk_is_one_call_and_every_pair_is_asked_once() -> None:
-    evaluator = Asked(salt="judge")
+    evaluator = Remembering(salt="judge")
     condition(ToySystem(), evaluator, ITEMS, chunk=10)
     assert [len(call) for call in evaluator.calls] == [40, 40]
     double = AmbiguousSource("d", "a", ("r", "r"), ("w", "r"), "m", "ab")
@@ -345,10 +346,10 @@ def test_a_chunk_is_one_call_and_every_pair_is_asked_once() -> None:
 
 
 def test_a_system_that_evaluates_itself_is_asked_by_its_tokens() -> None:
-    itself = Asked(salt="s")
+    itself = Remembering(salt="s")
     condition(itself, itself, ITEMS[:2])
     assert all(isinstance(target, Scored) for _, target in itself.calls[0])
-    other = Asked(salt="judge")
+    other = Remembering(salt="judge")
     condition(ToySystem(salt="s"), other, ITEMS[:2])
     assert all(isinstance(target, str) for _, target in other.calls[0])
     condition(None, itself, [item(1, translation="ab")])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from babelscope import contrast
 from babelscope.core.answers import Capability, Scored, Target
-from babelscope.core.question import Question
+from babelscope.core.question import Asked, Question
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
 from babelscope.methods.contrast.tokens import Step, token_view
@@ -190,7 +190,7 @@ def test_rows_are_labelled_and_controls_are_marked() -> None:
 
 def test_notes_and_the_impossible_are_counted() -> None:
     class Noting(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return [Scored(s.text, s.tokens, s.logprobs, ("changed",)) for s in super().score(pairs)]
 
     items = [pair(1, "a", "a", "b"), pair(2, "b", "x", "b"), pair(3, "c", "x", "y")]
@@ -221,7 +221,7 @@ def test_a_system_that_cannot_translate_gets_no_discrepancy_or_is_refused_before
     asked: list[object] = []
 
     class First(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             asked.append(pairs)
             return super().score(pairs)
 
@@ -235,8 +235,8 @@ def test_a_system_that_cannot_translate_gets_no_discrepancy_or_is_refused_before
 
 def test_a_1_best_without_scores_is_scored() -> None:
     class Bare(ToySystem):
-        def translate(self, sources: Sequence[str], **_options: Any) -> list[list[Scored]]:
-            return [[Scored("ab", notes=("unfinished",))] for _ in sources]
+        def translate(self, questions: Sequence[Asked], **_options: int) -> list[list[Scored]]:
+            return [[Scored("ab", notes=("unfinished",))] for _ in questions]
 
     (record,) = contrast(Bare(), [pair(1, "a", "ab", "x")]).records
     assert record["discrepancy"] == 0.0
@@ -244,10 +244,10 @@ def test_a_1_best_without_scores_is_scored() -> None:
 
 
 def test_each_text_is_asked_once() -> None:
-    asked: list[tuple[Question, Target]] = []
+    asked: list[tuple[Asked, Target]] = []
 
     class Listening(ToySystem):
-        def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             asked.extend(pairs)
             return super().score(pairs)
 

@@ -10,6 +10,7 @@ import pytest
 
 from babelscope import likelihood
 from babelscope.core.answers import Scored, Target
+from babelscope.core.question import Asked
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import EOS, ToySystem
@@ -45,7 +46,7 @@ def test_the_figures_are_those_computed_by_hand(references: str, count: int | No
 
 def test_notes_and_impossible_references_are_counted() -> None:
     class Noting(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return [
                 Scored(s.text, s.tokens, s.logprobs, ("changed", "truncated")) for s in super().score(pairs)
             ]
@@ -70,7 +71,7 @@ def test_an_added_system_changes_no_figure_of_another() -> None:
 
 def test_a_system_that_gives_no_scores_is_told() -> None:
     class Silent(ToySystem):
-        def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
             return [Scored(str(target)) for _, target in pairs]
 
     with pytest.raises(BabelscopeError, match="toy gave no log-probabilities for 'ab'"):

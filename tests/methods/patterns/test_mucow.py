@@ -14,8 +14,8 @@ from babelscope.core.results import Result
 from babelscope.methods.patterns.mucow.judge import fold
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system
+from babelscope.systems.translation_files import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
-from babelscope.testsets.pattern_files import Given
 from babelscope.util.errors import BabelscopeError
 
 ITEM = AmbiguousSource(
@@ -60,7 +60,7 @@ def mucow(
         return run_method("patterns_mucow", system, tests, **settings)
 
 
-def verdict(text: str, lemmas: str | None = None, **settings: str) -> bool | None:
+def verdict(text: str, lemmas: str | None = None, **settings: Any) -> bool | None:
     (record,) = mucow(TestSet("own", (ITEM,)), [Given("f", text, lemmas=lemmas)], **settings).records
     said: bool | None = record["correct"]
     return said

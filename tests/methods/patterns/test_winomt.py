@@ -21,8 +21,8 @@ from babelscope.methods.patterns.winomt.judge import judge
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system
+from babelscope.systems.translation_files import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
-from babelscope.testsets.pattern_files import Given
 from babelscope.util.errors import BabelscopeError
 
 TABLE = """\
@@ -305,7 +305,7 @@ def expected(shared: Path, name: str) -> Any:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_published_figures(shared: Path, name: str) -> None:
     folder, right = shared / "data" / "winomt", expected(shared, name)
-    lists = {kind: folder / f"en_{kind}.txt" for kind in ("pro", "anti")}
+    lists: dict[str, Any] = {kind: folder / f"en_{kind}.txt" for kind in ("pro", "anti")}
     result = published(shared, name, rounding="published", **lists)
     assert confusion(result) == right["confusion_gold_to_predicted"]
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.answers import Scored
+from babelscope.core.question import Asked
 from babelscope.core.results import Record, Result, Row
 from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
 from babelscope.methods.space.method import METHOD
@@ -34,7 +35,7 @@ ITEMS = [
 K, SAMPLES = 4, 12
 
 
-def space(systems: object, items: object, **settings: object) -> Result:
+def space(systems: Any, items: Any, **settings: Any) -> Result:
     return evaluate(systems, items, resamples=100, **settings)
 
 
@@ -64,7 +65,7 @@ def mean(values: Sequence[float]) -> float:
 def test_the_top_region_is_that_of_the_listed_space(toy: Enumerated, result: Result) -> None:
     for k in (2, 3, K):
         lists = [quality(item, [each.text for each in toy.space(item.source)[:k]]) for item in ITEMS]
-        found = {"region": "top", "k": k, "view": "tokens"}
+        found: dict[str, str | int] = {"region": "top", "k": k, "view": "tokens"}
         assert row(result.rows, "krg", **found).estimate.value == pytest.approx(mean([krg(q) for q in lists]))
         assert row(result.rows, "kqrg", **found).estimate.value == pytest.approx(
             mean([kqrg(q) for q in lists])
@@ -196,7 +197,7 @@ class _Given(ToySystem):
         self.top_k = toy.top_k
         self._drawn = drawn
 
-    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:  # noqa: ARG002
+    def sample(self, sources: Sequence[Asked], *, n: int, seed: int) -> list[list[Scored]]:  # noqa: ARG002
         return [self._drawn[:n] for _ in sources]
 
 
@@ -206,7 +207,8 @@ def test_adding_a_constant_to_log_probabilities_changes_no_rank(result: Result) 
         moved: Record = copy.deepcopy(record)
         for each in [*moved["beam"], *moved["top"]["found"], *moved["samples"]["hypotheses"]]:
             each["logprob"] -= 3.0
-        for name, size in (("top", K), ("beam", K), ("samples", SAMPLES)):
+        sizes: dict[Region, int] = {"top": K, "beam": K, "samples": SAMPLES}
+        for name, size in sizes.items():
             for view in ("tokens", "text"):
                 before, after = (gains(each, name, size, view, settings) for each in (record, moved))
                 assert before is not None
@@ -287,7 +289,9 @@ def test_unresolved_searches_count_with_what_they_proved(toy: Enumerated) -> Non
 
 
 def test_regions_are_cut_where_they_are_known() -> None:
-    answers = [{"text": str(log), "logprob": log, "quality": 0.5} for log in (-3.0, -1.0, -2.0)]
+    answers: list[dict[str, Any]] = [
+        {"text": str(log), "logprob": log, "quality": 0.5} for log in (-3.0, -1.0, -2.0)
+    ]
     falling = sorted(answers, key=lambda each: -each["logprob"])
     chosen = SpaceSettings(k=2)
 

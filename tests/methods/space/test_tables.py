@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def cells(table: str) -> list[list[str]]:
 
 
 def test_every_column_shows_its_own_row() -> None:
-    tokens = {"view": "tokens"}
+    tokens: dict[str, Any] = {"view": "tokens"}
     rows = [
         row("bleu", 31.0, decoding="beam"),
         row("bleu", 1.0, decoding="mode"),
@@ -107,7 +108,7 @@ def test_a_case_lists_the_reference_the_region_and_what_was_decoded() -> None:
 def correlations(rows: list[Row]) -> list[Row]:
     systems = dict.fromkeys(str(each.labels["system"]) for each in rows)
     columns = [
-        Column(name, SimpleNamespace(rows=[each for each in rows if each.labels["system"] == name]))  # type: ignore[arg-type]
+        Column(name, SimpleNamespace(rows=[each for each in rows if each.labels["system"] == name]))
         for name in systems
     ]
     return mbr_correlations(Group("space", "t", tuple(columns)), None, 0)
