@@ -37,13 +37,13 @@ bench: $(READY)  ## how cost grows, as tables in runs/growth.md: a quarter of an
 
 # Each within 2 s of a processor and 500 MB. What is over a bound, or crashes, is kept in runs/fuzz.
 fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour
-	$(BIN)/python tests/fuzz --inputs 1000000
+	$(BIN)/python -m tests.fuzz --inputs 1000000
 
 torture: $(READY)  ## a study killed a thousand times at random moments, and continued
-	$(BIN)/python tests/torture.py --kills 1000
+	$(BIN)/python -m tests.torture --kills 1000
 
 mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the tests notice?
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python -m tests.mutants
 
 lab-models: $(READY)  ## train the models of the package again from nothing
 	$(BIN)/babelscope lab make-models --seeds 3 --out build/lab --models src/babelscope/lab/models

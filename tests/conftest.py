@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))
-pytest_plugins = ["toy_fixtures", "browser", "serving"]
+pytest_plugins = ["tests.support.toy_fixtures", "tests.support.browser", "tests.support.serving"]
 
 # Timing on a shared machine says nothing about correctness; the same examples every time keep CI green or red.
 settings.register_profile("babelscope", deadline=None, derandomize=True)
@@ -47,7 +45,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Builds a tiny model folder of a family, once a session."""
-    import models
+    from tests.support import models
 
     built: dict[tuple[object, ...], Path] = {}
 

@@ -1,4 +1,4 @@
-"""`python tests/mutants.py`: small mistakes put into the maths, one at a time; the tests must notice each.
+"""`python -m tests.mutants`: small mistakes put into the maths, one at a time; the tests must notice each.
 
 A mutant is a module with one change: a comparison, an operator, a number, a condition, a returned value. Its tests
 run in a fork with the mutant in the module's place; nothing is written to the source tree.
@@ -160,8 +160,9 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 def tests_of(path: Path) -> list[Path]:
     """The tests of its room that name the module, or else those named like it."""
-    room = ROOT / "tests" / path.parent.name
-    dotted = f"babelscope.{path.parent.name}"
+    inside = path.relative_to(SOURCE).parent
+    room = ROOT / "tests" / inside
+    dotted = ".".join(["babelscope", *inside.parts])
     named = (f"{dotted}.{path.stem} ", f"{dotted} import {path.stem}", f"{dotted}.{path.stem}\n")
     found = [each for each in room.glob("test_*.py") if any(name in each.read_text() for name in named)]
     own = room / f"test_{path.stem}.py"
@@ -259,7 +260,7 @@ def _preload() -> None:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(prog="python tests/mutants.py", description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     arguments.add_argument(
         "--only", nargs="+", default=[""], help="parts of paths, or `ribes.py:12` for a line"
     )

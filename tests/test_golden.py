@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from golden import compare
+from tests.golden import compare
 
 
 def made(folder: Path, commit: str, *, seed: int = 0, value: float = 0.5) -> Path:

@@ -1,4 +1,4 @@
-"""`python tests/torture.py`: studies killed with -9 at random moments, gone on with, and compared with whole ones."""
+"""`python -m tests.torture`: studies killed with -9 at random moments, gone on with, and compared with whole ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import toys
 from babelscope.util.progress import progress
-from killing import Killer
-from test_resume import asked, stored, write_study
-from torture_servers import torture_servers
+from tests.runs.test_resume import asked, stored, write_study
+from tests.support import toys
+from tests.support.killing import Killer
+from tests.support.torture_servers import torture_servers
 
 # Of every hundred kills so many hit a process of its own, started as users start it, which takes seconds.
 PLAIN = 2
@@ -30,7 +30,7 @@ PRELOADED = (
     "babelscope.methods.likelihood.view",
     "babelscope.testsets.registry",
     "babelscope.systems.cached",
-    "toys",
+    "tests.support.toys",
 )
 
 Run = Callable[[Path, float | None], bool]
@@ -169,7 +169,7 @@ def _lab(folder: Path, paths: list[str], kills: int, dice: random.Random, counts
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(prog="python tests/torture.py", description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     arguments.add_argument("--kills", type=int, default=1000, help="how many, over all runs")
     arguments.add_argument("--seed", type=int, default=0, help="of the moments")
     asked_for = arguments.parse_args()

@@ -18,8 +18,8 @@ from babelscope.cli.judging import function_of
 from babelscope.core.options import Command, Option
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.likelihood.settings import LikelihoodSettings
-from toy_fixtures import Babelscope
-from toys import ToySystem
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
 
 PLUG_IN = '''
 import typer

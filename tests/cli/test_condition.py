@@ -11,8 +11,8 @@ import pytest
 
 from babelscope import condition, load
 from babelscope.testsets import AmbiguousSource, TestSet
-from toy_fixtures import Babelscope
-from toys import ToySystem
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
 
 SYSTEMS = ("--system", "toy:1", "--evaluator", "toy:2")
 GIVEN = ("--translations", "given.txt", "--scores", "scores.tsv")

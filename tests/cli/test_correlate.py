@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.metrics.base import Segment, sentence_qualities
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 REFERENCE = "der alte Mann liest ein Buch"
 TEXTS = [REFERENCE, "der alte Mann liest", "ein Buch der Mann", "Haus"]

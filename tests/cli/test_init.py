@@ -10,7 +10,7 @@ import pytest
 
 from babelscope.cli.init import Key, keys_of
 from babelscope.methods.base import find_method, method_names
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import toys
 from babelscope.testsets import AmbiguousSource
 from babelscope.util import files
-from enumerated import Enumerated
-from toy_fixtures import Babelscope
+from tests.support import toys
+from tests.support.enumerated import Enumerated
+from tests.support.toy_fixtures import Babelscope
 
 TOY = "toy:1?alphabet=ab&limit=4&log=log"
 PAIR = {"source": "a", "correct": "ab", "contrastive": ["ba"], "phenomenon": "p", "reference": "human"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 STUDY = """
 [[systems]]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import toys
 from babelscope.metrics.mbr import expected_utility, mbr_decode
-from toy_fixtures import Babelscope
+from tests.support import toys
+from tests.support.toy_fixtures import Babelscope
 
 SOURCES = ["a b", "b c", "ca"]
 

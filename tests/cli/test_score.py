@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from toy_fixtures import Babelscope
-from toys import ToySystem
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
 
 PAIRS = [("a b", "ab"), ("b c", ""), ("ca", "cab")]
 FILES = ("--source", "in.txt", "--target", "out.txt")

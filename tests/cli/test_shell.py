@@ -11,7 +11,7 @@ import pytest
 
 from babelscope import __version__
 from babelscope.util.errors import SystemFailure
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 HEAVY = (
     "torch",

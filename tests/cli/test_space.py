@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import toys
-from enumerated import Enumerated
-from toy_fixtures import Babelscope, Ran
+from tests.support import toys
+from tests.support.enumerated import Enumerated
+from tests.support.toy_fixtures import Babelscope, Ran
 
 TESTS = [
     {"id": str(n), "source": f"s {n}", "reference": text} for n, text in enumerate(["ab", "ba", "b", "aab"])

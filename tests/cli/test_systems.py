@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from babelscope.cli.systems import _installed
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 
 def test_every_scheme_is_listed_with_an_example(babelscope: Babelscope) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import toys
 from babelscope.core.answers import Scored
-from toy_fixtures import Babelscope
+from tests.support import toys
+from tests.support.toy_fixtures import Babelscope
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
-from models import toy_network
+from tests.support.models import toy_network
 
 Target = tuple[int, ...]
 START, EOS, PAD = 0, 1, 2

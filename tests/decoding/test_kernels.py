@@ -19,7 +19,7 @@ from babelscope.decoding.exact import exact_search, plain_children_above
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import SystemFailure
-from models import toy_network
+from tests.support.models import toy_network
 
 
 def toy(seed: int) -> Marian:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.marian import Marian
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
-from models import toy_network
+from tests.support.models import toy_network
 
 FAMILIES = ("marian", "fsmt", "m2m100", "mbart50", "t5", "mt5")
 LENGTH = 5

@@ -20,7 +20,7 @@ from babelscope.decoding import sampling
 from babelscope.decoding.model import Memory, OpenModel, score_targets
 from babelscope.decoding.sampling import Sample, draw_samples, truncate
 from babelscope.util.errors import BabelscopeError
-from open_toys import enumerated, toy, warped
+from tests.support.open_toys import enumerated, toy, warped
 
 # One in a thousand honest samples would fail; seeds are fixed, so none of these does so by chance.
 ALPHA = 1e-3

@@ -19,7 +19,7 @@ from babelscope.decoding.without_replacement import (
     importance_weights,
 )
 from babelscope.util.errors import BabelscopeError
-from open_toys import Table, enumerated, toy
+from tests.support.open_toys import Table, enumerated, toy
 
 LIMIT = 3
 SOURCE = [2, 3, 0]

@@ -1,4 +1,4 @@
-"""`python tests/fuzz`: a million broken inputs, or as many as wanted, and what came of them."""
+"""`python -m tests.fuzz`: a million broken inputs, or as many as wanted, and what came of them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from apart import fuzz_apart
-from everything import all_targets, scratch
-from fuzzing import LONGEST, MOST_MEMORY, Files, Outcome, Target
-
-import toys
 from babelscope.util.progress import progress
+from tests.fuzz.apart import fuzz_apart
+from tests.fuzz.everything import all_targets, scratch
+from tests.fuzz.fuzzing import LONGEST, MOST_MEMORY, Files, Outcome, Target
+from tests.support import toys
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     arguments.add_argument("--inputs", type=int, default=1_000_000, help="how many, over all targets")
     arguments.add_argument("--seed", type=int, default=0, help="other seeds make other inputs")
     arguments.add_argument("--only", default="", help="targets whose name has this in it")

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from fuzzing import Outcome, Target, draw, fuzz
+from tests.fuzz.fuzzing import Outcome, Target, draw, fuzz
 
 # Seconds at one input, after which it counts as without end: it may be in a library that hears no signal.
 PATIENCE = 900.0

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer.main
-from fuzzing import Files, Target, sentence_fault
-from targets import CONLLU, CUED, PAIR, SENTENCE, lines, text
 from typer.main import get_command
 
 from babelscope.cli import main
 from babelscope.util.errors import BabelscopeError
+from tests.fuzz.fuzzing import Files, Target, sentence_fault
+from tests.fuzz.targets import CONLLU, CUED, PAIR, SENTENCE, lines, text
 
 _SENTENCES = text("a cat", "a b c")
 _FILES: Files = {

@@ -7,12 +7,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import commands
-import targets_runs
-from fuzzing import Target
-from targets import TEST_SETS
-from targets_made import ELSEWHERE, LANGUAGE, STUDIES
-from targets_people import PEOPLE
+from tests.fuzz import commands, targets_runs
+from tests.fuzz.fuzzing import Target
+from tests.fuzz.targets import TEST_SETS
+from tests.fuzz.targets_made import ELSEWHERE, LANGUAGE, STUDIES
+from tests.fuzz.targets_people import PEOPLE
 
 READERS = (*TEST_SETS, *LANGUAGE, *ELSEWHERE, *STUDIES, *PEOPLE)
 _MEMORY = Path("/dev/shm")

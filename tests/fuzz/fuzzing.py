@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from mutating import mutate
-
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
+from tests.fuzz.mutating import mutate
 
 # Seconds that an input may take: of a processor, since the machine may be busy, and, since it may wait, by the clock.
 LONGEST, LONGEST_WAIT = 2.0, 600.0

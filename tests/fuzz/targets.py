@@ -7,14 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fuzzing import Counts, Target
-
 from babelscope.testsets import readers
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.loading import load
 from babelscope.testsets.mucow import read_mucow
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.text import read_lines
+from tests.fuzz.fuzzing import Counts, Target
 
 
 def lines(*records: Any) -> bytes:

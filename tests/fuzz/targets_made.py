@@ -7,9 +7,6 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from fuzzing import Counts, Target
-from targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text
-
 from babelscope.core.answers import Choice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
@@ -34,6 +31,8 @@ from babelscope.testsets.items import AmbiguousSource, MinimalPair
 from babelscope.testsets.sets import TestSet
 from babelscope.util.file_ranges import stream_lines
 from babelscope.util.text import read_lines, require_equal_counts
+from tests.fuzz.fuzzing import Counts, Target
+from tests.fuzz.targets import CONLLU, CUED, GLUED, MUCOW_FILES, PAIR, count, done, lines, text
 
 
 def _conllu(folder: Path) -> Counts:

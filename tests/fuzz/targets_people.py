@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fuzzing import Counts, Target
-from targets import PAIR, count, lines
-
 from babelscope.annotate import answers as annotations
 from babelscope.annotate.items import read_tasks
 from babelscope.stats.agreement import parse_earlier, parse_judgements, parse_verdicts
 from babelscope.stats.correlation import parse_scores
 from babelscope.testsets import pattern_files
 from babelscope.util.json_lines import read_json_lines
+from tests.fuzz.fuzzing import Counts, Target
+from tests.fuzz.targets import PAIR, count, lines
 
 _CASES: tuple[dict[str, Any], ...] = (
     {"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze.", "system": "s"},

@@ -9,9 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fuzzing import Files, Target
-from targets import CUED, PAIR, SENTENCE, done, lines
-
 from babelscope.core.answers import Target as Answer
 from babelscope.core.columns import side_by_side
 from babelscope.core.specs import split_spec
@@ -22,7 +19,9 @@ from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
-from toys import ToySystem
+from tests.fuzz.fuzzing import Files, Target
+from tests.fuzz.targets import CUED, PAIR, SENTENCE, done, lines
+from tests.support.toys import ToySystem
 
 _PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)]
 _FOUND = {"phenomenon": "particle", "side": "source", "head": 1, "dependent": 2, "distance": 0}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import commands
-import fuzzing
 import pytest
-import targets_runs
-from everything import READERS
-from fuzzing import Files, Target, fuzz, try_files
+
+from tests.fuzz import commands, fuzzing, targets_runs
+from tests.fuzz.everything import READERS
+from tests.fuzz.fuzzing import Files, Target, fuzz, try_files
 
 INPUTS = 200
 

@@ -17,7 +17,7 @@ from babelscope.lab.training.tokenizer import FILES
 from babelscope.runs.study import run_study
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 
 def test_the_four_kinds_are_there_and_small() -> None:

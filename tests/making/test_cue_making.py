@@ -44,7 +44,7 @@ from babelscope.runs.judging import condition
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
 from babelscope.util.errors import BabelscopeError
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 WORDS = ("bat", "seal")
 

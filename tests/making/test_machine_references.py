@@ -24,7 +24,7 @@ from babelscope.making.machine_references import Outcome, assign, machine_refere
 from babelscope.making.overlap import difference
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 AFFIX, NICHT, KEIN = "polarity_affix_del", "polarity_particle_nicht_del", "polarity_particle_kein_del"
 NP, VERB, GENITIVE = "np_agreement", "subj_verb_agreement", "hypercorrect_genitive"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.pairs import folder_row
 from benchmarks.pairs_ud import ud_rows

@@ -25,7 +25,7 @@ from babelscope.making.challenge.search import searched
 from babelscope.making.pairs import PairsOfFiles, all_lines
 from babelscope.making.spreading import in_order
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 N = 120
 PAIRS = {"type": "polarity_particle_nicht_del", "kind": "human", "seed": 3, "choose": "one", "mode": None}

@@ -17,7 +17,7 @@ from babelscope.methods.cells import cells_of
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
-from toys import ToySystem
+from tests.support.toys import ToySystem
 
 ITEMS = tuple(
     ParallelSentence(f"i{number}", f"a{number}", ("ab",), extra={"domain": "toy"}) for number in range(5)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
-from synthetic import HOSTILE
 
 from babelscope.core.page import (
     Band,
@@ -30,6 +29,7 @@ from babelscope.core.page import (
 )
 from babelscope.report.charts import draw
 from babelscope.report.pictures import Scale, extent, ticks
+from tests.report.synthetic import HOSTILE
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 

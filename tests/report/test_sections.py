@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import contrast_run
 
 from babelscope.core.columns import Group
 from babelscope.core.page import Section
@@ -18,6 +17,7 @@ from babelscope.report.building import Report, collect, render
 from babelscope.runs.comparing import NotComparable, group_runs
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError
+from tests.report.synthetic import contrast_run
 
 
 def keeping(path: Path) -> Run:

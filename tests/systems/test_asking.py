@@ -22,7 +22,7 @@ from babelscope.systems.asking import (
     scored_from_json,
 )
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
-from toys import ToySystem
+from tests.support.toys import ToySystem
 
 
 class Careless(ToySystem):

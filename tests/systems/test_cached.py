@@ -23,9 +23,9 @@ from babelscope.systems import cached as cached_module
 from babelscope.systems.cached import cached, default_path
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError, RefusedText
-from enumerated import Enumerated
-from killing import Killer
-from toys import ToySystem
+from tests.support.enumerated import Enumerated
+from tests.support.killing import Killer
+from tests.support.toys import ToySystem
 
 PAIRS = [(f"a{number}", "ab" * (number % 4)) for number in range(30)]
 
@@ -352,7 +352,7 @@ def test_killed_again_and_again_the_file_stays_sound(tmp_path: Path, toy_folders
     dice = random.Random(1)
     path = tmp_path / "cache"
     kills = 0
-    with Killer("test_cached:hammer", [*toy_folders, str(Path(__file__).parent)]) as killer:
+    with Killer(f"{__name__}:hammer", toy_folders) as killer:
         held = 0
         for _ in range(25):
             killed = not killer.run(
@@ -370,9 +370,8 @@ def test_killed_again_and_again_the_file_stays_sound(tmp_path: Path, toy_folders
 
 
 def test_four_processes_at_once_never_disagree(tmp_path: Path, toy_folders: list[str]) -> None:
-    path = [*toy_folders, str(Path(__file__).parent)]
     with contextlib.ExitStack() as stack:
-        killers = [stack.enter_context(Killer("test_cached:hammer", path)) for _ in range(4)]
+        killers = [stack.enter_context(Killer(f"{__name__}:hammer", toy_folders)) for _ in range(4)]
         for number in range(3):  # a new file each time, so that all create it
             arguments = (str(tmp_path / f"cache{number}"), str(tmp_path / "report"), "10")
             threads = [threading.Thread(target=killer.run, args=arguments) for killer in killers]

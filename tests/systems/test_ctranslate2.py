@@ -10,7 +10,7 @@ import pytest
 
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
-from models import SOURCES, TARGETS, spec
+from tests.support.models import SOURCES, TARGETS, spec
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 Build = Callable[..., Path]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from babelscope.systems.ensemble import log_mean
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
-from models import SOURCES, TARGETS
+from tests.support.models import SOURCES, TARGETS
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 

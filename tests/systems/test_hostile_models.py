@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from hostile_folders import CASES, OUTSIDE
-from models import build_causal, spec
+from tests.support.hostile_folders import CASES, OUTSIDE
+from tests.support.models import build_causal, spec
 
 ctranslate2 = pytest.importorskip("ctranslate2")
-OPENER = Path(__file__).parents[1] / "hostile_opener.py"
+OPENER = Path(__file__).parents[1] / "support" / "hostile_opener.py"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from babelscope.core.answers import Scored, capabilities
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from models import FAMILIES, OPTIONS, SOURCES, TARGETS, spec
+from tests.support.models import FAMILIES, OPTIONS, SOURCES, TARGETS, spec
 
 Build = Callable[..., Path]
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))

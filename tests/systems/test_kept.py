@@ -268,7 +268,7 @@ def test_a_server_that_answers_nothing_leaves_no_figure(serve, tmp_path):
 @pytest.mark.parametrize("name", ["likelihood", "contrast", "condition", "challenge"])
 def test_no_method_ends_with_one_question(name, tmp_path):
     """Whatever it asks, of whichever system: all questions about one source are left unanswered."""
-    from toys import ToySystem
+    from tests.support.toys import ToySystem
 
     class Silent(ToySystem):
         def _check(self, texts, what):

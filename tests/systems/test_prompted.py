@@ -10,7 +10,7 @@ import torch
 
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
-from models import CHAT, SOURCES, TARGETS, build_causal
+from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 

@@ -13,8 +13,8 @@ from babelscope.core.answers import Drawing, Samples, Scored, capabilities
 from babelscope.systems.asking import ask_sample
 from babelscope.systems.cached import cached
 from babelscope.util.errors import BabelscopeError
-from models import SOURCES, spec
-from toys import ToySystem
+from tests.support.models import SOURCES, spec
+from tests.support.toys import ToySystem
 
 Build = Callable[..., Path]
 

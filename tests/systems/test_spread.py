@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mortal_toys
 from babelscope.core.answers import Budget, Fingerprint, capabilities
 from babelscope.runs.execute import run_method
 from babelscope.runs.study import Study, run_study
@@ -28,10 +27,11 @@ from babelscope.systems.spread import balanced, spread
 from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from mortal_toys import MortalToy
-from same_runs import assert_same
-from toy_fixtures import Babelscope
-from toys import ToySystem
+from tests.support import mortal_toys
+from tests.support.mortal_toys import MortalToy
+from tests.support.same_runs import assert_same
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
 
 SOURCES = [f"{'abc'[number % 3] * (number % 7 + 1)} {number}" for number in range(30)]
 PAIRS = [(source, "abc"[: number % 4]) for number, source in enumerate(SOURCES)]

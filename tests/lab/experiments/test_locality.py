@@ -27,7 +27,7 @@ from babelscope.lab.experiments.locality import (
 from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy, sinusoids
 from babelscope.lab.experiments.locality_training import train_cell
 from babelscope.util.errors import BabelscopeError
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 ORDER = [3, 0, 4, 1, 2]
 

@@ -16,7 +16,7 @@ from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
 from babelscope.lab.grammar.mistakes import mistaken
 from babelscope.lab.grammar.oracle import judge
-from toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope
 
 
 @pytest.mark.parametrize("suite", get_args(Suite))

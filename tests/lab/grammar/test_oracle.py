@@ -6,11 +6,11 @@ import random
 from collections import Counter
 
 import pytest
-from mutations import MUTATIONS
 
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.meaning import Clause, Entity, Linked, Meaning
 from babelscope.lab.grammar.oracle import Judge, Verdict, judge
+from tests.lab.grammar.mutations import MUTATIONS
 
 HELPED = Meaning(
     (

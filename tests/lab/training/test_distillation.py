@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from test_training import PAIRS, learn, quick, write_pairs
 from typer.testing import CliRunner
 
 from babelscope.decoding import beam as beams
@@ -25,6 +24,7 @@ from babelscope.lab.training.shapes import SHAPES
 from babelscope.lab.training.tokenizer import train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
+from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
 
 @pytest.fixture(scope="module")

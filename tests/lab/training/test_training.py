@@ -24,7 +24,7 @@ from babelscope.lab.training.shapes import SHAPES, find_shape
 from babelscope.lab.training.tokenizer import Pieces, load_pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
-from killing import Killer
+from tests.support.killing import Killer
 
 NOUNS = {"cat": "Katze", "cow": "Kuh", "mouse": "Maus", "goat": "Ziege"}
 VERBS = {"sees": "sieht", "likes": "mag", "hears": "hört"}
@@ -249,12 +249,13 @@ _KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1, optimizer="muon")
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> None:
     learn(tmp_path, tmp_path / "never killed", _KILLED)
     out, moment, reached = tmp_path / "killed", random.Random(7), [0]
-    path = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
     preload = [
         "transformers.models.marian.modeling_marian",
         "torch._dynamo",
     ]  # else each child imports them anew
-    with Killer("test_training:killable", path, preload=preload) as killer:
+    with Killer(
+        "tests.lab.training.test_training:killable", [str(Path(__file__).parents[3])], preload=preload
+    ) as killer:
         for attempt in range(20):
             # Later and later, so that a slow machine gets to its first checkpoint too.
             if killer.run(str(tmp_path), str(out), kill_after=moment.uniform(0.3, 0.8) * (1 + attempt / 4)):

@@ -1,0 +1,177 @@
+"""`babelscope challenge`: rows, tables, run folders, the queue for annotators and its answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.testsets import load
+from tests.support.toy_fixtures import Babelscope
+
+SENTENCES = [
+    ("Er gab es gestern auf .", "He gave it up yesterday .", [("particle", 2), ("particle", 0)]),
+    ("Sie freut sich sehr .", "She is very glad .", [("reflexive", 0)]),
+    ("Das ist gut so .", "That is fine .", []),
+    ("Er lud alle seine Gäste ein .", "He invited all his guests .", [("particle", 3)]),
+    ("Wir gehen jetzt .", "We go now .", []),
+    ("Wir gehen jetzt .", "We are leaving now .", []),
+]
+RUN = ("challenge", "--tests", "tests.jsonl", "--resamples", "100", "--draws", "5")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    lines = []
+    for number, (source, reference, found) in enumerate(SENTENCES, 1):
+        dependencies = [
+            {
+                "phenomenon": phenomenon,
+                "side": "source",
+                "head": 2,
+                "dependent": 3 + distance,
+                "distance": distance,
+                "head_form": source.split()[1],
+                "dependent_form": source.split()[2 + distance],
+            }
+            for phenomenon, distance in found
+        ]
+        lines.append(
+            {"id": str(number), "source": source, "reference": reference, "dependencies": dependencies}
+        )
+    (tmp_path / "tests.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "good.en").write_text("".join(f"{reference}\n" for _, reference, _ in SENTENCES))
+    (tmp_path / "bad.en").write_text("".join(f"He {source}\n" for source, _, _ in SENTENCES))
+
+
+def rows_of(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+def test_json_has_a_row_for_every_set_metric_and_system(babelscope: Babelscope) -> None:
+    ran = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    rows = rows_of(ran.out)
+    assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
+    sizes = {
+        (row["phenomenon"], row.get("min_distance")): row["n"]
+        for row in rows
+        if row["name"] == "bleu" and row["system"] == "file:good.en"
+    }
+    assert sizes == {
+        ("all", None): 6,
+        **{("particle", d): n for d, n in enumerate((2, 2, 2, 1))},
+        ("reflexive", 0): 1,
+    }
+    whole = [row for row in rows if row["name"] == "chrf" and row["phenomenon"] == "all"]
+    assert whole[0]["value"] == pytest.approx(100)
+    assert all("signature" in row for row in whole)
+    assert {"bleu", "chrf", "ribes", "minus_all", "length", "control_rank", "difference"} <= {
+        r["name"] for r in rows
+    }
+
+
+def test_options_choose_metrics_and_sets(babelscope: Babelscope) -> None:
+    chosen = ("--metric", "ribes", "--distance", "3", "--distance", "1", "--exact")
+    rows = rows_of(babelscope(*RUN, *chosen, "--system", "file:good.en", "--json").out)
+    assert {row["metric"] for row in rows if "metric" in row} == {"ribes"}
+    sets = [
+        (row["phenomenon"], row.get("min_distance"), row.get("distance"))
+        for row in rows
+        if row["name"] == "ribes"
+    ]
+    assert sets == [("all", None, None), ("particle", 1, None), ("particle", 3, None), ("particle", None, 3)]
+
+
+def test_the_table_has_one_line_a_set_that_differs(babelscope: Babelscope) -> None:
+    ran = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en")
+    lines = ran.out.split("\n")
+    assert sum(line.startswith("good.en") and "particle" in line and "≥ 2" in line for line in lines) == 3
+    assert not any("≥ 1" in line for line in lines), "the same two sentences"
+    assert any("BLEU" in line and "length-matched" in line for line in lines)
+    assert "Differences between systems" in ran.out
+    assert lines[-2].startswith("challenge|")
+
+
+def test_a_run_folder_is_gone_on_with(babelscope: Babelscope) -> None:
+    first = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json", "--out", "run")
+    again = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json", "--out", "run")
+    plain = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json")
+    assert first.code == 0
+    assert again.out == first.out
+    assert rows_of(plain.out) == [{**r, "tests": "tests"} if "tests" in r else r for r in rows_of(first.out)]
+    record = json.loads(Path("run/records.jsonl").read_text().split("\n")[0])
+    assert record["translation"] == SENTENCES[0][1]
+
+
+def test_records_are_written(babelscope: Babelscope) -> None:
+    assert babelscope(*RUN, "--system", "file:bad.en", "--records", "r.jsonl").code == 0
+    assert len(rows_of(Path("r.jsonl").read_text())) == 6
+
+
+def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> None:
+    systems = ("--system", "file:good.en", "--system", "file:bad.en")
+    assert babelscope(*RUN, *systems, "--annotate", "queue.jsonl", "--per-phenomenon", "2").code == 0
+    entries = rows_of(Path("queue.jsonl").read_text())
+    assert len(entries) == 6, "two particles and a reflexive, by two systems"
+    for entry in entries:
+        entry["answer"] = "Translated wrong" if "gab" in entry["translation"] else "Translated right"
+    Path("me.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    rows = rows_of(babelscope(*RUN, *systems, "--answers", "me.jsonl", "--json").out)
+    good = [
+        r for r in rows if r["name"] == "right" and r["system"] == "file:good.en" and r["phenomenon"] == "all"
+    ]
+    assert [(row["value"], row["n"], row["annotator"]) for row in good] == [(1.0, 3, "me")]
+    assert "What annotators say" in babelscope(*RUN, *systems, "--answers", "me.jsonl").out
+    again = babelscope(*RUN, *systems, "--annotate", "queue.jsonl")
+    assert again.code == 2
+    assert "queue.jsonl exists, and may have answers" in again.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--system", "file:short.en"), "6 sources were asked for, but short.en has translations of 1"),
+        (("--system", "file:nowhere.en"), "nowhere.en: no such file"),
+        (
+            ("--system", "file:good.en", "--annotate-distance", "1"),
+            "is about the queue that --annotate writes",
+        ),
+        (("--system", "file:good.en", "--answers", "tests.jsonl"), ""),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(
+    babelscope: Babelscope, arguments: tuple[str, ...], said: str
+) -> None:
+    Path("short.en").write_text("x\n")
+    ran = babelscope(*RUN, *arguments)
+    if said:
+        assert ran.code == 2
+        assert said in ran.err
+        assert ran.err.count("\n") == 1
+    else:  # no answers in it
+        assert ran.code == 0
+
+
+def test_a_set_without_dependencies_is_refused(babelscope: Babelscope) -> None:
+    Path("a.en").write_text("a\n")
+    ran = babelscope("challenge", "--tests", "parallel:a.en,a.en", "--system", "file:a.en")
+    assert ran.code == 2
+    assert "item 1 has no field 'dependencies'" in ran.err
+    assert load("tests.jsonl").items[0].extra["dependencies"]
+
+
+def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
+    from babelscope.lab.grammar.corpus import make_corpus
+
+    make_corpus(Path(), 40, 3, "train")
+    made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--out", "made.jsonl")
+    given = ("--parses", "corpus.en.conllu", "--alignments", "corpus.align")
+    assert babelscope("make", "challenge", *made, *given).code == 0
+    run = ("challenge", "--tests", "made.jsonl", "--system", "file:corpus.de", "--resamples", "100")
+    rows = [row for row in rows_of(babelscope(*run, "--json").out) if row["name"] == "bleu"]
+    assert [row["value"] for row in rows] == [pytest.approx(100)] * len(rows)
+    assert {"all", "particle", "reordering"} <= {row["phenomenon"] for row in rows}
+    assert rows[0]["n"] == 40

@@ -1,0 +1,108 @@
+"""`babelscope compare`: tables for people, rows for scripts, refusals in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from babelscope.testsets import AmbiguousSource, TestSet
+from tests.support.toy_fixtures import Babelscope
+
+
+@pytest.fixture(autouse=True)
+def tests(tmp_path: Path) -> None:
+    items = [
+        AmbiguousSource(f"i{n}", f"a {n}", (f"r {n}",), (f"w {n}",), "female" if n % 2 else "male")
+        for n in range(20)
+    ]
+    TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
+    TestSet("u", tuple(items[:6])).write(tmp_path / "u.jsonl")
+
+
+def run(
+    babelscope: Babelscope, out: str, *systems: str, tests: str = "t.jsonl", evaluator: str = "toy:e"
+) -> None:
+    named = [part for system in systems for part in ("--system", system)]
+    ran = babelscope("condition", *named, "--evaluator", evaluator, "--tests", tests, "--out", out, "--json")
+    assert ran.code == 0, ran.err
+
+
+def test_sections_as_json(babelscope: Babelscope, tmp_path: Path) -> None:
+    run(babelscope, "one", "toy:s", "toy:s-2", "toy:s-3", "toy:t", "toy:t-2", "toy:t-3")
+    run(babelscope, "two", "toy:s", "toy:s-2", "toy:s-3", evaluator="toy:f")
+    systems = ["toy:s", "toy:s-2", "toy:s-3", "toy:t", "toy:t-2", "toy:t-3"]
+    lines = [f"{name}\t{20 + n * n}\t{int(name[4] == 's')}" for n, name in enumerate(systems)]
+    (tmp_path / "bleu.tsv").write_text("\n".join(["system\tbleu\tdistilled", *lines]) + "\n")
+    ran = babelscope("compare", "one", "--table", "bleu.tsv", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    assert {"name", "value", "low", "high", "n"} <= rows[0].keys()
+    sections = [row["table"] for row in rows]
+    assert list(dict.fromkeys(sections)) == ["figures", "paired", "seeds", "regression"]
+    assert sections.count("paired") == 15 * 3
+    assert {row["variable"] for row in rows if row["table"] == "regression"} == {
+        "intercept",
+        "bleu",
+        "distilled",
+    }
+    paired = [row for row in rows if row["table"] == "paired"]
+    assert all(row["wins"] + row["losses"] + row["ties"] == row["n"] for row in paired)
+    evaluators = babelscope("compare", "one", "two", "--json", "--figure", "weighted")
+    found = [row for row in map(json.loads, evaluators.out.split("\n")[:-1]) if row["table"] == "evaluators"]
+    assert {(row["over"], row["evaluators"]) for row in found} >= {("systems", "toy:e, toy:f")}
+
+
+def test_tables_for_people(babelscope: Babelscope) -> None:
+    run(babelscope, "one", "toy:s", "toy:s-2")
+    run(babelscope, "two", "toy:t")
+    text = babelscope("compare", "one", "two").out
+    assert text.startswith("condition on t.jsonl\n")
+    assert "item by item, first system minus second: condition, t.jsonl\n" in text
+    assert "wins  losses  ties" in text
+    assert " ± " in text
+    assert "confidence" not in text
+    assert text.count("|sha:") == 2, "signatures of both runs"
+    markdown = babelscope("compare", "one", "two", "--markdown").out
+    assert "| figure | weighting | category | n | toy:s | toy:s-2 | toy:t |" in markdown
+    latex = babelscope("compare", "one", "two", "--latex", "--out", "t.tex")
+    assert latex.out == ""
+    assert Path("t.tex").read_text().count("\\bottomrule") == 3
+
+
+def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
+    lines = [f"{n + n % 3}\t{n}\t{'yes' if n % 2 else 'no'}" for n in range(8)]
+    (tmp_path / "h.tsv").write_text("\n".join(["accuracy\tbleu\tdistilled", *lines]) + "\n")
+    ran = babelscope("compare", "--table", "h.tsv", "--figure", "accuracy")
+    assert "regression" in ran.out
+    assert ran.out.count("distilled") == 1
+    only = babelscope("compare", "--table", "h.tsv", "--figure", "accuracy", "--on", "bleu", "--json")
+    assert len(only.out.split("\n")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "compare needs run folders, or a --table"),
+        (("one", "--json", "--latex"), "exclude each other"),
+        (("one", "."), ". is no run folder"),
+        (("one", "other"), "other test sets: only"),
+        (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
+        (("one", "--table", "no.tsv"), "no.tsv: no such file"),
+        (("one", "--table", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
+        (("--table", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
+    ],
+)
+def test_bad_usage_is_told_in_a_sentence(
+    babelscope: Babelscope, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "h.tsv").write_text("a\n1\n")
+    run(babelscope, "one", "toy:s")
+    if "other" in arguments:
+        run(babelscope, "other", "toy:t", tests="u.jsonl")
+        assert babelscope("compare", *arguments, "--summary").code == 0
+    ran = babelscope("compare", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1

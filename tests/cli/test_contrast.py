@@ -1,0 +1,177 @@
+"""`babelscope contrast`: systems and score files to rows, tables, records and run folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope import contrast
+from babelscope.testsets import load
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
+
+PAIRS = [
+    ("a b", "ab", "ba", "clause_omission", "human"),
+    ("b c", "bc", ["cb", "cc"], "clause_omission", "machine"),
+    ("b c", "b", "c", "placeholder_ding", "human"),
+    ("c", "ca", "ac", "placeholder_ding", "human"),
+    ("ca", "ca", "ac", "clause_omission", "human"),
+]
+TESTS = ("--tests", "pairs.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    names = ("source", "correct", "contrastive", "phenomenon", "reference")
+    lines = [{"id": str(n), **dict(zip(names, pair, strict=True))} for n, pair in enumerate(PAIRS)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def rows_of(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+def test_json_rows_are_those_of_the_method(babelscope: Babelscope) -> None:
+    ran = babelscope("contrast", "--system", "toy:1", *TESTS, "--json")
+    right = contrast(ToySystem("toy:1", salt="1"), load("pairs.jsonl"))
+    found = rows_of(ran.out)
+    assert found[0].pop("signature") == right.signature
+    assert found == [row.as_json() for row in right.rows]
+    assert {"name", "value", "low", "high", "n", "correct", "ties", "skipped", "system"} <= found[0].keys()
+    names = {row["name"] for row in found}
+    assert {"all", "discrepancy", "clause_omission", "placeholder_ding", "expected_false_positives"} <= names
+
+
+def test_a_table_and_settings(babelscope: Babelscope) -> None:
+    ran = babelscope(
+        "contrast",
+        "--system",
+        "toy:1",
+        "--system",
+        "toy:2",
+        *TESTS,
+        *("--score", "total", "--ties", "wrong", "--discrepancy", "none", "--control", "clause_omission"),
+        *("--seed-group", "toy:*"),
+    )
+    assert (ran.code, ran.err) == (0, "")
+    assert "score:total|ties:wrong" in ran.out
+    assert "discrepancy:none" in ran.out
+    assert "difference" in ran.out
+    assert "sd" in ran.out
+
+
+def test_the_papers_table(babelscope: Babelscope) -> None:
+    asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS, "--seed-group", "toy:*")
+    ran = babelscope(*asked, "--table", "--free", "no")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.split("\n")
+    assert lines[0] == "| phenomenon | reference | n | discrepancy, toy:* | accuracy %, toy:* |"
+    assert [line.split(" | ")[0] for line in lines[2:5]] == [
+        "| clause_omission",
+        "| clause_omission",
+        "| *placeholder_ding",
+    ]
+    assert all(" ± " in line for line in lines[2:5])
+    assert lines[-2].startswith("contrast|")
+
+
+def test_a_run_folder_holds_the_run_and_is_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:
+    arguments = ("contrast", "--system", f"toy:1?log={tmp_path}/log", *TESTS, "--json", "--out", "run")
+    first = babelscope(*arguments)
+    asked = (tmp_path / "log").read_text()
+    again = babelscope(*arguments)
+    assert first.code == 0
+    assert again.out == first.out
+    assert (tmp_path / "log").read_text() == asked
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "manifest.json",
+        "records.jsonl",
+        "summary.json",
+    }
+
+
+def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
+    ran = babelscope(
+        "contrast",
+        *TESTS,
+        *("--scores", "scores", "--direction", "lower", "--ties", "wrong"),
+        *("--json", "--records", "items.jsonl"),
+    )
+    whole = rows_of(ran.out)[0]
+    assert (whole["name"], whole["correct"], whole["ties"], whole["n"]) == ("all", 3, 1, 5)
+    assert (whole["value"], whole["system"]) == (0.6, "scores")
+    records = rows_of((tmp_path / "items.jsonl").read_text())
+    assert [record["verdict"] for record in records] == ["correct", "correct", "tie", "wrong", "correct"]
+    ran = babelscope("contrast", *TESTS, "--scores", "scores", "--layout", "blocks", "--json")
+    assert rows_of(ran.out)[0]["n"] == 5
+
+
+def test_stored_scores_are_kept_resumed_judged_again_and_reported(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
+    asked = ("contrast", *TESTS, "--scores", "scores", "--direction", "lower", "--json")
+    plain, kept = rows_of(babelscope(*asked).out), babelscope(*asked, "--out", "run")
+    assert kept.code == 0, kept.err
+    names = {"tests", "signature"}
+    assert [{k: row[k] for k in row.keys() - names} for row in rows_of(kept.out)] == [
+        {k: row[k] for k in row.keys() - names} for row in plain
+    ]
+    records = (tmp_path / "run" / "records.jsonl").read_bytes()
+    (tmp_path / "run" / "records.jsonl").write_bytes(records[:-9])  # as if killed
+    (tmp_path / "run" / "summary.json").unlink()
+    assert babelscope(*asked, "--out", "run").out == kept.out
+    assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
+    again = babelscope("contrast", "--rejudge", "run", "--ties", "correct", "--json")
+    assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
+    assert babelscope("report", "run", "-o", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert all(text in page for text in ("with the error", "placeholder"))
+    scores = json.loads(records.split(b"\n")[1])
+    assert scores["texts"] == {"correct": "bc", "contrastive": ["cb", "cc"]}
+    (tmp_path / "scores").write_text("1\n" * 11)
+    other = babelscope(*asked, "--out", "run")
+    assert (other.code, "another" in other.err) == (2, True)
+
+
+def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_path: Path) -> None:
+    pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
+    (tmp_path / "many.jsonl").write_text(
+        "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
+    )
+    (tmp_path / "scores").write_text("0\n1\n" * 40)
+    ran = babelscope("contrast", "--tests", "many.jsonl", "--scores", "scores", "--json")
+    assert ran.code == 0
+    assert "babelscope: warning: scores: accuracy 0.000 is far below chance" in ran.err
+    assert all(line.startswith("{") for line in ran.out.split("\n")[:-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (TESTS, "contrast needs --system or --scores, one of the two"),
+        ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
+        ((*TESTS, "--scores", "scores", "--free", "yes"), "score files have no translations"),
+        ((*TESTS, "--system", "toy:1", "--table", "--json"), "--table and --json print different things"),
+        ((*TESTS, "--scores", "scores"), "scores has 1 lines; the test set has 5 items"),
+        ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
+        ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),
+        ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),
+        (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast judges MinimalPair items"),
+        ((*TESTS, "--system", "mute:1"), "mute gave 10 answers to 11 questions"),
+    ],
+)
+def test_bad_usage_is_told(
+    babelscope: Babelscope, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    for name in ("a", "b", "scores"):
+        (tmp_path / name).write_text("1\n")
+    (tmp_path / "t.tsv").write_text("a\tb\n")
+    ran = babelscope("contrast", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1

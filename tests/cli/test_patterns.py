@@ -1,0 +1,291 @@
+"""`babelscope patterns` and `babelscope agreement`, from files to rows, and what they say of bad files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.toy_fixtures import Babelscope
+
+SOURCES = ["The cook slept because he was tired.", "The cook slept because she was tired."]
+WINOMT = f"male\t1\t{SOURCES[0]}\tcook\tpro\nfemale\t1\t{SOURCES[1]}\tcook\tanti\n"
+GERMAN = ["Der Koch schlief, weil er müde war.", "Die Köchin schlief, weil sie müde war."]
+MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", "out.de")
+WINO = ("patterns", "winomt", "--tests", "test.tsv", "--translations", "out.txt", "--target", "de")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    (tmp_path / "test.tsv").write_text(WINOMT)
+    lines = [f"{source} ||| {german}\n" for source, german in zip(SOURCES, GERMAN, strict=True)]
+    # In the other order: they are matched by their source.
+    (tmp_path / "out.txt").write_text("".join(reversed(lines)))
+    (tmp_path / "out.align").write_text("0-0 1-1\n0-0 1-1\n")
+    (tmp_path / "en-de.text.txt").write_text("My pen.\nA pig in its pen.\n")
+    (tmp_path / "en-de.key.tsv").write_text("1\tted\tpen\tstift\tgehege\n2\tted\tpen\tgehege\tstift\n")
+    (tmp_path / "out.de").write_text("Meine Stifte.\nEin Schwein mit Stift.\n")
+    (tmp_path / "lemmas.de").write_text("mein stift .\nein schwein mit stift .\n")
+
+
+def rows_of(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+def test_winomt(babelscope: Babelscope, tmp_path: Path) -> None:
+    ran = babelscope(*WINO, "--alignments", "out.align", "--records", "records.jsonl", "--json")
+    rows = rows_of(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    first = rows[0]
+    assert first["name"] == "accuracy"
+    assert first.items() >= {"value": 1.0, "n": 2, "correct": 2, "skipped": 0, "alignment": "given"}.items()
+    assert first.items() >= {"method": "patterns_winomt", "system": "out.txt", "tests": "test.tsv"}.items()
+    assert first["signature"].startswith("patterns_winomt|")
+    for row in rows:
+        assert next(iter(row)) == "name"
+        assert {"value", "low", "high", "n"} <= row.keys()
+    records = rows_of((tmp_path / "records.jsonl").read_text())
+    assert [(record["id"], record["predicted"]) for record in records] == [("1", "male"), ("2", "female")]
+    assert "minimum_accuracy" in babelscope(*WINO, "--alignments", "out.align").out
+
+
+def test_mucow(babelscope: Babelscope) -> None:
+    command = MUCOW
+    coverage, precision, *_ = rows_of(babelscope(*command, "--lemmas", "lemmas.de", "--json").out)
+    assert coverage.items() >= {"name": "coverage", "value": 1.0, "correct": 1, "wrong": 1}.items()
+    assert (precision["name"], precision["value"]) == ("precision", 0.5)
+    assert rows_of(babelscope(*command, "--json").out)[0]["value"] == 0.5
+    babelscope(*command, "--records", "log.jsonl", "--json")
+    again = babelscope("patterns", "mucow", "--tests", "mucow:en-de", "--verdicts", "log.jsonl", "--json")
+    assert rows_of(again.out)[0].items() >= {"value": 0.5, "rules": "stored"}.items()
+
+
+def test_what_has_no_verdict_is_counted(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("My pen. ||| Mein Stift.\n")
+    command = (*MUCOW[:-1], "some.txt", "--skip-missing", "--records", "log.jsonl", "--json")
+    said = rows_of(babelscope(*command).out)[0]
+    again = babelscope("patterns", "mucow", "--tests", "mucow:en-de", "--verdicts", "log.jsonl", "--json")
+    for row in (said, rows_of(again.out)[0]):
+        assert row.items() >= {"value": 1.0, "n": 1, "correct": 1, "skipped": 1}.items()
+
+
+def test_figures_in_a_file(babelscope: Babelscope, tmp_path: Path) -> None:
+    printed = babelscope(*MUCOW, "--json").out
+    ran = babelscope(*MUCOW, "--json", "--to", "figures.jsonl")
+    assert (ran.code, ran.out) == (0, "")
+    assert (tmp_path / "figures.jsonl").read_text() == printed
+    babelscope(*MUCOW, "--to", "figures.txt")
+    assert "recall_b" in (tmp_path / "figures.txt").read_text()
+
+
+def test_a_live_system_is_asked(babelscope: Babelscope) -> None:
+    command = ("patterns", "mucow", "--tests", "mucow:en-de", "--system", "toy:1", "--json")
+    first = rows_of(babelscope(*command).out)[0]
+    assert first.items() >= {"system": "toy:1", "name": "coverage", "n": 2, "rules": "mucow"}.items()
+
+
+def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_path: Path) -> None:
+    ran = babelscope(*WINO, "--alignments", "out.align", "--out", "run", "--by", "gold", "--json")
+    assert ran.code == 0
+    assert {row.get("gold") for row in rows_of(ran.out)} >= {"male", "female"}
+    for name in ("out.txt", "out.align", "test.tsv"):
+        (tmp_path / name).unlink()
+    again = babelscope("patterns", "winomt", "--rejudge", "run", "--rules", "sound", "--json")
+    assert rows_of(again.out)[0].items() >= {"rules": "sound", "alignment": "given", "value": 1.0}.items()
+    same = babelscope("patterns", "winomt", "--rejudge", "run", "--json")
+    assert rows_of(same.out)[0]["signature"] == rows_of(ran.out)[0]["signature"]
+    assert rows_of(again.out)[0]["signature"] != rows_of(ran.out)[0]["signature"]
+    refused = babelscope("patterns", "winomt", "--rejudge", "run", "--beam", "2")
+    assert "beam cannot be changed after a run" in refused.err
+
+
+def test_lemmas_are_made_when_a_run_is_judged_again(babelscope: Babelscope) -> None:
+    pytest.importorskip("HanTa")
+    assert rows_of(babelscope(*MUCOW, "--out", "run", "--json").out)[0]["value"] == 0.5
+    again = babelscope("patterns", "mucow", "--rejudge", "run", "--lemmatise", "de", "--json")
+    assert rows_of(again.out)[0].items() >= {"name": "coverage", "value": 1.0}.items()
+
+
+def test_runs_are_compared_and_reported(babelscope: Babelscope, tmp_path: Path) -> None:
+    """Each run has translations and alignments of its own, and is judged in the same way."""
+    (tmp_path / "male.txt").write_text("".join(f"{source} ||| {GERMAN[0]}\n" for source in SOURCES))
+    (tmp_path / "male.align").write_text("1-1\n1-1\n")
+    babelscope(*WINO, "--alignments", "out.align", "--out", "both")
+    other = [each.replace("out.txt", "male.txt") for each in WINO]
+    babelscope(*other, "--alignments", "male.align", "--out", "male")
+    rows = rows_of(babelscope("compare", "both", "male", "--json").out)
+    paired = {row.get("gold", "all"): row for row in rows if row["name"] == "difference"}
+    assert {gold: (row["value"], row["wins"]) for gold, row in paired.items()} == {
+        "all": (0.5, 1),
+        "male": (0.0, 0),
+        "female": (1.0, 1),
+    }
+    assert babelscope("report", "both", "male", "-o", "page.html").code == 0
+    assert "patterns_winomt" in (tmp_path / "page.html").read_text()
+    babelscope(*WINO, "--alignments", "out.align", "--rules", "sound", "--out", "sound")
+    assert "other settings of patterns_winomt (rules" in babelscope("compare", "both", "sound").err
+
+
+def test_a_study_in_shards(babelscope: Babelscope, tmp_path: Path) -> None:
+    study = """
+[[systems]]
+spec = "file:out.txt?format=pairs"
+[[tests]]
+name = "jobs"
+spec = "winomt:test.tsv"
+[[methods]]
+name = "patterns_winomt"
+target = "de"
+alignments = "out.align"
+translations = "out.txt"
+"""
+    (tmp_path / "study.toml").write_text(study)
+    plain = babelscope("run", "study.toml", "--out", "plain", "--json")
+    assert rows_of(plain.out)[0].items() >= {"name": "accuracy", "value": 1.0, "n": 2}.items()
+    for shard in ("1/2", "2/2"):
+        assert babelscope("run", "study.toml", "--shard", shard, "--out", shard[0]).code == 0
+    merged = babelscope("merge", "1", "2", "--out", "merged", "--json")
+    assert merged.out == plain.out
+    for name in ("records.jsonl", "summary.json"):
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+    (tmp_path / "study.toml").write_text(f"{study}[run]\nchunk = 1\n")
+    ran = babelscope("run", "study.toml", "--out", "parts")
+    assert "patterns_winomt asks a test set as a whole: leave chunk = 1 out" in ran.err
+    # Alignments of other translations than the system gave would be read without a word.
+    (tmp_path / "study.toml").write_text(study.replace('"out.txt"', '"other.txt"'))
+    (tmp_path / "other.txt").write_text("".join(f"{source} ||| Anders.\n" for source in SOURCES))
+    ran = babelscope("run", "study.toml", "--out", "other")
+    assert "other.txt has another translation of item 1 than the system gave" in ran.err
+
+
+def test_missing_translations_keep_the_places_of_others(babelscope: Babelscope, tmp_path: Path) -> None:
+    """Lists of stereotypes and alignments are of all items, also where some have no translation."""
+    first, second = WINOMT.split("\n")[:2]
+    (tmp_path / "pro.txt").write_text(f"{first}\n")
+    (tmp_path / "anti.txt").write_text(f"{second}\n")
+    (tmp_path / "out.txt").write_text(f"{SOURCES[1]} ||| {GERMAN[1]}\n")
+    (tmp_path / "out.align").write_text("0-0 1-1\n")
+    command = (*WINO, "--alignments", "out.align", "--pro", "pro.txt", "--anti", "anti.txt")
+    assert "out.txt has no translation of" in babelscope(*command).err
+    ran = babelscope(*command, "--skip-missing", "--json", "--records", "records.jsonl")
+    assert rows_of(ran.out)[0].items() >= {"value": 1.0, "n": 1, "skipped": 1}.items()
+    judged, missing = rows_of((tmp_path / "records.jsonl").read_text())
+    assert (judged["id"], judged["stereotype"], judged["predicted"]) == ("2", "anti", "female")
+    assert missing["id"] == "1"
+    assert missing["unanswered"].startswith("out.txt has no translation of 'The cook slept because he")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("out.align", "0-0 1-1\n0-0 99-1\n", "out.align:2: the link 99-1 points at source word 99"),
+        ("out.align", "0-0\n", "out.txt has 2, out.align has 1"),
+        ("out.txt", f"{SOURCES[0]} ||| {GERMAN[0]}\n{GERMAN[1]}\n", "out.txt:2 has no ||| between"),
+        (
+            "out.txt",
+            f"{SOURCES[0]} ||| {GERMAN[0]}\nXx yy. ||| {GERMAN[1]}\n",
+            "out.txt has no translation of",
+        ),
+        ("out.txt", f"{GERMAN[0]}\n", "2 sources were asked for, but out.txt has translations of 1"),
+        ("test.tsv", "male\t1\n", "test.tsv:1 has 2 columns"),
+    ],
+)
+def test_bad_files_are_told(
+    babelscope: Babelscope, tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    ran = babelscope(*WINO, "--alignments", "out.align", "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_bad_usage_is_told(babelscope: Babelscope) -> None:
+    for arguments, told in (
+        ((*WINO, "--pro", "test.tsv"), "pro and anti go together"),
+        ((*WINO, "--system", "toy:1"), "--system and --translations exclude each other"),
+        ((*WINO, "--alignments", "none"), "none: no such file"),
+        ((*WINO[:-1], "fr"), "no WinoMT morphology for 'fr'; known: de, ru, uk"),
+        (WINO[:-2], "patterns winomt needs --target"),
+        ((*WINO, "--out", "figures.tsv"), "--out names a run folder; to write figures to a file, say --to"),
+        ((*WINO[:4], "--target", "de"), "patterns winomt needs --system or --translations"),
+        (("patterns", "mucow", "--tests", "mucow:en-de"), "--translations, or --verdicts alone"),
+        ((*MUCOW, "--lemmas", "lemmas.de", "--lemmatise", "de"), "lemmas and lemmatise exclude each other"),
+        (("agreement", "--task", "mucow", "out.de"), "out.de:1: not JSON"),
+        (("agreement", "--task", "winomt", "a.csv", "b.csv"), "a.csv: no such file"),
+    ):
+        ran = babelscope(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+
+
+def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: Path) -> None:
+    babelscope(*WINO, "--alignments", "out.align", "--records", "records.jsonl", "--json")
+    for name, labels in (("a", ["Male", "Female"]), ("b", ["Male", "Male"])):
+        lines = [
+            {
+                "label": [label],
+                "Sample ID": str(n),
+                "Index": str(n),
+                "Gold Gender": gold,
+                "Source Sentence": s,
+            }
+            for n, (label, gold, s) in enumerate(zip(labels, ["male", "female"], SOURCES, strict=True))
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    heading = "Index,Entity,Sentence,Find entity? [Y/N],Gender? [M/F/N],Comments"
+    (tmp_path / "old.csv").write_bytes(f"{heading}\r\n0,x,y,Y,M,\r\n1,x,y,N,F,\r\n".encode())
+    ran = babelscope(
+        "agreement",
+        "--task",
+        "winomt",
+        "a.jsonl",
+        "b.jsonl",
+        "old.csv",
+        "--patterns",
+        "records.jsonl",
+        "--json",
+    )
+    *rows, method = rows_of(ran.out)
+    assert [(row["annotators"], row["n"]) for row in rows if row["name"] == "kappa"] == [
+        ("a, b", 2),
+        ("a, b", 2),
+        ("a, old", 1),
+        ("b, old", 1),
+    ]
+    assert method.items() >= {"verdicts": "records", "value": 0.75, "judgements": 4, "agreed": 3}.items()
+    for arguments, told in (
+        (("--task", "winomt", "a.jsonl"), "needs the files of two annotators"),
+        (("--task", "winomt", "a.jsonl", "b.jsonl", "--quirk", "shared-labels"), "--quirk is about"),
+    ):
+        assert told in babelscope("agreement", *arguments).err
+
+
+def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
+    data = shared / "data"
+    people = [str(data / "human-validation" / "mucow" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
+    log = str(data / "mucow" / "pattern-matching-log" / "en-de.ensemble.jsonl")
+    command = ("agreement", "--task", "mucow", *people, "--patterns", log, "--json")
+    published = rows_of(babelscope(*command, "--quirk", "shared-labels", "--quirk", "inflated-coverage").out)[
+        -1
+    ]
+    assert (published["agreed"], published["covered"], published["judgements"]) == (14, 908, 192)
+    assert round(100 * published["value"], 1) == 83.8
+    sound = rows_of(babelscope(*command).out)[-1]
+    assert (sound["agreed"], sound["covered"], round(100 * sound["value"], 2)) == (13, 716, 80.29)
+    winomt = data / "winomt"
+    people = [str(data / "human-validation" / "winomt" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
+    earlier = str(data / "human-validation" / "winomt" / "en-de.previous-work.csv")
+    babelscope(
+        *("patterns", "winomt", "--tests", f"winomt:{winomt / 'test.tsv'}", "--target", "de"),
+        *("--translations", str(winomt / "translations" / "aws.en-de.txt")),
+        *("--alignments", str(winomt / "alignments" / "aws.en-de.align"), "--records", "aws.jsonl", "--json"),
+    )
+    rows = rows_of(
+        babelscope("agreement", "--task", "winomt", *people, earlier, "--patterns", "aws.jsonl", "--json").out
+    )
+    kappas = [(round(row["value"], 6), row["n"]) for row in rows if row["name"] == "kappa"]
+    assert kappas == [(0.952534, 200), (0.952696, 200), (0.274139, 88), (0.296026, 84)]
+    assert (rows[-1]["agreed"], rows[-1]["judgements"], rows[-1]["value"]) == (345, 400, 0.8625)

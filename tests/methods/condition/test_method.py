@@ -1,0 +1,399 @@
+"""Conditioning: figures computed by hand from exact probabilities, the paper's examples, and what never matters."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from babelscope import condition, run_method
+from babelscope.core.answers import Choice, Fingerprint, ItemScores, Scored, Target
+from babelscope.core.results import Result, Row
+from babelscope.methods.condition.figures import (
+    CONFIDENCE_EDGES,
+    accuracy,
+    least_certain,
+    margin_of,
+    minimum,
+    score_of,
+    verdict_of,
+    weights_of,
+)
+from babelscope.testsets import AmbiguousSource
+from babelscope.testsets.mucow import NO_CATEGORY
+from tests.support.toys import ToySystem
+
+EVALUATOR = ToySystem("judge", salt="judge")
+
+
+class GivenScores:
+    """An evaluator asked elsewhere: for each item id the best score of either side."""
+
+    name = "given"
+    stored = True
+
+    def __init__(self, scores: Mapping[str, tuple[float, float]]) -> None:
+        self._scores = scores
+        self.fingerprint = Fingerprint("given", settings={"scores": repr(sorted(scores.items()))})
+
+    def item_scores(self, items: Sequence[Choice], *, best: bool = True) -> list[ItemScores | None]:
+        assert not best
+        return [ItemScores(self._scores[each.id][0], self._scores[each.id][1:]) for each in items]
+
+
+def item(number: int, category: str = "male", translation: str | None = None) -> AmbiguousSource:
+    return AmbiguousSource(
+        f"i{number}", f"a{number}", (f"r1 {number}", f"r2 {number}"), (f"w1 {number}", f"w2 {number}"),
+        category, translation, gold="x",
+    )  # fmt: skip
+
+
+ITEMS = [item(number, "female" if number % 3 else "male") for number in range(20)]
+
+
+def rows_of(result: Result) -> dict[str, Row]:
+    return {row.name: row for row in result.rows if row.name != "confidence"}
+
+
+def judged(
+    margins: Sequence[float], categories: Sequence[str] | None = None, **settings: Any
+) -> dict[str, Row]:
+    """The rows for margins in nats, as if an evaluator had given them."""
+    categories = categories or ["one"] * len(margins)
+    items = [item(number, category) for number, category in enumerate(categories)]
+    scores = {each.id: (-50.0 + min(m, 0), -50.0 - max(m, 0)) for each, m in zip(items, margins, strict=True)}
+    return rows_of(condition(None, GivenScores(scores), items, **settings))
+
+
+def logits(probabilities: Sequence[float]) -> list[float]:
+    return [math.log(p) - math.log(1 - p) for p in probabilities]
+
+
+# --- the paper's examples
+
+
+@pytest.mark.parametrize(
+    ("correct", "incorrect", "score"),
+    [(0.794, 0.745, 0.516), (0.645, 0.599, 0.519), (0.765, 0.814, 0.484), (0.668, 0.710, 0.485),
+     (0.404, 0.393, 0.507), (0.610, 0.607, 0.501)],
+)  # fmt: skip
+def test_table_1(correct: float, incorrect: float, score: float) -> None:
+    # The printed likelihoods are rounded, and so may the last digit of what is made from them.
+    margin = margin_of(math.log(correct), math.log(incorrect))
+    assert score_of(margin) == pytest.approx(score, abs=0.001)
+    assert score_of(margin) == pytest.approx(correct / (correct + incorrect), abs=1e-12)
+    # The released code's numbers are powers of 2: read back as logs to base 2, they give the same score.
+    binary = margin_of(math.log2(correct), math.log2(incorrect))
+    assert score_of(binary, "2") == pytest.approx(score_of(margin), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ties", "weighted", "plain"), [("correct", 0.8, 0.75), ("wrong", 0.7, 0.5), ("half", 0.75, 0.625)]
+)
+def test_the_weighting_of_section_3_4(ties: str, weighted: float, plain: float) -> None:
+    rows = judged(logits([0.9, 0.6, 0.45, 0.5]), ties=ties)
+    assert rows["weighted"].estimate.value == pytest.approx(weighted, abs=1e-12)
+    assert rows["one"].estimate.value == pytest.approx(weighted, abs=1e-12)
+    assert rows["minimum"].estimate.value == pytest.approx(weighted, abs=1e-12)
+    assert rows["all"].estimate.value == rows["one unweighted"].estimate.value == plain
+    assert (rows["all"].counts["ties"], rows["all"].estimate.n) == (1, 4)
+    assert rows["all"].counts["correct"] == (3 if ties == "correct" else 2)
+
+
+# --- figures by hand
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_scores_are_the_best_of_each_side_by_hand(own: bool) -> None:
+    texts = ["abc a cb ba"[: number // 2] if own else None for number in range(20)]
+    items = [dataclasses.replace(each, translation=text) for each, text in zip(ITEMS, texts, strict=True)]
+    result = condition(None if own else ToySystem(), EVALUATOR, items, chunk=7)
+    for each, given_text, record in zip(ITEMS, texts, result.records, strict=True):
+        text = given_text if given_text is not None else ToySystem().translate([each.source])[0][0].text
+        best = [
+            max(EVALUATOR.score([(source, text)])[0].mean for source in side)
+            for side in (each.correct_sources, each.incorrect_sources)
+        ]
+        assert (record["translation"], record["given"], record["evaluator"]) == (text, own, "judge")
+        assert [record["correct_logprob"], record["incorrect_logprob"]] == pytest.approx(best, abs=1e-12)
+        likelihoods = [math.exp(x) for x in best]
+        assert record["score"] == pytest.approx(likelihoods[0] / sum(likelihoods), abs=1e-12)
+        assert record["verdict"] == ("correct" if record["score"] >= 0.5 else "wrong")
+        assert record["correct_source"] in each.correct_sources
+        assert (record["category"], record["gold"]) == (each.category, "x")
+
+
+def test_the_rows_are_those_of_the_records() -> None:
+    result = condition(ToySystem(), EVALUATOR, ITEMS)
+    rows = rows_of(result)
+    right = [record["verdict"] == "correct" for record in result.records]
+    weights = [record["weight"] for record in result.records]
+    assert rows["all"].estimate.value == pytest.approx(sum(right) / 20)
+    assert rows["weighted"].estimate.value == pytest.approx(
+        sum(w for w, r in zip(weights, right, strict=True) if r) / sum(weights)
+    )
+    for category in ("male", "female"):
+        own = [record for record in result.records if record["category"] == category]
+        assert sorted(record["weight"] for record in own) == list(range(1, len(own) + 1))
+        ranked = sorted(own, key=lambda record: -abs(record["score"] - 0.5))
+        assert [record["weight"] for record in ranked] == list(range(len(own), 0, -1))
+        assert rows[category].labels["category"] == category
+        assert rows[category].estimate.n == len(own)
+        weighted = sum(r["weight"] for r in own if r["verdict"] == "correct")
+        assert rows[category].estimate.value == pytest.approx(weighted / sum(r["weight"] for r in own))
+    assert {row.labels["evaluator"] for row in result.rows} == {"judge"}
+    lowest = min(("female", "male"), key=lambda name: rows[name].estimate.value)
+    assert rows["minimum"].estimate.value == rows[lowest].estimate.value
+    assert rows["minimum"].labels["lowest"] == lowest
+    shown = least_certain(result.records, 3)
+    assert [abs(r["score"] - 0.5) for r in shown] == sorted(abs(r["score"] - 0.5) for r in result.records)[:3]
+
+
+def test_the_histogram_counts_every_item_once() -> None:
+    result = condition(None, GivenScores({each.id: (-1.0, -1.0 - k) for k, each in enumerate(ITEMS)}), ITEMS)
+    bins = [row for row in result.rows if row.name == "confidence"]
+    assert bins[0].labels["bin"] == "0-0.001"
+    assert len(bins) == len(CONFIDENCE_EDGES) - 1
+    # Margins of 0, 1, 2... nats: scores of 0.5, .73, .88...
+    assert [row.counts["items"] for row in bins] == [1, 0, 0, 0, 0, 1, 18]
+    assert sum(row.estimate.value for row in bins) == pytest.approx(1)
+
+
+def test_the_total_likelihood_has_the_same_verdicts_and_other_scores() -> None:
+    mean, total = (condition(ToySystem(), EVALUATOR, ITEMS, likelihood=name) for name in ("mean", "total"))
+    for a, b in zip(mean.records, total.records, strict=True):
+        length = len(a["translation"]) + 1
+        assert b["correct_logprob"] == pytest.approx(length * a["correct_logprob"])
+        assert a["verdict"] == b["verdict"]
+    assert mean.signature != total.signature
+
+
+# --- what never matters
+
+margins = st.lists(
+    st.tuples(
+        st.one_of(st.just(0.0), st.floats(-30, 30), st.floats(-1e-9, 1e-9)), st.sampled_from(["m", "f", "n"])
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=40)
+@given(margins)
+def test_the_base_changes_scores_only(drawn: list[tuple[float, str]]) -> None:
+    values, categories = [m for m, _ in drawn], [c for _, c in drawn]
+    natural, binary = (judged(values, categories, base=base) for base in ("e", "2"))
+    assert natural == binary
+    for margin in values:
+        assert abs(score_of(margin, "2") - 0.5) <= abs(score_of(margin, "e") - 0.5)
+
+
+@settings(max_examples=40)
+@given(margins)
+def test_swapped_sides_turn_accuracies_round(drawn: list[tuple[float, str]]) -> None:
+    values, categories = [m for m, _ in drawn], [c for _, c in drawn]
+    straight = judged(values, categories, ties="half")
+    swapped = judged([-m for m in values], categories, ties="half")
+    for name in straight.keys() - {"minimum", "minimum unweighted"}:
+        here, there = straight[name].estimate, swapped[name].estimate
+        assert here.value == pytest.approx(1 - there.value, abs=1e-12)
+        assert (here.low, here.high) == pytest.approx((1 - there.high, 1 - there.low), abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(margins, st.randoms(use_true_random=False))
+def test_the_order_of_items_does_not_matter(drawn: list[tuple[float, str]], mixer: random.Random) -> None:
+    mixed = list(drawn)
+    mixer.shuffle(mixed)
+    first, second = (judged([m for m, _ in each], [c for _, c in each]) for each in (drawn, mixed))
+    assert list(first) == list(second)
+    for name, row in first.items():
+        other = second[name]
+        assert (row.labels, row.counts, row.estimate.n) == (other.labels, other.counts, other.estimate.n)
+        assert row.estimate.value == pytest.approx(other.estimate.value, abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(margins)
+def test_weights_of_a_category_are_a_sharing_of_n_down_to_1(drawn: list[tuple[float, str]]) -> None:
+    values, categories = [m for m, _ in drawn], [c for _, c in drawn]
+    ordered = weights_of(values, categories, "order")
+    shared = weights_of(values, categories, "shared")
+    for name in set(categories):
+        own = [i for i, category in enumerate(categories) if category == name]
+        assert sorted(ordered[i] for i in own) == list(range(1, len(own) + 1))
+        # Shared weights sum to the same, so that no category weighs more than another of its size.
+        assert sum(shared[i] for i in own) == pytest.approx(sum(range(1, len(own) + 1)))
+        for i in own:
+            for j in own:
+                if abs(values[i]) > abs(values[j]):
+                    assert shared[i] > shared[j]
+                    assert ordered[i] > ordered[j]
+                elif abs(values[i]) == abs(values[j]):
+                    assert shared[i] == shared[j]
+                    assert i <= j or ordered[i] < ordered[j]
+
+
+@pytest.mark.parametrize("margin", [800.0, -800.0, 1e-300, math.inf, -math.inf])
+def test_nothing_overflows(margin: float) -> None:
+    assert 0.0 <= score_of(margin) <= 1.0
+    assert verdict_of(margin, "wrong") == ("correct" if margin > 0 else "wrong")
+    rows = judged([margin, 1.0])
+    assert 0 <= rows["weighted"].estimate.low <= rows["weighted"].estimate.high <= 1
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    draw = random.Random(1)
+    inside = 0
+    for _ in range(400):
+        # Errors among the least confident: P(correct) = .5 + .5 u at confidence quantile u.
+        confidence = [draw.random() for _ in range(60)]
+        worth = [float(draw.random() < 0.5 + 0.5 * u) for u in confidence]
+        found = accuracy(worth, weights_of(confidence, [""] * 60))
+        inside += found.low <= 5 / 6 <= found.high
+    assert 0.93 <= inside / 400 <= 0.99
+    assert accuracy([1.0] * 5, [5, 4, 3, 2, 1]).low < 0.7
+
+
+def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> None:
+    draw = random.Random(1)
+    inside = 0
+    for _ in range(200):
+        groups = [([float(draw.random() < 0.8) for _ in range(80)], [1.0] * 80) for _ in range(6)]
+        found = minimum(groups)
+        assert found.value == min(sum(worth) / 80 for worth, _ in groups)
+        inside += found.low <= 0.8 <= found.high
+    assert inside / 200 >= 0.93
+    assert minimum([([1.0, 0.0], [2.0, 1.0])]) == accuracy([1.0, 0.0], [2.0, 1.0])
+
+
+def wilson(p: float, n: float, z: float) -> tuple[float, float]:
+    middle, reach = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle - reach) / (1 + z * z / n), (middle + reach) / (1 + z * z / n)
+
+
+def test_weights_count_as_many_items_as_they_are_worth() -> None:
+    # Kish: (3 + 2 + 1)^2 / (9 + 4 + 1) items; of the weights 3 + 1 of 6 are on the right side.
+    found = accuracy([1.0, 0.0, 1.0], [3, 2, 1])
+    assert (found.value, found.n) == (pytest.approx(4 / 6), 3)
+    assert (found.low, found.high) == pytest.approx(wilson(4 / 6, 36 / 14, 1.959964), abs=1e-6)
+    assert accuracy([], []).n == minimum([]).n == 0
+    # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
+    groups = [([1.0] * 6 + [0.0] * 4, [1.0] * 10), ([1.0] * 14 + [0.0] * 6, [1.0] * 20)]
+    least = minimum(groups)
+    assert (least.value, least.n) == (pytest.approx(0.6), 30)
+    assert least.low == pytest.approx(
+        min(wilson(0.6, 10, 1.959964)[0], wilson(0.7, 20, 1.959964)[0]), abs=1e-6
+    )
+    assert least.high == pytest.approx(
+        min(wilson(0.6, 10, 2.241403)[1], wilson(0.7, 20, 2.241403)[1]), abs=1e-6
+    )
+
+
+def test_the_first_bin_has_0_and_the_last_one_certainty() -> None:
+    # Scores of 0.5, 0.54, 0.8, 0.2 and 1: at 0.2 the translation is wrong.
+    margins = [0.0, math.log(0.54 / 0.46), math.log(4), -math.log(4), math.inf]
+    items = [item(number, "m") for number in range(5)]
+    scores = {each.id: (-9.0, -9.0 - margin) for each, margin in zip(items, margins, strict=True)}
+    result = condition(None, GivenScores(scores), items)
+    bins = {row.labels["bin"]: row for row in result.rows if row.name == "confidence"}
+    assert {name: (row.counts["items"], row.counts["correct"]) for name, row in bins.items()} == {
+        "0-0.001": (1, 1), "0.001-0.003": (0, 0), "0.003-0.01": (0, 0), "0.01-0.03": (0, 0),
+        "0.03-0.1": (1, 1), "0.1-0.3": (0, 0), "0.3-0.5": (3, 2),
+    }  # fmt: skip
+    assert bins["0.3-0.5"].estimate.value == pytest.approx(3 / 5)
+
+
+def test_items_without_a_category_have_no_part_in_the_minimum() -> None:
+    rows = judged([1.0, 2.0, -1.0, -2.0], ["m", "m", NO_CATEGORY, NO_CATEGORY])
+    assert rows[NO_CATEGORY].estimate.value == 0
+    assert (rows["minimum"].estimate.value, rows["minimum"].estimate.n) == (1, 2)
+    assert rows["minimum"].labels["lowest"] == "m"
+
+
+# --- how systems are asked
+
+
+class Asked(ToySystem):
+    """An evaluator that remembers its calls."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("asked", **options)
+        self.calls: list[list[tuple[str, Target]]] = []
+
+    def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
+        self.calls.append(list(pairs))
+        return super().score(pairs)
+
+
+def test_a_chunk_is_one_call_and_every_pair_is_asked_once() -> None:
+    evaluator = Asked(salt="judge")
+    condition(ToySystem(), evaluator, ITEMS, chunk=10)
+    assert [len(call) for call in evaluator.calls] == [40, 40]
+    double = AmbiguousSource("d", "a", ("r", "r"), ("w", "r"), "m", "ab")
+    result = condition(None, evaluator, [double])
+    assert len(evaluator.calls[-1]) == 2
+    assert result.records[0]["correct_logprob"] <= result.records[0]["incorrect_logprob"]
+
+
+def test_a_system_that_evaluates_itself_is_asked_by_its_tokens() -> None:
+    itself = Asked(salt="s")
+    condition(itself, itself, ITEMS[:2])
+    assert all(isinstance(target, Scored) for _, target in itself.calls[0])
+    other = Asked(salt="judge")
+    condition(ToySystem(salt="s"), other, ITEMS[:2])
+    assert all(isinstance(target, str) for _, target in other.calls[0])
+    condition(None, itself, [item(1, translation="ab")])
+    assert itself.calls[-1][0][1] == "ab"
+
+
+def test_given_translations_are_judged_instead_of_asking() -> None:
+    items = [item(1, translation="abc"), item(2), item(3, translation="")]
+    given = condition(ToySystem(), EVALUATOR, items)
+    assert [record["given"] for record in given.records] == [True, False, True]
+    assert [record["translation"] for record in given.records][::2] == ["abc", ""]
+    empty = sum(record["translation"] == "" for record in given.records)
+    assert (given.rows[0].counts["given"], given.rows[0].counts["empty"]) == (2, empty)
+    asked = condition(ToySystem(), EVALUATOR, items, translations="system")
+    assert not any(record["given"] for record in asked.records)
+    assert asked.records[0]["translation"] == ToySystem().translate(["a1"])[0][0].text
+
+
+def test_it_runs_by_name_and_with_several_systems(toy_schemes: None) -> None:  # noqa: ARG001
+    systems = [ToySystem("one", salt="1"), ToySystem("two", salt="2")]
+    both = condition(systems, "toy:judge", ITEMS)
+    alone = condition(systems[1], "toy:judge", ITEMS)
+    assert [row for row in both.rows if row.labels["system"] == "two"] == list(alone.rows)
+    assert [r["weight"] for r in both.records[20:]] == [r["weight"] for r in alone.records]
+    named = run_method("conditioning", systems[1], ITEMS, evaluator="toy:judge")
+    assert named.rows == alone.rows
+    assert named.signature == alone.signature
+
+
+def test_a_real_model_judges_itself(checkpoint: Callable[..., Path]) -> None:
+    from babelscope import open_system
+    from tests.support.models import spec
+
+    system = open_system(spec("marian", checkpoint("marian")))
+    items = [
+        AmbiguousSource(
+            str(number), f"the {noun} reads", (f"the old {noun} reads",), (f"the red {noun} reads",), "m"
+        )
+        for number, noun in enumerate(("man", "woman", "child"))
+    ]
+    result = condition(system, system, items, beam=2)
+    for each, record in zip(items, result.records, strict=True):
+        generated = system.translate([each.source], beam=2)[0][0]
+        right, wrong = system.score(
+            [(each.correct_sources[0], generated), (each.incorrect_sources[0], generated)]
+        )
+        assert record["correct_logprob"] == pytest.approx(right.mean, abs=1e-4)
+        assert record["incorrect_logprob"] == pytest.approx(wrong.mean, abs=1e-4)

@@ -1,0 +1,167 @@
+"""From data to distilled data to student: nothing is lost on the way, and changes are what was counted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
+from babelscope.methods.patterns.counts import Occurrence, flows_of
+from babelscope.methods.patterns.flow import (
+    STAGES,
+    count_flows,
+    mean_flows,
+    merged,
+    read_queries,
+    shift_rows,
+)
+from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
+
+CLASSES = ("male", "female", "other")
+found = st.builds(
+    Occurrence, st.sampled_from(["cook", "head_cook"]), st.tuples(*[st.sampled_from(CLASSES)] * 3)
+)
+
+
+@given(st.lists(found, min_size=1, max_size=30))
+def test_flows_conserve_counts(occurrences: list[Occurrence]) -> None:
+    flows = flows_of(occurrences, STAGES)
+    into, out = Counter[str](), Counter[str]()
+    for start, end, count in flows:
+        out[start] += int(count)
+        into[end] += int(count)
+    for node in into:
+        if "_student_" not in node:
+            assert into[node] == out[node], node
+    whole = Counter(each.word for each in occurrences)
+    assert all(out[word] == count for word, count in whole.items())
+    total = Counter[str]()
+    for start, end, count in merged(flows):
+        total[f"{start.partition('_')[0]} to {end.partition('_')[0]}"] += int(count)
+    assert total == {"data to distilled": len(occurrences), "distilled to student": len(occurrences)}
+
+
+@given(st.lists(st.lists(found, min_size=4, max_size=4), min_size=2, max_size=3))
+def test_means_over_models_conserve_counts(models: list[list[Occurrence]]) -> None:
+    flows = merged(mean_flows(models))
+    for stage in ("data", "distilled"):
+        assert sum(count for start, _, count in flows if start.startswith(stage)) == pytest.approx(4)
+
+
+def test_shares_and_changes() -> None:
+    moves = (
+        [("female", "male", "male")] * 3
+        + [("male", "male", "male")] * 5
+        + [("female", "female", "other")] * 2
+    )
+    one = [Occurrence("cook", move) for move in moves]
+    rows = shift_rows([one])
+    shares = {(row.labels["stage"], row.labels["class"]): row for row in rows if row.name == "share"}
+    assert shares["data", "female"].estimate.value == 0.5
+    assert shares["student", "other"].counts == {"count": 2}
+    assert all(row.estimate.n == 10 for row in shares.values())
+    changes = {(row.labels["to"], row.labels["class"]): row.estimate for row in rows if row.name == "change"}
+    assert changes["distilled", "female"].value == pytest.approx(-0.3)
+    assert changes["student", "female"].value == pytest.approx(-0.2)
+    assert changes["distilled", "female"].high <= 0
+    assert sum(changes["distilled", name].value for name in CLASSES) == pytest.approx(0)
+    other = [Occurrence("cook", ("female", "female", "male")), *one[1:]]
+    rows = shift_rows([one, other])
+    spread = {
+        (row.labels["to"], row.labels["class"]): row.estimate for row in rows if row.name == "change sd"
+    }
+    assert spread["distilled", "male"].value == pytest.approx(0.1 / 2**0.5)
+    assert spread["distilled", "male"].n == 2
+
+
+def test_the_lab_counts_what_its_grammar_says(tmp_path: Path) -> None:
+    for spec, pairs in (("lab:occupations", gender_pairs(40, 1)), ("lab:senses", sense_pairs(36, 1))):
+        (tmp_path / "en").write_text("".join(f"{pair.source}\n" for pair in pairs))
+        (tmp_path / "de").write_text("".join(f"{pair.target}\n" for pair in pairs))
+        occurrences = count_flows(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(spec))
+        counted = Counter(each.classes[0] for each in occurrences)
+        if spec == "lab:senses":
+            assert counted == {"frequent": 18, "rare": 18}
+        else:
+            told = [{(one.noun, one.gender) for one in pair.labels.occupations} for pair in pairs]
+            right = Counter(gender for own in told for _, gender in own)  # a word counts once a sentence
+            assert counted == right
+
+
+def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
+    query = {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["Köchin"]}
+    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
+    (tmp_path / "en").write_text("The cook slept.\nA cook!\nNothing.\n")
+    for name, lines in (
+        ("de", "Die Köchin schlief.\nEin Koch!\nNichts.\n"),
+        ("t", "Der Koch schlief.\nEin Koch!\nNichts.\n"),
+        ("s", "Der Koch schlief.\nEine Person!\nNichts.\n"),
+    ):
+        (tmp_path / name).write_text(lines)
+    usual = ("patterns", "flow", "--source", "en", "--data", "de", "--words", "q.json", "--json")
+    ran = babelscope(*usual, "--distilled", "t", "--student", "s", "--flows", "f.json", "--svg", "f.svg")
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    share = {(row["stage"], row["class"]): row["value"] for row in rows if row["name"] == "share"}
+    assert share == {
+        ("data", "female"): 0.5, ("data", "male"): 0.5, ("data", "neutral"): 0,
+        ("distilled", "female"): 0, ("distilled", "male"): 1, ("distilled", "neutral"): 0,
+        ("student", "female"): 0, ("student", "male"): 0.5, ("student", "neutral"): 0.5,
+    }  # fmt: skip
+    assert ["cook_distilled_male", "cook_student_neutral", 1.0] in json.loads(
+        (tmp_path / "f.json").read_text()
+    )
+    picture = ElementTree.fromstring((tmp_path / "f.svg").read_text())
+    assert picture.tag.endswith("svg")
+    alone = babelscope(*usual)
+    assert {json.loads(line)["stage"] for line in alone.out.split("\n")[:-1]} == {"data"}
+    for more, told in (
+        (
+            ("--student", "s"),
+            "each student needs its teacher's data: there are 0 --distilled and 1 --student",
+        ),
+        (("--svg", "x.svg"), "a Sankey diagram needs --distilled"),
+        (("--distilled", "q.json"), "line-parallel files must have equally many lines"),
+        (("--words", "en"), "en:1: not JSON"),
+    ):
+        ran = babelscope(*usual, *more)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+    (tmp_path / "q.json").write_text(json.dumps({"baker": {**query, "src_forms": ["baker"]}}))
+    assert "en has none of the words looked for (baker" in babelscope(*usual).err
+    (tmp_path / "q.json").write_text(json.dumps({"cook": {"src_forms": ["cook"]}}))
+    assert "q.json: cook: a query needs src_forms" in babelscope(*usual).err
+
+
+def test_bad_queries(tmp_path: Path) -> None:
+    for written in ('["cook"]', '{"cook": 3}'):
+        (tmp_path / "q.json").write_text(written)
+        with pytest.raises(BabelscopeError, match="must be an object of queries"):
+            read_queries(str(tmp_path / "q.json"))
+
+
+def test_words_are_looked_for_in_lines_as_they_stand(tmp_path: Path) -> None:
+    query = {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["Köchin"]}
+    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
+    # A separator that editors do not take for the end of a line stands inside of it.
+    (tmp_path / "en").write_text("A\u2028cook slept.\nThe cook!\n")
+    (tmp_path / "de").write_text("Ein\u2028Koch schlief.\nDie Köchin!\n")
+    found = count_flows(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json")))
+    assert found == [Occurrence("cook", ("male",)), Occurrence("cook", ("female",))]
+
+
+def test_the_published_flows_conserve_counts(shared: Path) -> None:
+    flows = json.loads((shared / "data" / "occupations" / "counts_en-de.json").read_text())
+    stages = ("original", "teacher", "student")
+    moved = merged([(a, b, c) for a, b, c in flows], stages)
+    totals = [sum(c for a, _, c in moved if a.startswith(stage)) for stage in stages[:2]]
+    assert totals == pytest.approx([1365155, 1365155])
+    male = [sum(c for a, _, c in moved if a == f"{stage}_male") / 1365155 for stage in stages[:2]]
+    assert male == pytest.approx([0.4013, 0.4543], abs=0.01)

@@ -1,0 +1,451 @@
+"""Hypothesis space: figures are those of the listed space, computed apart from the method."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.core.answers import Scored
+from babelscope.core.results import Record, Result, Row
+from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
+from babelscope.methods.space.method import METHOD
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.metrics.base import Segment, sentence_qualities
+from babelscope.metrics.ranking import kqrg, krg
+from babelscope.runs.judging import space as evaluate
+from babelscope.systems.opening import open_system
+from babelscope.testsets import ParallelSentence, load
+from babelscope.util.errors import BabelscopeError
+from tests.support.enumerated import Enumerated
+from tests.support.toys import EOS, ToySystem
+
+ITEMS = [
+    ParallelSentence(str(number), f"source {number}", references)
+    for number, references in enumerate([("ab",), ("ba", "aab"), ("b",), ("abab",), ("aa",), ("bb", "a")])
+]
+K, SAMPLES = 4, 12
+
+
+def space(systems: object, items: object, **settings: object) -> Result:
+    return evaluate(systems, items, resamples=100, **settings)
+
+
+@pytest.fixture(scope="module")
+def toy() -> Enumerated:
+    return Enumerated()
+
+
+@pytest.fixture(scope="module")
+def result(toy: Enumerated) -> Result:
+    return space(toy, ITEMS, k=K, samples=SAMPLES, mbr=5, curves=True, chunk=4)
+
+
+def row(rows: Sequence[Row], name: str, **labels: str | int) -> Row:
+    (found,) = [each for each in rows if each.name == name and labels.items() <= each.labels.items()]
+    return found
+
+
+def quality(item: ParallelSentence, texts: Sequence[str]) -> list[float]:
+    return sentence_qualities("chrf", [Segment(item.source, text, item.references) for text in texts])
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def test_the_top_region_is_that_of_the_listed_space(toy: Enumerated, result: Result) -> None:
+    for k in (2, 3, K):
+        lists = [quality(item, [each.text for each in toy.space(item.source)[:k]]) for item in ITEMS]
+        found = {"region": "top", "k": k, "view": "tokens"}
+        assert row(result.rows, "krg", **found).estimate.value == pytest.approx(mean([krg(q) for q in lists]))
+        assert row(result.rows, "kqrg", **found).estimate.value == pytest.approx(
+            mean([kqrg(q) for q in lists])
+        )
+        assert row(result.rows, "krg", **found).estimate.n == len(ITEMS)
+
+
+def test_samples_are_ranked_by_probability_in_draw_order(toy: Enumerated, result: Result) -> None:
+    for size in (2, 5, SAMPLES):
+        values = []
+        for item in ITEMS:
+            (drawn,) = toy.sample([item.source], n=SAMPLES, seed=0)
+            some = sorted(drawn[:size], key=lambda each: -each.total)
+            # In the toy, equal probabilities are equal hypotheses or share their places; the measure knows both.
+            values.append(kqrg(quality(item, [each.text for each in some]), [each.total for each in some]))
+        found = row(result.rows, "kqrg", region="samples", k=size, view="tokens")
+        assert found.estimate.value == pytest.approx(mean(values))
+
+
+def test_the_beam_is_compared_with_exact_search(toy: Enumerated, result: Result) -> None:
+    gaps, differences = [], []
+    for item in ITEMS:
+        mode = toy.space(item.source)[0]
+        best = toy.translate([item.source], beam=5)[0][0]
+        gaps.append(max(0.0, mode.total - best.total) if "unfinished" not in best.notes else None)
+        wide = toy.translate([item.source], beam=K, n_best=K)[0]
+        by_probability = sorted(wide, key=lambda each: -each.total)
+        listed = toy.space(item.source)[:K]
+        qualities = [quality(item, [each.text for each in some]) for some in (by_probability, listed)]
+        logprobs = [each.total for each in by_probability]
+        differences.append(kqrg(qualities[0], logprobs) - kqrg(qualities[1]))
+    known = [gap for gap in gaps if gap is not None]
+    found = row(result.rows, "search_error", decoding="beam")
+    assert found.estimate.value == pytest.approx(mean([gap > 1e-9 for gap in known]))
+    assert found.counts["unresolved"] == len(ITEMS) - len(known)
+    bias = row(result.rows, "beam_minus_exact", measure="kqrg")
+    assert bias.estimate.value == pytest.approx(mean(differences))
+
+
+def test_a_narrow_beam_misses_modes_by_the_nats_it_is_short_of() -> None:
+    toy = Enumerated(symbols="abc", limit=5, salt="narrow")
+    items = [ParallelSentence(str(number), f"s{number}", ("abc",)) for number in range(30)]
+    rows = space(toy, items, k=2, samples=0, beam=1).rows
+    gaps = []
+    for item in items:
+        best, mode = toy.translate([item.source], beam=1)[0][0], toy.space(item.source)[0]
+        if "unfinished" not in best.notes:
+            gaps.append(mode.total - best.total)
+    missed = [gap for gap in gaps if gap > 1e-9]
+    assert missed
+    found = row(rows, "search_error", decoding="beam")
+    assert (found.counts["missed"], found.estimate.n) == (len(missed), len(gaps))
+    gap = row(rows, "search_gap", decoding="beam")
+    assert gap.estimate.value == pytest.approx(mean(missed))
+    assert gap.estimate.n == len(missed)
+
+
+def test_empty_modes_are_counted(toy: Enumerated, result: Result) -> None:
+    empty = sum(toy.space(item.source)[0].text == "" for item in ITEMS)
+    assert empty > 0
+    found = row(result.rows, "empty_mode", view="tokens")
+    assert (found.counts["empty"], found.estimate.value) == (empty, pytest.approx(empty / len(ITEMS)))
+
+
+def test_decoding_rows_hold_what_was_decoded(toy: Enumerated, result: Result) -> None:
+    best = [toy.translate([item.source], beam=5)[0][0].text for item in ITEMS]
+    modes = [toy.space(item.source)[0].text for item in ITEMS]
+    for decoding, texts in (("beam", best), ("mode", modes)):
+        expected = mean([quality(item, [text])[0] for item, text in zip(ITEMS, texts, strict=True)])
+        assert row(result.rows, "quality", decoding=decoding).estimate.value == pytest.approx(expected)
+    for record in result.records:
+        drawn = [record["samples"]["hypotheses"][number]["text"] for number in record["samples"]["drawn"][:5]]
+        utilities = {one: mean([_chrf(one, other) for other in drawn]) for one in drawn}
+        assert utilities[record["mbr"]["text"]] == pytest.approx(max(utilities.values()))
+
+
+def _chrf(one: str, other: str) -> float:
+    return sentence_qualities("chrf", [Segment("", one, (other,))])[0]
+
+
+def asked_and_judged(systems: dict[str, Any], items: list[Any], settings: SpaceSettings) -> list[Record]:
+    return METHOD.judge(METHOD.ask(systems, items, settings, 0), settings)
+
+
+def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
+    """Must show 3: the mean over many sets of n samples is the sum over all sets, weighted by probability."""
+    toy = Enumerated(symbols="ab", limit=3, salt="few")
+    item, n, sets = ITEMS[0], 3, 1200
+    outcomes = [
+        toy._finished(item.source, tokens)
+        for length in range(1, toy.limit + 1)
+        for tokens in itertools.product(toy.symbols, repeat=length)
+        if EOS not in tokens[:-1] and (tokens[-1] == EOS or length == toy.limit)
+    ]
+    probabilities = [math.exp(each.total) for each in outcomes]
+    assert math.fsum(probabilities) == pytest.approx(1)
+    qualities = quality(item, [each.text for each in outcomes])
+    expected = {}
+    for name, measure in (("krg", krg), ("kqrg", kqrg)):
+        expected[name] = math.fsum(
+            math.prod(probabilities[i] for i in chosen)
+            * measure([qualities[i] for i in chosen], [outcomes[i].total for i in chosen])
+            for chosen in itertools.product(range(len(outcomes)), repeat=n)
+        )
+    settings = SpaceSettings(samples=n)
+    (drawn,) = toy.sample([item.source], n=n * sets, seed=11)
+    records = asked_and_judged({"system": _Given(toy, drawn)}, [item], SpaceSettings(samples=n * sets, mbr=1))
+    samples = records[0]["samples"]
+    values: dict[str, list[float]] = {"krg": [], "kqrg": []}
+    for start in range(0, n * sets, n):
+        some = {**records[0], "samples": {**samples, "drawn": samples["drawn"][start : start + n]}}
+        found = gains(some, "samples", n, "tokens", settings)
+        assert found is not None
+        values["krg"].append(found.krg)
+        values["kqrg"].append(found.kqrg)
+    for name, many in values.items():
+        for count in (250, sets):
+            some_mean = mean(many[:count])
+            spread = math.sqrt(mean([(each - some_mean) ** 2 for each in many[:count]]) / count)
+            assert some_mean == pytest.approx(expected[name], abs=4 * spread)
+        assert mean(many) == pytest.approx(expected[name], abs=0.02)
+
+
+class _Given(ToySystem):
+    """The toy, with samples drawn before."""
+
+    def __init__(self, toy: Enumerated, drawn: list[Scored]) -> None:
+        self.__dict__.update(toy.__dict__)
+        self.top_k = toy.top_k
+        self._drawn = drawn
+
+    def sample(self, sources: Sequence[str], *, n: int, seed: int) -> list[list[Scored]]:  # noqa: ARG002
+        return [self._drawn[:n] for _ in sources]
+
+
+def test_adding_a_constant_to_log_probabilities_changes_no_rank(result: Result) -> None:
+    settings = SpaceSettings(k=K, samples=SAMPLES)
+    for record in result.records:
+        moved: Record = copy.deepcopy(record)
+        for each in [*moved["beam"], *moved["top"]["found"], *moved["samples"]["hypotheses"]]:
+            each["logprob"] -= 3.0
+        for name, size in (("top", K), ("beam", K), ("samples", SAMPLES)):
+            for view in ("tokens", "text"):
+                before, after = (gains(each, name, size, view, settings) for each in (record, moved))
+                assert before is not None
+                assert after is not None
+                assert (after.krg, after.kqrg) == (pytest.approx(before.krg), pytest.approx(before.kqrg))
+
+
+def test_the_order_of_items_changes_no_figure(toy: Enumerated, result: Result) -> None:
+    turned = space(toy, ITEMS[::-1], k=K, samples=SAMPLES, mbr=5, curves=True)
+    for before, after in zip(result.rows, turned.rows, strict=True):
+        assert after.estimate.value == pytest.approx(before.estimate.value, nan_ok=True)
+        if before.name not in ("bleu", "chrf"):  # those are resampled by place
+            assert after.estimate.low == pytest.approx(before.estimate.low, nan_ok=True)
+
+
+def test_twins_are_two_by_tokens_and_one_by_text() -> None:
+    twins = [
+        Hypothesis(0, "ab", math.log(0.3), 0.5),
+        Hypothesis(1, "b", math.log(0.25), 1.0),
+        Hypothesis(2, "ab", math.log(0.2), 0.5),
+        Hypothesis(0, "ab", math.log(0.3), 0.5),  # drawn twice
+    ]
+    one = by_text(twins)
+    assert list(one) == ["ab", "b"]
+    assert one["ab"].logprob == pytest.approx(math.log(0.5))
+
+
+def test_both_views_are_reported() -> None:
+    toy = Enumerated(symbols=("a", "b", "ab"), limit=4, salt="twins")
+    rows = space(toy, ITEMS, k=8, samples=20).rows
+    with_twins = 0
+    by_tokens, by_texts = [], []
+    for item in ITEMS:
+        listed = toy.space(item.source)[:8]
+        sums: dict[str, float] = {}
+        for each in listed:
+            sums[each.text] = sums.get(each.text, 0.0) + math.exp(each.total)
+        with_twins += len(sums) < 8
+        order = sorted(sums, key=lambda text: -sums[text])
+        by_tokens.append(kqrg(quality(item, [each.text for each in listed]), [each.total for each in listed]))
+        by_texts.append(kqrg(quality(item, order), [sums[text] for text in order]))
+    assert with_twins > 0
+    tokens, texts = (row(rows, "kqrg", region="top", view=view) for view in ("tokens", "text"))
+    assert tokens.estimate.value == pytest.approx(mean(by_tokens))
+    assert texts.estimate.value == pytest.approx(mean(by_texts))
+    assert (tokens.counts["twins"], tokens.counts["short"], texts.counts["short"]) == (
+        with_twins,
+        0,
+        with_twins,
+    )
+
+
+def test_a_space_smaller_than_k_is_measured_as_it_is_and_counted() -> None:
+    toy = Enumerated(symbols="a", limit=3)  # "", "a" and "aa"
+    rows = space(toy, ITEMS, k=5, samples=0).rows
+    found = row(rows, "krg", region="top", view="tokens")
+    lists = [quality(item, [each.text for each in toy.space(item.source)]) for item in ITEMS]
+    assert (found.counts["short"], found.counts["unresolved"]) == (len(ITEMS), 0)
+    assert found.estimate.value == pytest.approx(mean([krg(each) for each in lists]))
+    assert not [each for each in rows if each.labels.get("region") == "samples"]
+
+
+def test_unresolved_searches_count_with_what_they_proved(toy: Enumerated) -> None:
+    left_out = space(toy, ITEMS, k=4, samples=0, budget_expansions=2, curves=True).rows
+    assert row(left_out, "krg", region="top", k=2).counts["unresolved"] == 0
+    whole = row(left_out, "krg", region="top", k=4, view="tokens")
+    assert (whole.estimate.n, whole.counts["unresolved"]) == (0, len(ITEMS))
+    assert whole.as_json()["value"] is None
+    assert row(left_out, "empty_mode", view="tokens").counts["unresolved"] == 0
+    assert row(left_out, "empty_mode", view="text").counts["unresolved"] == len(ITEMS)
+    kept = row(
+        space(toy, ITEMS, k=4, samples=0, budget_expansions=2, unresolved="keep").rows,
+        "krg",
+        region="top",
+        view="tokens",
+    )
+    assert (kept.estimate.n, kept.counts["unresolved"], kept.counts["short"]) == (6, 0, 6)
+
+
+def test_regions_are_cut_where_they_are_known() -> None:
+    answers = [{"text": str(log), "logprob": log, "quality": 0.5} for log in (-3.0, -1.0, -2.0)]
+    falling = sorted(answers, key=lambda each: -each["logprob"])
+    chosen = SpaceSettings(k=2)
+
+    def texts(name: Region, size: int, record: Record, chosen: SpaceSettings = chosen) -> list[str] | None:
+        found = region(record, name, size, chosen)
+        return None if found is None else [each.text for each in found]
+
+    assert texts("beam", 2, {"beam": answers}) == ["-1.0", "-2.0"]
+    drawn = {"samples": {"hypotheses": answers, "drawn": [2, 0, 2, 1]}}
+    assert texts("samples", 3, drawn) == ["-2.0", "-3.0", "-2.0"]
+
+    def top(bound: float | None) -> Record:
+        return {"top": {"found": falling, "exact": False, "bound": bound}}
+
+    # What is unseen is at most as probable as the bound; no bound means that there is nothing unseen.
+    assert [texts("top", size, top(-2.0)) for size in (2, 3)] == [["-1.0", "-2.0"], None]
+    assert texts("top", 3, top(None)) == ["-1.0", "-2.0", "-3.0"]
+    assert texts("top", 3, top(-2.0), SpaceSettings(k=2, unresolved="keep")) == ["-1.0", "-2.0", "-3.0"]
+
+
+def test_a_mode_that_was_not_found_is_left_out_and_counted(result: Result) -> None:
+    first, *others = copy.deepcopy(list(result.records))
+    first["top"] |= {"found": [], "exact": False, "bound": 0.0}
+    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr=5, resamples=100), 0)
+    for name in ("bleu", "chrf", "quality"):
+        found = row(rows, name, decoding="mode")
+        assert (found.estimate.n, found.counts["unresolved"]) == (len(ITEMS) - 1, 1)
+        assert row(rows, name, decoding="beam").counts["unresolved"] == 0
+
+
+def test_unfinished_samples_are_kept_and_counted(toy: Enumerated, result: Result) -> None:
+    unfinished = sum(
+        "unfinished" in each.notes
+        for item in ITEMS
+        for each in toy.sample([item.source], n=SAMPLES, seed=0)[0]
+    )
+    assert unfinished > 0
+    found = row(result.rows, "kqrg", region="samples", k=SAMPLES, view="tokens")
+    assert (found.counts["unfinished"], found.estimate.n) == (unfinished, len(ITEMS))
+
+
+def test_a_system_that_cannot_search_is_refused_before_it_is_asked(tmp_path: Path) -> None:
+    log = tmp_path / "asked"
+    with pytest.raises(BabelscopeError, match="space needs a system that searches exactly"):
+        space(ToySystem(log=log), ITEMS)
+    assert not log.exists()
+
+
+def test_an_unknown_quality_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    toy = Enumerated()
+    toy.log = tmp_path / "asked"
+    with pytest.raises(BabelscopeError, match="no metric 'comet'"):
+        space(toy, ITEMS, quality="comet")
+    assert not toy.log.exists()
+
+
+def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Path) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text(
+        "import json, sys\nfor line in sys.stdin: print(-len(json.loads(line)['hypothesis']))\n"
+    )
+    toy = Enumerated()
+    quality = f"cmd:{sys.executable} {script}?bound=1"
+    results = [space(toy, ITEMS, k=3, samples=0, quality=quality)]
+    found = row(results[0].rows, "kqrg", region="top", view="tokens")
+    expected = [kqrg([-len(each.text) for each in toy.space(item.source)[:3]]) for item in ITEMS]
+    assert found.estimate.value == pytest.approx(mean(expected))
+    assert found.estimate.value < 0
+    script.write_text(script.read_text() + "\n")
+    results.append(space(toy, ITEMS, k=3, samples=0, quality=quality))
+    assert str(tmp_path) not in results[0].signature
+    assert results[0].signature != results[1].signature
+
+
+def test_correlation_with_mbr_needs_three_systems() -> None:
+    toys = [Enumerated(f"toy {number}", salt=str(number)) for number in range(4)]
+    rows = space(toys, ITEMS, k=2, samples=6, mbr=4).rows
+    columns = {
+        name: [row(rows, *labels[:1], system=toy.name, **labels[1]).estimate.value for toy in toys]
+        for name, labels in {
+            "mbr": ("quality", {"decoding": "mbr"}),
+            "kqrg": ("kqrg", {"region": "samples", "view": "tokens"}),
+        }.items()
+    }
+    from scipy.stats import pearsonr
+
+    found = row(rows, "mbr_correlation", measure="kqrg", statistic="pearson")
+    assert found.estimate.value == pytest.approx(pearsonr(columns["mbr"], columns["kqrg"]).statistic)
+    assert found.estimate.n == 4
+    two = space(toys[:2], ITEMS, k=2, samples=6, mbr=4).rows
+    assert not [each for each in two if each.name == "mbr_correlation"]
+
+
+def test_tables_and_cases_show_what_rows_and_records_have(result: Result) -> None:
+    shown = tables(result.rows)
+    value = row(result.rows, "kqrg", region="top", k=K, view="tokens").estimate.value
+    assert f"{100 * value:.2f} [" in shown
+    assert shown.count("| listed") == 2
+    worst = worst_ranked(result.records, 2)
+    assert [record["top_krg"] for record in worst] == sorted(r["top_krg"] for r in result.records)[:2]
+    lines = case(worst[0]).split("\n")
+    assert lines[0].startswith(f"item {worst[0]['id']}: 'source")
+    first = worst[0]["top"]["found"][0]
+    assert any(
+        line.startswith("| 1 ") and f"{first['logprob']:.4f}" in line and repr(first["text"]) in line
+        for line in lines
+    )
+
+
+def test_figures_of_records_do_not_depend_on_who_asked(result: Result) -> None:
+    settings = SpaceSettings(k=K, samples=SAMPLES, mbr=5, curves=True, resamples=100)
+    again = figures(result.records, settings, 0)
+    assert [each.estimate for each in again] == [each.estimate for each in result.rows]
+
+
+def test_a_real_model_is_searched_sampled_and_judged() -> None:
+    system = open_system("lab:student")
+    result = space(system, load("lab:parallel?n=3&seed=5"), k=4, samples=20)
+    for record in result.records:
+        top = record["top"]["found"]
+        assert record["top"]["exact"]
+        assert [each["logprob"] for each in top] == sorted((each["logprob"] for each in top), reverse=True)
+        texts = {each["text"] for each in top}
+        others = [record["best"], *record["beam"], *record["samples"]["hypotheses"]]
+        for each in others:
+            # What exact search left out is no more probable than the last it found.
+            assert each["text"] in texts or each["logprob"] <= top[-1]["logprob"] + 1e-3
+        assert len(record["samples"]["drawn"]) == 20
+    assert row(result.rows, "krg", region="samples", view="tokens").estimate.n == 3
+    assert row(result.rows, "search_error", decoding="beam").counts["unresolved"] == 0
+
+
+def test_several_metrics_say_what_each_says_alone() -> None:
+    toy = Enumerated()
+    alone = {name: space(toy, ITEMS, k=3, samples=6, metric=name) for name in ("chrf", "ter", "bleu")}
+    together = space(toy, ITEMS, k=3, samples=6, metric=("chrf", "ter", "bleu"))
+    for name, result in alone.items():
+        for each in result.rows:
+            if each.name in ("quality", "krg", "krg_above_random", "kqrg", "beam_minus_exact"):
+                (same,) = (
+                    other
+                    for other in together.rows
+                    if (other.name, other.labels) == (each.name, {**each.labels, "metric": name})
+                )
+                assert (same.estimate, same.counts) == (each.estimate, each.counts)
+    plain = [each for each in alone["chrf"].rows if each.name in ("empty_mode", "expansions", "bleu")]
+    assert all(each in together.rows for each in plain)
+    with pytest.raises(BabelscopeError, match="each may be given once"):
+        space(toy, ITEMS, metric=("chrf", "chrf"))
+
+
+def test_kqrg_takes_its_bound_from_the_metric(tmp_path: Path) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
+    named = f"cmd:{sys.executable} {script}"
+    with pytest.raises(BabelscopeError, match="name it, as in cmd:COMMAND"):
+        space(Enumerated(), ITEMS, k=3, samples=0, metric=named)
+    one, ten = (space(Enumerated(), ITEMS, k=3, samples=0, metric=f"{named}?bound={n}") for n in (1, 10))
+    found = [row(each.rows, "kqrg", region="top", view="tokens").estimate.value for each in (one, ten)]
+    assert found[0] == pytest.approx(10 * found[1])
+    assert space(Enumerated(), ITEMS, k=3, samples=0, metric=named, normalise="ideal").rows

@@ -1,0 +1,78 @@
+"""Figures by a field of the items stand beside those over all items, and are never taken for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from babelscope.core.results import Row
+from babelscope.runs.comparing import group_runs
+from babelscope.runs.execute import run_method
+from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.testsets.items import MinimalPair, ParallelSentence
+from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
+
+PAIRS = [
+    MinimalPair(
+        str(n), f"s {n}", "ab", ("ba",), "swap", "human", extra={"domain": "news" if n % 2 else "chat"}
+    )
+    for n in range(6)
+]
+
+
+def by_domain(rows: list[Row]) -> list[object]:
+    return [row.labels.get("domain") for row in rows if row.name == "all"]
+
+
+def test_every_figure_is_told_for_each_value() -> None:
+    result = run_method("contrast", ToySystem(), PAIRS, by=("domain",), resamples=100)
+    assert by_domain(list(result.rows)) == [None, "chat", "news"]
+    assert [row.estimate.n for row in result.rows if row.name == "all"] == [6, 3, 3]
+    assert [row.is_part for row in result.rows if row.name == "all"] == [False, True, True]
+    whole = run_method("contrast", ToySystem(), PAIRS, resamples=100)
+    assert list(whole.rows) == [row for row in result.rows if not row.is_part]
+
+
+def test_a_field_that_no_item_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BabelscopeError, match=r"no field 'domian'; fields are length, .*domain"):
+        run_method("contrast", ToySystem(), PAIRS, by=("domian",), resamples=100)
+
+
+def test_by_length_items_are_in_quarters() -> None:
+    items = [ParallelSentence(str(n), "a" * (n + 1), ("b",)) for n in range(8)]
+    result = run_method("likelihood", ToySystem(), items, by=("length",))
+    found = [row.labels["length"] for row in result.rows if row.is_part and row.name == "perplexity"]
+    assert found == [f"{n}-{n + 1} characters" for n in (1, 3, 5, 7)]
+
+
+def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
+    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--resamples", "100")
+    plain = babelscope(*asked, "--out", "plain").out
+    split = babelscope(*asked, "--out", "split", "--by", "domain").out
+    assert split.startswith(plain[: plain.index("contrast|")])
+    assert split.count("news") > 1
+    runs = [read_run(tmp_path / name) for name in ("plain", "split")]
+    plain_cell, split_cell = (cells_of_run(run)[0] for run in runs)
+    assert plain_cell.rows == split_cell.rows
+    assert runs[0].sections == runs[1].sections
+    (group,) = group_runs(runs[1:])
+    assert {row.labels.get("domain") for row in group.columns[0].figures.values()} == {None, "news", "chat"}
+
+
+def test_in_a_study_a_test_set_may_lack_the_field(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
+    (tmp_path / "u.tsv").write_text("a\tb\n")
+    (tmp_path / "study.toml").write_text(
+        '[study]\nby = ["domain"]\n[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "t.jsonl"\n[[tests]]\n'
+        'spec = "tsv:u.tsv"\n[[methods]]\nname = "contrast"\n[[methods]]\nname = "likelihood"\n'
+    )
+    ran = babelscope("run", "study.toml", "--json", "--no-report")
+    parts = [row for row in map(json.loads, ran.out.splitlines()) if "by" in row]
+    assert {(row["method"], row["by"], row["domain"]) for row in parts} == {
+        ("contrast", "domain", "chat"), ("contrast", "domain", "news"),
+    }  # fmt: skip

@@ -1,0 +1,149 @@
+"""Runs judged again: the same settings give the same figures, others what a run under them would have given."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.methods.base import method_names
+from babelscope.runs.comparing import group_runs, paired
+from babelscope.runs.reading import read_run
+from babelscope.runs.rejudging import rejudge
+from babelscope.runs.study import Study, run_study
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.version import __version__
+from tests.support.same_runs import assert_same
+
+# Method: test set, settings, and others that only judging depends on.
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "challenge": (
+        "lab:challenge?n=12",
+        {"resamples": 100, "draws": 4, "length_corpora": 8, "length_sizes": [2]},
+        {"metrics": ("ter", "bleu"), "distances": (0, 1)},
+    ),
+    "condition": (
+        "lab:gender?n=12",
+        {"evaluator": "lab:teacher"},
+        {"likelihood": "total", "ties": "wrong", "base": "2", "equal": "order"},
+    ),
+    "contrast": (
+        "lab:pairs?n=2",
+        {"resamples": 100},
+        {"score": "total", "ties": "wrong", "discrepancy": "clipped", "controls": ("np_agreement",)},
+    ),
+    "likelihood": ("lab:parallel?n=6", {"resamples": 100}, {"resamples": 200}),
+    "space": (
+        "lab:parallel?n=4",
+        {"k": 2, "samples": 4, "budget_expansions": 50, "resamples": 100},
+        {"metric": ("ter", "chrf"), "normalise": "ideal", "mbr": 2, "unresolved": "keep"},
+    ),
+}
+
+
+def run(method: str, folder: Path, **changed: Any) -> Path:
+    tests, settings, _ = CASES[method]
+    study = {
+        "study": {"name": method, "seed": 3},
+        "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
+        "tests": [{"spec": tests}],
+        "methods": [{"name": method, **settings, **changed}],
+    }
+    run_study(Study.model_validate(study), out=folder)
+    return folder
+
+
+def test_there_is_a_case_for_every_built_in_method() -> None:
+    assert {name for name in method_names() if not name.startswith("patterns")} == CASES.keys()
+
+
+@pytest.mark.parametrize("method", sorted(CASES))
+def test_a_run_judged_again_is_the_run_that_would_have_been(tmp_path: Path, method: str) -> None:
+    first = run(method, tmp_path / "first")
+    rejudge(first, {}, out=tmp_path / "same")
+    assert_same(first, tmp_path / "same")
+    changed = CASES[method][2]
+    other = run(method, tmp_path / "other", **changed)
+    again = rejudge(first, changed, method=method, out=tmp_path / "again")
+    assert again.signature == json.loads((other / "manifest.json").read_text())["signature"]
+    assert_same(other, tmp_path / "again")
+    assert [row.as_json() for row in again.rows] == [row.as_json() for row in rejudge(other, {}).rows]
+
+
+def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
+    folder = run("contrast", tmp_path / "run")
+    with pytest.raises(
+        BabelscopeError, match="beam cannot be changed after a run, since answers depend on it"
+    ):
+        rejudge(folder, {"beam": 3})
+    with pytest.raises(BabelscopeError, match="contrast has no setting 'k'"):
+        rejudge(folder, {"k": 3})
+    with pytest.raises(BabelscopeError, match="is a run of contrast, not of space alone"):
+        rejudge(folder, {}, method="space")
+    with pytest.raises(BabelscopeError, match="ties: input should be"):
+        rejudge(folder, {"ties": "often"})
+
+
+def test_figures_by_a_field_are_those_of_its_items_alone(tmp_path: Path) -> None:
+    folder = run("contrast", tmp_path / "run")
+    rows = rejudge(folder, {}, by=["reference", "length"]).rows
+    whole = {
+        row.labels["system"]: row
+        for row in rows
+        if row.name == "all" and not {"reference", "length"} & row.labels.keys()
+    }
+    for field in ("length", "reference"):
+        for system, row in whole.items():
+            parts = [
+                each
+                for each in rows
+                if each.name == "all" and field in each.labels and each.labels["system"] == system
+            ]
+            assert sum(each.estimate.n for each in parts) == row.estimate.n
+            assert sum(each.counts["correct"] for each in parts) == row.counts["correct"]
+    assert len({row.labels["length"] for row in rows if "length" in row.labels}) == 4
+    with pytest.raises(BabelscopeError, match="items have no field 'colour'; fields are length, phenomenon"):
+        rejudge(folder, {}, by=["colour"])
+
+
+def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) -> None:
+    manifest = read_run(run("condition", tmp_path / "run")).manifest
+    assert (manifest.format, manifest.status) == (1, "finished")
+    (part,) = manifest.methods.values()
+    assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 1, "mean")
+    assert [each["by"] for each in part.comparable] == [[], ["category"]]
+    assert {"babelscope", "python", "platform"} == manifest.software.keys()
+    assert manifest.cost.seconds > 0
+    assert manifest.cost.tokens > 12
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "changed"),
+    [("space", "metric", {"curves": True}), ("challenge", "metrics", {"exact": True})],
+)
+def test_other_settings_change_without_the_program_that_judged(
+    tmp_path: Path, method: str, setting: str, changed: dict[str, Any]
+) -> None:
+    script = tmp_path / "judge.py"
+    script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
+    named = ("chrf", f"cmd:{sys.executable} {script}?bound=7")
+    first = run(method, tmp_path / "first", **{setting: named})
+    other = run(method, tmp_path / "other", **{setting: named}, **changed)
+    script.unlink()
+    with pytest.warns(RuntimeWarning, match="used as they stand in the run"):
+        rejudge(first, changed, out=tmp_path / "again")
+    assert_same(other, tmp_path / "again")
+    (group,) = group_runs([read_run(other)])
+    assert any(script.name in str(row.labels["measure"]) for row in paired(group))
+
+
+def test_what_is_made_of_old_answers_is_of_this_version(tmp_path: Path) -> None:
+    folder = run("likelihood", tmp_path / "run")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["config"]["version"] = "0.0.1"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    again = rejudge(folder, {})
+    assert again.config["version"] == __version__
