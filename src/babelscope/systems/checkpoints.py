@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked
@@ -21,6 +23,7 @@ from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
+_HUB_SECONDS = 5.0
 _SHOWN = 4  # tensors named in an error: as many as share one embedding
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,16 +49,21 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
     )
 
     wanted: dict[str, Any] = {"revision": revision or None}
+    offline = bool(os.environ.get("HF_HUB_OFFLINE")) or not _hub_answers()
     try:
         weights = ""
-        if not os.environ.get("HF_HUB_OFFLINE") and not tokenizer_only:
+        if not offline and not tokenizer_only:
             files = HfApi().list_repo_files(name, **wanted)
             # Old repositories have only pickled weights: fetched only then, and loaded with weights_only.
             pickled = [file for file in files if file.startswith("pytorch_model") and "/" not in file]
             safe = {"model.safetensors", "model.safetensors.index.json"} & set(files)
             weights = "*.safetensors" if safe or not pickled else "pytorch_model*.bin"
         patterns = [*_PATTERNS, *filter(None, [weights, "*.py" if remote_code else ""])]
-        return Path(snapshot_download(name, allow_patterns=patterns, tqdm_class=hub_bar(), **wanted))
+        return Path(
+            snapshot_download(
+                name, allow_patterns=patterns, tqdm_class=hub_bar(), local_files_only=offline, **wanted
+            )
+        )
     except GatedRepoError:
         raise BabelscopeError(
             f"{name} is gated: accept its terms on the hub and log in with `hf auth login`"
@@ -68,11 +76,29 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
         raise BabelscopeError(f"{name} is neither a folder nor a hub name like owner/model") from None
     except LocalEntryNotFoundError:
         raise BabelscopeError(
-            f"{name}: no such folder here, and the hub cannot be reached (or is switched off)"
+            f"{name}: no such folder here, not among the models downloaded before, and the hub cannot be reached "
+            "(or is switched off)"
         ) from None
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # the hub's client raises errors of several HTTP libraries
         reason = str(error).strip().split("\n")[0]
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
+
+
+def _hub_answers() -> bool:
+    """Whether something listens at the hub's address; its client itself tries for half a minute."""
+    from urllib.request import getproxies
+
+    from huggingface_hub.constants import ENDPOINT
+
+    address = urlsplit(ENDPOINT)
+    if address.hostname is None or getproxies():
+        return True  # a proxy may reach what we cannot
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        socket.create_connection((address.hostname, port), timeout=_HUB_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def fingerprint(
