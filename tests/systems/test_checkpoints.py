@@ -154,3 +154,15 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     assert revision.stderr.strip() == "owner/tiny has no revision 'v9' on the hub"
     unreachable = score("hf:owner/tiny", "http://127.0.0.1:9", tmp_path / "empty", HF_HUB_OFFLINE="1")
     assert "the hub cannot be reached (or is switched off)" in unreachable.stderr
+
+
+def test_without_network_one_sentence_and_what_was_fetched_before(hub: Hub, tmp_path: Path) -> None:
+    before = score("hf:owner/tiny", hub.url, tmp_path)
+    gone = "http://127.0.0.1:9"
+    assert score("hf:owner/tiny", gone, tmp_path).stdout == before.stdout
+    unreachable = score("hf:owner/tiny", gone, tmp_path / "empty")
+    assert unreachable.returncode == 1
+    assert unreachable.stderr.strip() == (
+        "owner/tiny: no such folder here, not among the models downloaded before, and the hub cannot be reached "
+        "(or is switched off)"
+    )

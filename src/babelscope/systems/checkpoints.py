@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked
@@ -19,6 +23,8 @@ from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
+_HUB_SECONDS = 5.0
+_SHOWN = 4  # tensors named in an error: as many as share one embedding
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -43,16 +49,21 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
     )
 
     wanted: dict[str, Any] = {"revision": revision or None}
+    offline = bool(os.environ.get("HF_HUB_OFFLINE")) or not _hub_answers()
     try:
         weights = ""
-        if not os.environ.get("HF_HUB_OFFLINE") and not tokenizer_only:
+        if not offline and not tokenizer_only:
             files = HfApi().list_repo_files(name, **wanted)
             # Old repositories have only pickled weights: fetched only then, and loaded with weights_only.
             pickled = [file for file in files if file.startswith("pytorch_model") and "/" not in file]
             safe = {"model.safetensors", "model.safetensors.index.json"} & set(files)
             weights = "*.safetensors" if safe or not pickled else "pytorch_model*.bin"
         patterns = [*_PATTERNS, *filter(None, [weights, "*.py" if remote_code else ""])]
-        return Path(snapshot_download(name, allow_patterns=patterns, tqdm_class=hub_bar(), **wanted))
+        return Path(
+            snapshot_download(
+                name, allow_patterns=patterns, tqdm_class=hub_bar(), local_files_only=offline, **wanted
+            )
+        )
     except GatedRepoError:
         raise BabelscopeError(
             f"{name} is gated: accept its terms on the hub and log in with `hf auth login`"
@@ -65,11 +76,29 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
         raise BabelscopeError(f"{name} is neither a folder nor a hub name like owner/model") from None
     except LocalEntryNotFoundError:
         raise BabelscopeError(
-            f"{name}: no such folder here, and the hub cannot be reached (or is switched off)"
+            f"{name}: no such folder here, not among the models downloaded before, and the hub cannot be reached "
+            "(or is switched off)"
         ) from None
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # the hub's client raises errors of several HTTP libraries
         reason = str(error).strip().split("\n")[0]
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
+
+
+def _hub_answers() -> bool:
+    """Whether something listens at the hub's address; its client itself tries for half a minute."""
+    from urllib.request import getproxies
+
+    from huggingface_hub.constants import ENDPOINT
+
+    address = urlsplit(ENDPOINT)
+    if address.hostname is None or getproxies():
+        return True  # a proxy may reach what we cannot
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        socket.create_connection((address.hostname, port), timeout=_HUB_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def fingerprint(
@@ -98,7 +127,13 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
         )
     transformers.utils.logging.disable_progress_bar()
     held = model.held()
-    with library_errors(f"{model.folder} cannot be loaded as a model"), model.view() as folder, bounded(held):
+    with (
+        library_errors(f"{model.folder} cannot be loaded as a model"),
+        _without_load_report(),
+        model.view() as folder,
+        bounded(held),
+    ):
+        _check_kind(transformers.AutoConfig, auto_class, folder, model.folder, remote_code=remote_code)
         network, found = getattr(transformers, auto_class).from_pretrained(
             str(folder),
             dtype=getattr(torch, dtype),
@@ -106,14 +141,71 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
             trust_remote_code=remote_code,
             weights_only=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # not ignored, but told below with their names
         )
-        if missing := sorted(found["missing_keys"]):
-            # transformers would fill them with random numbers, others each time.
-            raise BabelscopeError(
-                f"the weights of {model.folder} lack {len(missing)} of the tensors that its configuration asks for, "
-                f"such as {shorten(missing[0])}"
-            )
+        # A masked language model's weights often have the heads of other tasks beside.
+        _check_tensors(found, model.folder, leftovers=auto_class == "AutoModelForMaskedLM")
         return network.to(torch.device(device)).eval()
+
+
+def _check_kind(configs: Any, auto_class: str, view: Path, folder: Path, *, remote_code: bool) -> None:
+    """Raise if a language model is opened as a translation model, or the other way round."""
+    config = configs.from_pretrained(str(view), local_files_only=True, trust_remote_code=remote_code)
+    both = bool(getattr(config, "is_encoder_decoder", False))
+    if both and auto_class == "AutoModelForCausalLM":
+        raise BabelscopeError(
+            f"{folder} has an encoder and a decoder ({config.model_type}): open it as hf:{folder}"
+        )
+    if not both and auto_class == "AutoModelForSeq2SeqLM":
+        raise BabelscopeError(
+            f"{folder} is a language model without an encoder ({config.model_type}): open it as llm:{folder}, with a "
+            "prompt that asks for a translation"
+        )
+
+
+def _check_tensors(found: Mapping[str, Any], folder: Path, *, leftovers: bool) -> None:
+    """Raise unless weights and configuration ask for the same tensors, of the same shapes.
+
+    transformers fills what is missing, or of another shape, with random numbers that differ each time. What it
+    reports leaves out declared ties and the names that the architecture's class lists as ignorable.
+    """
+    unexpected = sorted(found["unexpected_keys"])
+    if missing := sorted(found["missing_keys"]):
+        instead = f", and have {_some(unexpected)} that it has no place for" if unexpected else ""
+        raise BabelscopeError(
+            f"the weights of {folder} lack {_some(missing)}, which its configuration asks for{instead}: the file is "
+            "incomplete, or the configuration is of another model"
+        )
+    if mismatched := sorted(found["mismatched_keys"]):
+        shapes = [
+            f"{name} (stored {tuple(stored)}, asked for {tuple(asked)})" for name, stored, asked in mismatched
+        ]
+        raise BabelscopeError(
+            f"the weights of {folder} have other shapes than its configuration asks for: {_some(shapes)}"
+        )
+    if unexpected and not leftovers:
+        raise BabelscopeError(
+            f"the weights of {folder} have {_some(unexpected)}, which its configuration has no place for: the model "
+            "would be loaded without, so that it may not be the one that was trained"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of tensors, and how many there are beside."""
+    shown = ", ".join(shorten(name, 200) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+@contextmanager
+def _without_load_report() -> Iterator[None]:
+    """No report of transformers on the terminal: what it would say is an error of ours."""
+    logger = logging.getLogger("transformers.modeling_utils")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
