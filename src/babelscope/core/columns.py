@@ -134,10 +134,3 @@ def side_by_side(group: Group) -> list[tuple[Figure, list[Row | None]]]:
         (figure, [each.get(figure) for each in columns])
         for figure in dict.fromkeys(figure for each in columns for figure in each)
     ]
-
-
-def measure_of(row: Row) -> str:
-    """What a row of contrastive evaluation measures: rows named by their group are accuracies."""
-    if row.name in ("discrepancy", "generated_errors"):
-        return row.name
-    return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""

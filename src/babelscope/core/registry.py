@@ -55,21 +55,37 @@ class Registry(Generic[Thing]):
             raise self._taken(plugins[-1].value, name)
         if plugins:
             return self._loaded(plugins[0])
-        found = self.built_in[name]
-        return cast(Thing, resolve(found)) if isinstance(found, str) else found
+        return self._built_in(name)
 
     def all(self) -> dict[str, Thing]:
-        """All things by their own names; packages' modules are imported."""
+        """All things by their own names; packages' modules are imported, and one that fails is an error."""
+        found, faults = self.load_all()
+        if faults:
+            raise faults[0]
+        return found
+
+    def load_all(self) -> tuple[dict[str, Thing], list[BabelscopeError]]:
+        """All things by their own names, and why each plug-in that is not among them cannot be used."""
         from importlib.metadata import entry_points
 
-        found = {name: self.find(name) for name in self.built_in}
+        found = {name: self._built_in(name) for name in self.built_in}
+        faults: list[BabelscopeError] = []
         for entry in entry_points(group=self.group):
-            thing = self._loaded(entry)
+            try:
+                thing = self._loaded(entry)
+            except BabelscopeError as error:
+                faults.append(error)
+                continue
             name: str = getattr(thing, "name", entry.name)
             if name in found:
-                raise self._taken(entry.value, name)
-            found[name] = thing
-        return found
+                faults.append(self._taken(entry.value, name))
+            else:
+                found[name] = thing
+        return found, faults
+
+    def _built_in(self, name: str) -> Thing:
+        found = self.built_in[name]
+        return cast(Thing, resolve(found)) if isinstance(found, str) else found
 
     def _loaded(self, entry: Any) -> Thing:
         """What an entry point names; of a plug-in that fails, whatever the fault is, an error that says so."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.extras import install_hint
 from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 Links = tuple[tuple[int, int], ...]
@@ -109,6 +110,5 @@ def _thot() -> Any:
         return importlib.import_module("thot.alignment")
     except ImportError:
         raise BabelscopeError(
-            "word alignment needs sil-thot: pip install 'babelscope[align]', or give alignments in Pharaoh "
-            "format"
+            f"word alignment needs sil-thot: {install_hint('align')}, or give alignments in Pharaoh format"
         ) from None

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.extras import install_hint
 
 LONGEST = 10_000
 """Characters of a reference: what is longer is no sentence, and its variants, all as long, would fill the memory."""
@@ -126,6 +127,7 @@ class ErrorType:
     language: str
     """The code of the language it is made in."""
     definition: str
+    """What is wrong, in a full sentence: for annotators and documents."""
     make: Callable[..., list[Variant]] = field(repr=False)
     """All variants of an analysed reference; takes `mode` if there are several."""
     detect: Detector | None = field(default=None, repr=False)
@@ -139,6 +141,8 @@ class ErrorType:
     """How machine references of this type are validated; by the changed word if nothing else is said."""
     version: int = 1
     """Raised when its variants or detections change."""
+    label: str = ""
+    """A few plain words for a reader who has not read the papers; the name if empty."""
 
     def variants(self, sentence: Analysed[Any], mode: str | None = None) -> list[Variant]:
         """The wrong versions of a reference; none of a text that is too long to be a sentence."""
@@ -162,8 +166,10 @@ class Language:
     """Its English name."""
     packages: tuple[str, ...] = ()
     """Distributions whose versions decide what its analysis says; a plug-in names itself."""
+    extra: str = ""
+    """The extra of Babelscope that has them; for a plug-in's language, see `install`."""
     install: str = ""
-    """What pip installs them with: `babelscope[german]`."""
+    """What pip installs them with, where they belong to a plug-in: its own distribution."""
     opener: Callable[[], Analyser] | None = field(default=None, repr=False)
     """Loads the analyser, once."""
     tokenise: Callable[[str], Spans] = field(default=words_and_marks, repr=False)
@@ -187,7 +193,8 @@ class Language:
     def missing(self, what: str = "") -> BabelscopeError:
         """What to say where a package is not installed; all of them if not said which."""
         needed = what or " and ".join(self.packages)
-        return BabelscopeError(f"{self.english} analysis needs {needed}: pip install '{self.install}'")
+        how = install_hint(self.extra) if self.extra else f"pip install '{self.install}'"
+        return BabelscopeError(f"{self.english} analysis needs {needed}: {how}")
 
 
 def swapped(sentence: Analysed[Any], token: Token, new: str) -> Variant:

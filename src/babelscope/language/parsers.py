@@ -11,6 +11,7 @@ from typing import Any
 from babelscope.core.registry import Registry
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.extras import install_hint
 from babelscope.util.files import replacing
 from babelscope.util.text import read_line_bytes, shorten
 
@@ -146,5 +147,5 @@ def udpipe() -> Any:
         return importlib.import_module("ufal.udpipe")
     except ImportError:
         raise BabelscopeError(
-            "parsing needs UDPipe: pip install 'babelscope[parse]', or give parses in CoNLL-U"
+            f"parsing needs UDPipe: {install_hint('parse')}, or give parses in CoNLL-U"
         ) from None

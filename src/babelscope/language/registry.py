@@ -7,6 +7,8 @@ from functools import cache
 
 from babelscope.core.registry import Registry
 from babelscope.language.base import ErrorType, Language
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import plain_words
 
 _HERE = "babelscope.language"
 
@@ -61,6 +63,14 @@ def language(code: str) -> Language:
 @cache
 def error_type(name: str) -> ErrorType:
     return ERROR_TYPES.find(name)
+
+
+def error_label(name: str) -> str:
+    """An error type in a few plain words; its name where it is not installed or cannot be loaded."""
+    try:
+        return error_type(name).label or plain_words(name)
+    except BabelscopeError:
+        return plain_words(name)
 
 
 @cache

@@ -27,7 +27,7 @@ def slavic_language(code: str, english: str) -> Language:
         code,
         english,
         packages=("pymorphy3", f"pymorphy3-dicts-{code}"),
-        install="babelscope[russian]",
+        extra="russian",
         morphology=opened,
         lemmatiser=lemmatiser,
     )

@@ -56,6 +56,8 @@ class Rule:
     head: Pattern = Pattern()
     languages: tuple[str, ...] = ()
     """Where it is looked for without being asked for by name; empty: in all."""
+    label: str = ""
+    """A few plain words for a reader who has not read the papers; the name if empty."""
 
 
 _VERB = Pattern(upos=("VERB", "AUX"))
@@ -64,17 +66,20 @@ RULES = (
         "particle",
         "a verb and its particle: give ... up, lädt ... ein",
         Pattern(relation=("compound:prt", "prt")),
+        label="verb and particle apart",
     ),
     Rule(
         "reflexive",
         "a reflexive pronoun and what it depends on: drängte ... sich",
         Pattern(features=("Reflex=Yes",)),
+        label="a reflexive pronoun apart",
     ),
     Rule(
         "preposition_stranding",
         "a preposition without its object, and its verb: the box she looked ... into",
         Pattern(relation=("obl",), upos=("ADP",)),
         languages=("en",),
+        label="a preposition without its object",
     ),
 )
 """As the paper has them; the released code matches the same words on any UD tree."""
@@ -180,7 +185,8 @@ def _rule(name: str, table: Any, path: str | Path) -> Rule:
         raise BabelscopeError(f"{where} must be a table, [{name}]")
     if name in RESERVED:
         raise BabelscopeError(f"{where}: this name is taken")
-    _check_keys(table, [field.name for field in dataclasses.fields(Rule)[1:]], where)
+    keys = [field.name for field in dataclasses.fields(Rule) if field.name not in ("name", "label")]
+    _check_keys(table, keys, where)
     definition = table.get("definition", name)
     if not isinstance(definition, str):
         raise BabelscopeError(f"{where}: definition must be text")

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from babelscope.core.columns import Group
-from babelscope.core.labels import plain_words
 from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, told
 from babelscope.core.results import Row
 from babelscope.report.pictures import extent
+from babelscope.util.text import plain_words
 
 _OWN = ("method", "tests", "system", "against", "better", "p", "p_holm")
 SIGNIFICANT = 0.05

@@ -48,6 +48,11 @@ def shorten(text: str, width: int = 60) -> str:
     return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote
 
 
+def plain_words(name: str) -> str:
+    """A name as it stands in a sentence: spaces in place of underscores."""
+    return name.replace("_", " ")
+
+
 def check_texts(texts: Iterable[str], *, what: Side, allow_empty: bool = False) -> None:
     """Refuse what no system can be asked: empty text, NUL, line breaks, lone surrogates."""
     for number, text in enumerate(texts, 1):

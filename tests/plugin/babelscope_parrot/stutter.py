@@ -23,4 +23,11 @@ def detect(source: str, translation: Analysed[Any]) -> bool:
     return any(one.lemma == other.lemma for one, other in pairwise(translation.tokens))
 
 
-ERROR = ErrorType("parrot_stutter", "xx", "A word is said twice in succession.", variants, detect)
+ERROR = ErrorType(
+    "parrot_stutter",
+    "xx",
+    "A word is said twice in succession.",
+    variants,
+    detect,
+    label="a word said twice",
+)

@@ -13,6 +13,12 @@ from babelscope.language.ud_rules import Instance
 
 DIFFERENCE, NORMALISED, CROSSING = "reordering", "reordering_normalised", "reordering_crossing"
 PHENOMENA = (DIFFERENCE, NORMALISED, CROSSING)
+LABELS = {
+    DIFFERENCE: "words far out of order",
+    NORMALISED: "words out of order for the length",
+    CROSSING: "words in crossing order",
+}
+"""The measures in plain words, for a reader who has not read the papers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,4 +150,5 @@ ERROR = ErrorType(
     looks_for=boundaries,
     modes=("strict", "clean", "stanza-compatible"),
     overlap=Overlap(by_count=True, wrong_places=_omitted),
+    label="a clause left out",
 )

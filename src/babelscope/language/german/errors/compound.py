@@ -40,4 +40,11 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
     return False
 
 
-ERROR = ErrorType("compound", "de", "A compound is written as two words, as in English.", variants, detect)
+ERROR = ErrorType(
+    "compound",
+    "de",
+    "A compound is written as two words, as in English.",
+    variants,
+    detect,
+    label="a compound written as two words",
+)

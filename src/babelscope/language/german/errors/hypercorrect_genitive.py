@@ -110,4 +110,5 @@ ERROR = ErrorType(
     detect,
     plausible=False,
     overlap=BY_PREPOSITION,
+    label="a genitive where the dative belongs",
 )

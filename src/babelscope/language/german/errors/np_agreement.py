@@ -178,4 +178,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_NOUN,
+    label="an article of the wrong gender",
 )

@@ -45,4 +45,5 @@ ERROR = ErrorType(
     detect,
     plausible=False,
     overlap=Overlap(wrong_places=_places),
+    label="‘Ding’ (thing) in place of a noun",
 )

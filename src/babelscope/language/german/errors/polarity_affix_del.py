@@ -51,4 +51,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_affix,
     overlap=NEGATION_DELETED,
+    label="the negation ‘un-’ left out",
 )

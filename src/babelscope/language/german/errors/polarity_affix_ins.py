@@ -41,4 +41,5 @@ ERROR = ErrorType(
     "de",
     "The negating prefix un- is added, so that the word means the opposite.",
     variants,
+    label="the negation ‘un-’ added",
 )

@@ -49,4 +49,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_no,
     overlap=KEIN_DELETED,
+    label="‘kein’ (no) turned into ‘ein’ (a)",
 )

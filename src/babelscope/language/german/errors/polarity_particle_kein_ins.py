@@ -38,4 +38,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_KEIN,
+    label="‘ein’ (a) turned into ‘kein’ (no)",
 )

@@ -38,4 +38,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_particle,
     overlap=NICHT_DELETED,
+    label="‘nicht’ (not) left out",
 )

@@ -61,4 +61,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_CLAUSE,
+    label="‘nicht’ (not) added",
 )

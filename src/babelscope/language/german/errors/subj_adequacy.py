@@ -37,4 +37,5 @@ ERROR = ErrorType(
     "A verb with the subject sie has the other number: still grammatical, but about someone else.",
     variants,
     overlap=BY_SUBJECT,
+    label="a verb of the wrong number after ‘sie’",
 )

@@ -112,4 +112,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_SUBJECT,
+    label="a verb that does not agree",
 )

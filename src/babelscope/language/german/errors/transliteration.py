@@ -37,5 +37,10 @@ def detect(source: str, translation: Analysed) -> bool:
 
 
 ERROR = ErrorType(
-    "transliteration", "de", "Two letters next to each other in a name have changed places.", variants, detect
+    "transliteration",
+    "de",
+    "Two letters next to each other in a name have changed places.",
+    variants,
+    detect,
+    label="letters of a name swapped",
 )

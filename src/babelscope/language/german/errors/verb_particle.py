@@ -31,4 +31,5 @@ ERROR = ErrorType(
     "The particle of a separable verb is another one, which makes another verb or none.",
     variants,
     overlap=BY_CLAUSE,
+    label="a wrong verb particle",
 )
