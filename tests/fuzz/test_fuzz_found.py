@@ -16,7 +16,7 @@ from targets import CONLLU, CUED, SENTENCE, lines, text
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import Choice
+from babelscope.core.answers import ItemChoice
 from babelscope.core.specs import Options
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
@@ -59,7 +59,7 @@ def _scores(path: Path) -> None:
     from babelscope.testsets.items import AmbiguousSource
 
     item = AmbiguousSource.from_json(CUED)
-    ScoresFile(str(path), layout="columns").item_scores([Choice(item.id)], best=False)
+    ScoresFile(str(path), layout="columns").item_scores([ItemChoice(item.id)], best=False)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.language import base, detecting, registry
-from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, swapped
+from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
 from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
 from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
@@ -37,7 +37,7 @@ class Shouting:
 
 
 def _whispered(sentence: Analysed[Shouting]) -> list[Variant]:
-    return [swapped(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
+    return [replace_word(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
 
 
 def _hears_none(source: str, translation: Analysed[Shouting]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from babelscope.core.page import Answer, counted
+from babelscope.core.page import Answer, count_of
 from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import marked
@@ -111,4 +111,4 @@ def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
 
 
 def test_numbers_of_things() -> None:
-    assert [counted(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]
+    assert [count_of(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]

@@ -63,7 +63,7 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
     if how not in (*DIRECTIONS, *SYMMETRISATIONS):
         known = ", ".join((*DIRECTIONS, *SYMMETRISATIONS))
         raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
-    thot = _thot()
+    thot = _import_thot()
     full = [number for number, (source, target) in enumerate(pairs) if source and target]
     sources, targets = [list(pairs[n][0]) for n in full], [list(pairs[n][1]) for n in full]
     links: list[Links] = [()] * len(pairs)
@@ -105,7 +105,7 @@ def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any
     return model
 
 
-def _thot() -> Any:
+def _import_thot() -> Any:
     try:
         return importlib.import_module("thot.alignment")
     except ImportError:

@@ -197,7 +197,7 @@ class Language:
         return BabelscopeError(f"{self.english} analysis needs {needed}: {how}")
 
 
-def swapped(sentence: Analysed[Any], token: Token, new: str) -> Variant:
+def replace_word(sentence: Analysed[Any], token: Token, new: str) -> Variant:
     """The reference with one word written differently, capitalised as before; an empty one deletes it."""
     if new and token.text[0].isupper():
         new = new[0].upper() + new[1:]

@@ -62,7 +62,7 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
+def insert_cue(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
     """The sentence with `cue` before `form`; an error if the form is not in it."""
     if len(sentence) + sentence.count(form) * (len(cue) + 1) > LONGEST_LINE:
         raise BabelscopeError(
@@ -78,14 +78,14 @@ def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
     return cued
 
 
-def insert_all(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
+def insert_cues(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
     """The sentence once with every cue."""
     left = LONGEST_RECORD
 
     def cued(each: tuple[str, ...]) -> Iterator[str]:
         nonlocal left
         for cue in each:
-            made = insert(sentence, form, cue, mode)
+            made = insert_cue(sentence, form, cue, mode)
             if (left := left - len(made)) < 0:
                 raise BabelscopeError(
                     f"the sentence {shorten(sentence)} with each of its cues has more than {LONGEST_RECORD} "

@@ -26,22 +26,22 @@ def looks_at_source(type: str) -> bool:
     return error_type(type).looks_for is not None
 
 
-def exposed(type: str, source: str) -> bool:
+def can_detect(type: str, source: str) -> bool:
     """Whether the detector of `type` can raise an alarm for any translation of `source`."""
     looks_for = error_type(type).looks_for
     return looks_for is None or bool(looks_for(source))
 
 
-def detected_languages() -> list[Language]:
+def languages_with_detectors() -> list[Language]:
     """The languages that have detectors."""
     return [language(code) for code in dict.fromkeys(error_type(name).language for name in detectors())]
 
 
 def analysis_version() -> str:
     """The packages that detectors analyse with, or nothing if those of no language are installed."""
-    return ", ".join(filter(None, (each.analysis_version() for each in detected_languages())))
+    return ", ".join(filter(None, (each.analysis_version() for each in languages_with_detectors())))
 
 
-def missing_analysis() -> BabelscopeError:
+def missing_analysis_error() -> BabelscopeError:
     """What to say where detectors are asked for, and the packages of no language are installed."""
-    return BabelscopeError("; or ".join(str(each.missing()) for each in detected_languages()))
+    return BabelscopeError("; or ".join(str(each.missing()) for each in languages_with_detectors()))

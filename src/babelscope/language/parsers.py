@@ -25,11 +25,11 @@ def open_parser(spec: str) -> Parser:
     kind, _, name = spec.partition(":")
     if kind not in ("udpipe", "stanza") or not name:
         raise BabelscopeError(f"a parser is udpipe:FILE or stanza:LANGUAGE, not {spec!r}")
-    return _udpipe(name) if kind == "udpipe" else _stanza(name)
+    return _open_udpipe(name) if kind == "udpipe" else _open_stanza(name)
 
 
-def _udpipe(name: str) -> Parser:
-    library = udpipe()
+def _open_udpipe(name: str) -> Parser:
+    library = import_udpipe()
     path = _model_file(name)
     model = library.Model.load(str(path))
     if model is None:
@@ -41,7 +41,7 @@ def _udpipe(name: str) -> Parser:
     writer = library.OutputFormat.newConlluOutputFormat()
 
     def parse(texts: Sequence[str]) -> list[Tree | None]:
-        return [_only(list(one(text)), text, name) for text in texts]
+        return [_single_tree(list(one(text)), text, name) for text in texts]
 
     def one(text: str) -> Iterator[str]:
         error = library.ProcessingError()
@@ -78,7 +78,7 @@ def _model_file(name: str) -> Path:
     raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
 
 
-def _stanza(language: str) -> Parser:
+def _open_stanza(language: str) -> Parser:
     try:
         library = importlib.import_module("stanza")
     except ImportError:
@@ -104,12 +104,12 @@ def _stanza(language: str) -> Parser:
         if len(sentences) != len(full):
             raise BabelscopeError(f"stanza made {len(sentences)} sentences of {len(full)} lines")
         trees = iter(sentences)
-        return [_only([f"{next(trees):C}"] if text.strip() else [], text, language) for text in texts]
+        return [_single_tree([f"{next(trees):C}"] if text.strip() else [], text, language) for text in texts]
 
     return parse
 
 
-def _only(sentences: Sequence[str], text: str, name: str) -> Tree | None:
+def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
     """The tree of a text's only sentence."""
     if not sentences and not text.strip():
         return None
@@ -123,7 +123,7 @@ def train_udpipe(
     trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
 ) -> None:
     """Train a UDPipe model on a CoNLL-U file; options as UDPipe's manual has them, `epochs=20;dimension=16`."""
-    library = udpipe()
+    library = import_udpipe()
     reader = library.InputFormat.newConlluInputFormat()
     reader.setText(read_line_bytes(trees).decode("utf-8"))
     error = library.ProcessingError()
@@ -141,7 +141,7 @@ def train_udpipe(
         file.write(made)
 
 
-def udpipe() -> Any:
+def import_udpipe() -> Any:
     """The library, or how to get it."""
     try:
         return importlib.import_module("ufal.udpipe")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.file_ranges import WHOLE, Stretch, cut, opened
+from babelscope.util.file_ranges import WHOLE, FileRange, open_at, split_units
 from babelscope.util.text import LONGEST_RECORD, bounded_lines, shorten
 
 _COLUMNS = 10
@@ -45,7 +45,7 @@ class Word(NamedTuple):
     misc: str
 
 
-class Surface(NamedTuple):
+class MultiwordToken(NamedTuple):
     """A token of the text that stands for several words, `first` to `last`."""
 
     first: int
@@ -58,7 +58,7 @@ class Tree:
     """A parsed sentence. Empty nodes are no words, so they are left out."""
 
     words: tuple[Word, ...]
-    multiword: tuple[Surface, ...]
+    multiword: tuple[MultiwordToken, ...]
     sent_id: str
     """As in its comment; empty without one."""
     text: str
@@ -91,7 +91,7 @@ class Tree:
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Begin and end of each word in a text that matches; words of one token share the token's."""
-        places = spans(self.tokens, text)
+        places = token_spans(self.tokens, text)
         if not self.multiword:
             return places
         counts = {token.first: token.last - token.first + 1 for token in self.multiword}
@@ -101,7 +101,7 @@ class Tree:
         return shared
 
 
-def spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
+def token_spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
     """Begin and end of each token in a text that has the same characters, spaces apart."""
     places, end = [], 0
     for token in tokens:
@@ -123,15 +123,15 @@ def _skip(text: str, place: int) -> int:
 
 
 def read_trees(
-    path: str | Path, *, skipped: MutableMapping[str, int] | None = None, stretch: Stretch = WHOLE
+    path: str | Path, *, skipped: MutableMapping[str, int] | None = None, part: FileRange = WHOLE
 ) -> Iterator[Tree | None]:
     """The trees of a CoNLL-U file (also gzipped), one after another, without holding the whole file.
 
     A bad sentence is an error; with `skipped` it is counted there by reason, and None stands in its place.
     """
     told = False
-    blocks = itertools.islice(_blocks(path, stretch), stretch.count)
-    for number, (line, _, block) in enumerate(blocks, stretch.number):
+    blocks = itertools.islice(_blocks(path, part), part.count)
+    for number, (line, _, block) in enumerate(blocks, part.number):
         try:
             tree = parse_tree(_decoded(block, path, line, number), path, number=number, line=line)
         except BadSentence as error:
@@ -150,15 +150,15 @@ def read_trees(
             yield tree
 
 
-def tree_stretches(path: str | Path, size: int) -> list[Stretch]:
+def tree_ranges(path: str | Path, size: int) -> list[FileRange]:
     """The sentences of a CoNLL-U file in stretches of `size`, the last one shorter."""
-    return cut(((line, byte) for line, byte, _ in _blocks(path)), size, path)
+    return split_units(((line, byte) for line, byte, _ in _blocks(path)), size, path)
 
 
 def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
     """The tree of one sentence; its lines begin at `line` of the file."""
     words: list[Word] = []
-    multiword: list[Surface] = []
+    multiword: list[MultiwordToken] = []
     comments: dict[str, str] = {}
     repaired = False
 
@@ -189,7 +189,7 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         expected = len(words) + 1
         if identifier != str(expected):
             covered = multiword[-1].last if multiword else 0
-            token = _no_word(identifier, form, expected, covered, partial(bad, place, "numbering"))
+            token = _parse_other_line(identifier, form, expected, covered, partial(bad, place, "numbering"))
             multiword += [token] if token else []
             continue
         if not form:
@@ -203,21 +203,21 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         bad(line, "no words", "it has no words")
     if multiword and multiword[-1].last > len(words):
         bad(line, "numbering", f"the multiword token {multiword[-1].form!r} ends after the last word")
-    if (fault := _fault([0, *(word.head for word in words)])) is not None:
+    if (fault := _tree_fault([0, *(word.head for word in words)])) is not None:
         bad(line, *fault)
     sent_id, told = comments.get("sent_id", ""), comments.get("text", "")
     return Tree(tuple(words), tuple(multiword), sent_id, told, number, line, repaired)
 
 
-def _no_word(
+def _parse_other_line(
     identifier: str, form: str, expected: int, covered: int, bad: Callable[[str], NoReturn]
-) -> Surface | None:
+) -> MultiwordToken | None:
     """The multiword token of a line that is not the next word, `expected`; None for an empty node."""
     if (found := _RANGE.fullmatch(identifier)) is not None:
         first, last = int(found[1]), int(found[2])
         if first != expected or last < first or first <= covered:
             bad(f"the multiword token {identifier} does not begin at the next word")
-        return Surface(first, last, form)
+        return MultiwordToken(first, last, form)
     if _NUMBER.fullmatch(identifier):
         bad(f"word {expected} is missing: this one is numbered {identifier}")
     if not _EMPTY_NODE.fullmatch(identifier):
@@ -225,7 +225,7 @@ def _no_word(
     return None
 
 
-def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
+def _tree_fault(heads: Sequence[int]) -> tuple[str, str] | None:
     """Why these heads (of word 0, the root itself, and all others) make no tree: reason, and told in full."""
     count = len(heads) - 1
     for word in range(1, count + 1):
@@ -233,7 +233,7 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             return "head missing", f"the head of word {word} is {heads[word]}, but it has {count} words"
     roots = [str(word) for word in range(1, count + 1) if heads[word] == 0]
     if len(roots) > 1:
-        return "several roots", f"a tree has one root, this one {len(roots)}: words {_some(roots, ', ')}"
+        return "several roots", f"a tree has one root, this one {len(roots)}: words {_join_some(roots, ', ')}"
     # Without a root there is a cycle.
     new, on_path, rooted = 0, 1, 2
     state = bytearray(count + 1)
@@ -246,25 +246,25 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             word = heads[word]
         if state[word] == on_path:
             circle = [str(each) for each in (*path[path.index(word) :], word)]
-            return "cycle", f"heads go round in a cycle: words {_some(circle, ' -> ')}"
+            return "cycle", f"heads go round in a cycle: words {_join_some(circle, ' -> ')}"
         for passed in path:
             state[passed] = rooted
     return None
 
 
-def _some(words: Sequence[str], between: str) -> str:
+def _join_some(words: Sequence[str], between: str) -> str:
     """The first words of a list, which may be as long as a file."""
     return between.join(words if len(words) <= 20 else [*words[:20], "…"])
 
 
-def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
+def _blocks(path: str | Path, part: FileRange = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
     """Lines up to a blank one, with line and byte of the first; more blank lines than one are no sentence."""
     block: list[bytes] = []
-    byte = stretch.byte
-    with opened(path, byte) as file:
-        number = stretch.line - 1
+    byte = part.byte
+    with open_at(path, byte) as file:
+        number = part.line - 1
         size = 0
-        for number, line in enumerate(bounded_lines(file, path, first=stretch.line), stretch.line):
+        for number, line in enumerate(bounded_lines(file, path, first=part.line), part.line):
             if line == b"\n":
                 if block:
                     yield number - len(block), byte, block

@@ -84,7 +84,7 @@ RULES = (
 )
 """As the paper has them; the released code matches the same words on any UD tree."""
 
-Variant = Literal["sound", "released", "strict"]
+RuleSet = Literal["sound", "released", "strict"]
 """sound: as above, between two words. released: a root counts too, as depending on a word 0, which is how the
 published sets were made. strict: the head must be a verb, which the paper says but does not ask for."""
 

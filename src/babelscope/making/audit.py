@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.language.base import Analyser
-from babelscope.language.detecting import exposed
+from babelscope.language.detecting import can_detect
 from babelscope.language.registry import error_type, language
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
@@ -102,7 +102,7 @@ def measure_detector(
     analyser = analyser or language(made.language).analyser()
     alarms = asked = found = variants = 0
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
-        if not source.strip() or not reference.strip() or not exposed(type, source):
+        if not source.strip() or not reference.strip() or not can_detect(type, source):
             continue
         asked += 1
         alarms += detect(source, analyser.analyse(reference))

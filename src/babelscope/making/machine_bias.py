@@ -26,7 +26,7 @@ class _Measured:
     """NaN if none was."""
 
 
-def bias(
+def bias_rows(
     outcomes: Sequence[Outcome],
     discrepancies: Mapping[str, float] | None = None,
     *,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, swapped
-from babelscope.language.detecting import exposed
+from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, replace_word
+from babelscope.language.detecting import can_detect
 from babelscope.language.registry import error_type, error_types, language
-from babelscope.making.overlap import difference, is_lost, marks, wrong_places
+from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, relocate_errors
 from babelscope.testsets.items import MinimalPair
@@ -76,7 +76,7 @@ def machine_references(
     of the language of each error type if none is given.
     """
     human = _human_pairs(pairs, mode)
-    chosen = assign([pair.source for pair in human], len(systems), shares, seed)
+    chosen = assign_systems([pair.source for pair in human], len(systems), shares, seed)
     answered = {str(answer["id"]): answer for answer in answers}
     known = {_id(pair) for pair in human}
     if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
@@ -125,7 +125,9 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
     return human
 
 
-def assign(sources: Sequence[str], systems: int, shares: Sequence[float], seed: int) -> dict[str, int | None]:
+def assign_systems(
+    sources: Sequence[str], systems: int, shares: Sequence[float], seed: int
+) -> dict[str, int | None]:
     """Which system translates each source, by number; None where the shares leave a rest."""
     if not systems:
         raise BabelscopeError("there is no system to translate with")
@@ -170,8 +172,8 @@ def _question(human: MinimalPair, translation: str) -> str:
     return f"{_id(human)}/{digest_json(translation)[:8]}"
 
 
-def _changed(made: ErrorType, correct: str, contrastive: str) -> Variant:
-    return difference(correct, contrastive, language(made.language).tokenise)
+def _difference(made: ErrorType, correct: str, contrastive: str) -> Variant:
+    return changed_words(correct, contrastive, language(made.language).tokenise)
 
 
 @dataclass(slots=True)
@@ -211,9 +213,9 @@ class _Maker:
             return dropped(
                 "a person says right, but it has no variant" if said == RIGHT else "a person cannot tell"
             )
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         single = len(places) == 1 and changed.word and " " not in changed.word + changed.changed
-        correction = swapped(read, read.tokens[places[0]], changed.word).text if single else None
+        correction = replace_word(read, read.tokens[places[0]], changed.word).text if single else None
         return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
 
     def _analysed(self, made: ErrorType, text: str) -> Analysed[Any]:
@@ -232,7 +234,7 @@ class _Maker:
         reference = self._analysed(made, human.correct)
         if overlap.by_count:
             return own if len(own) >= len(self._variants(made, reference)) else []
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         known = marks(overlap, reference, changed)
         fitting = [each for each in own if known & marks(overlap, read, each)]
         return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
@@ -241,12 +243,12 @@ class _Maker:
         """Where the translation seems to have the human variant's error; None if it does not."""
         if made.overlap.wrong_places is not None:
             return made.overlap.wrong_places(human.source, read)
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         if not changed.changed:
             lost = is_lost(made.overlap, read, self._analysed(made, human.correct), changed)
-            return [] if lost and exposed(made.name, human.source) else None
+            return [] if lost and can_detect(made.name, human.source) else None
         wrong = self._analysed(made, human.contrastive[0])
-        return wrong_places(made.overlap, read, wrong, changed) or None
+        return find_same_error(made.overlap, read, wrong, changed) or None
 
     def _kept(
         self, human: MinimalPair, system: str, translation: str, variants: Sequence[Variant], reason: str
@@ -263,7 +265,7 @@ class _Maker:
             raise BabelscopeError(
                 f"answer {_id(human)}: a wrong translation needs a right version of it in the field 'correction'"
             )
-        variant = _changed(error_type(human.phenomenon), correction, translation)
+        variant = _difference(error_type(human.phenomenon), correction, translation)
         return self._pair(human, system, translation, correction, variant, "a person says wrong")
 
     def _pair(

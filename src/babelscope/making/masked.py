@@ -12,7 +12,7 @@ from babelscope.systems.checkpoints import fetch, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.systems.tokenizers import load_tokenizer
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.journal import stamp
+from babelscope.util.journal import file_stamp
 
 Array = np.ndarray[Any, Any]
 
@@ -42,7 +42,7 @@ class MaskedModel:
 
     def files(self) -> list[tuple[str, int, int]]:
         """Name, size and time of the model's files: what tells whether it is the one that was asked before."""
-        return [stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
+        return [file_stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def with_gap(self, before: str, after: str) -> str:
         """A sentence with a gap between two of its words."""

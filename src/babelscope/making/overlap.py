@@ -8,7 +8,7 @@ from typing import Any
 from babelscope.language.base import Analysed, Overlap, Spans, Variant
 
 
-def difference(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
+def changed_words(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
     """What was changed in a pair, in whole words."""
     ours, theirs = tokenise(correct), tokenise(contrastive)
     here, there = (
@@ -32,7 +32,7 @@ def marks(overlap: Overlap, sentence: Analysed[Any], variant: Variant) -> frozen
     return _marks(overlap, sentence, _place(sentence, variant.start), variant.word)
 
 
-def wrong_places(
+def find_same_error(
     overlap: Overlap, sentence: Analysed[Any], wrong: Analysed[Any], variant: Variant
 ) -> list[int]:
     """The tokens of a sentence with which it seems to have the same error as `wrong`, a human reference's variant."""

@@ -13,7 +13,14 @@ from babelscope.language.base import LONGEST, Analyser, ErrorType, Variant
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import WHOLE, Stretch, can_be_cut, line_stretches, side_by_side, stream_lines
+from babelscope.util.file_ranges import (
+    WHOLE,
+    FileRange,
+    is_seekable,
+    line_ranges,
+    parallel_rows,
+    stream_lines,
+)
 from babelscope.util.seeds import stream
 from babelscope.util.text import require_equal_counts
 
@@ -45,7 +52,7 @@ def make_pairs(
     analyser = analyser or language(made.language).analyser()
     texts = [("sources", iter(sources)), ("references", iter(references))]
     too_long: list[int] = []
-    for number, (source, reference) in side_by_side(texts, first):
+    for number, (source, reference) in parallel_rows(texts, first):
         if not source.strip() or not reference.strip():
             continue
         if len(reference) > LONGEST:
@@ -74,37 +81,37 @@ class PairsOfFiles:
     reference: Path
     options: Mapping[str, Any]
     """As for `make_pairs`."""
-    stretches: tuple[Stretch, Stretch] = (WHOLE, WHOLE)
+    ranges: tuple[FileRange, FileRange] = (WHOLE, WHOLE)
 
     def lines(self, advance: Callable[[int], object] = lambda _count: None) -> Iterator[bytes]:
         """The pairs as lines of JSON; `advance` is told of every text that is read."""
-        sources, references = map(stream_lines, (self.source, self.reference), self.stretches)
-        first = self.stretches[0].number
+        sources, references = map(stream_lines, (self.source, self.reference), self.ranges)
+        first = self.ranges[0].number
         for pair in make_pairs(
-            sources=counted(sources, advance), references=references, first=first, **self.options
+            sources=report_progress(sources, advance), references=references, first=first, **self.options
         ):
             yield record_line(pair.as_json())
 
     @property
     def can_be_split(self) -> bool:
         """Whether parts can be read by themselves: of plain files."""
-        return can_be_cut(self.source) and can_be_cut(self.reference)
+        return is_seekable(self.source) and is_seekable(self.reference)
 
     def parts(self, size: int) -> list[PairsOfFiles]:
         """The same of parts of the files, of `size` lines each; what they make follows one another."""
         files = (self.source, self.reference)
-        cut = [line_stretches(path, size) for path in files]
+        cut = [line_ranges(path, size) for path in files]
         counts = [sum(each.count or 0 for each in own) for own in cut]
         require_equal_counts({str(path): count for path, count in zip(files, counts, strict=True)})
-        return [replace(self, stretches=both) for both in zip(*cut, strict=True)] or [self]
+        return [replace(self, ranges=both) for both in zip(*cut, strict=True)] or [self]
 
 
-def all_lines(part: PairsOfFiles) -> bytes:
+def make_lines(part: PairsOfFiles) -> bytes:
     """What a part makes, at once."""
     return b"".join(part.lines())
 
 
-def counted(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
+def report_progress(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
     """The lines, each reported once it is done with."""
     for line in lines:
         yield line

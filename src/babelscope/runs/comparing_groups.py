@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from babelscope.core.columns import Column, Figure, Group
+from babelscope.core.columns import Column, FigureKey, Group
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.base import find_method, method_names
 from babelscope.stats.agreement import rank_agreement
@@ -89,9 +89,9 @@ def _seed_rows(
     return rows
 
 
-def _values(columns: Mapping[str, Column]) -> dict[Figure, dict[str, float]]:
+def _values(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
     """Figure -> system -> value, where at least two systems have one."""
-    found: dict[Figure, dict[str, float]] = {}
+    found: dict[FigureKey, dict[str, float]] = {}
     for name, column in columns.items():
         for figure, row in column.figures.items():
             if row.name not in HISTOGRAMS and row.estimate.n and math.isfinite(row.estimate.value):
@@ -116,7 +116,7 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
 
 
-def _labels(group: Group, figure: Figure, more: Labels) -> Labels:
+def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
     kind = group.columns[0].cell.kind
     row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
     # A run can be compared where its method is not installed.

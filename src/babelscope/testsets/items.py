@@ -58,7 +58,11 @@ class _Item:
     @property
     def carried(self) -> dict[str, Any]:
         """What a record says of its item, whatever the method: languages, context, and `extra`."""
-        return {name: value for name, value in self.as_json().items() if name in _ABOUT or name in self.extra}
+        return {
+            name: value
+            for name, value in self.as_json().items()
+            if name in _CONTEXT_FIELDS or name in self.extra
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,12 @@ class _Asked(_Item):
     def question(self) -> Question:
         """What a system is asked: the source, with what is known of its context and languages."""
         source: str = self.source  # type: ignore[attr-defined]  # each kind has one
-        return Question(source, **{name: getattr(self, name) for name in _ABOUT if getattr(self, name)})
+        return Question(
+            source, **{name: getattr(self, name) for name in _CONTEXT_FIELDS if getattr(self, name)}
+        )
 
 
-_ABOUT = ("source_language", "target_language", "context_source", "context_target")
+_CONTEXT_FIELDS = ("source_language", "target_language", "context_source", "context_target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class MinimalPair(_Asked):
             raise BabelscopeError(
                 f"field 'reference' must be human or machine, not {shorten(self.reference)}"
             )
-        _check_about(self)
+        _check_context(self)
 
     @property
     def can_be_asked(self) -> bool:
@@ -139,7 +145,7 @@ class AmbiguousSource(_Asked):
             _check_text("translation", self.translation, may_be_empty=True)
         if self.gold is not None:
             _check_text("gold", self.gold)
-        _check_about(self)
+        _check_context(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,7 @@ class ParallelSentence(_Asked):
         _check_text("id", self.id)
         _check_text("source", self.source)
         _set_texts(self, "references", least=1, name="reference")
-        _check_about(self)
+        _check_context(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +179,7 @@ class Dependency(_Item):
         for name, least in (("head", 0), ("dependent", 1), ("distance", 0)):
             value = getattr(self, name)
             if type(value) is not int:  # bool is an int to isinstance
-                raise BabelscopeError(f"field {name!r} must be a whole number, not {_told(value)}")
+                raise BabelscopeError(f"field {name!r} must be a whole number, not {_type_in_words(value)}")
             if value < least:
                 raise BabelscopeError(f"field {name!r} must be at least {least}, not {value}")
         _check_extra(self)
@@ -182,7 +188,7 @@ class Dependency(_Item):
 Item = MinimalPair | AmbiguousSource | ParallelSentence | Dependency
 
 # Fields that only one kind of item has. A minimal pair has a `reference` too, so parallel text comes last.
-_TELLING: Mapping[type[Item], frozenset[str]] = {
+_KIND_FIELDS: Mapping[type[Item], frozenset[str]] = {
     MinimalPair: frozenset({"correct", "contrastive"}),
     AmbiguousSource: frozenset({"correct_sources", "incorrect_sources"}),
     Dependency: frozenset({"head", "dependent"}),
@@ -192,10 +198,12 @@ _TELLING: Mapping[type[Item], frozenset[str]] = {
 
 def kind_of(record: Mapping[str, Any]) -> type[Item]:
     """Which kind of item a JSON object is, told by its fields."""
-    for kind, telling in _TELLING.items():
+    for kind, telling in _KIND_FIELDS.items():
         if telling & record.keys():
             return kind
-    shown = "; ".join(f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _TELLING.items())
+    shown = "; ".join(
+        f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _KIND_FIELDS.items()
+    )
     raise BabelscopeError(f"no item: its fields tell no kind (a {shown})")
 
 
@@ -206,7 +214,7 @@ _OWN_FIELDS: dict[type[_Item], list[dataclasses.Field[Any]]] = {}
 def _own_fields(kind: type[_Item]) -> list[dataclasses.Field[Any]]:
     if kind not in _OWN_FIELDS:  # remembered, since large sets ask for it with every item
         known = [each for each in dataclasses.fields(kind) if each.name not in _NO_JSON]
-        _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _ABOUT)  # these come last
+        _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _CONTEXT_FIELDS)  # these come last
     return _OWN_FIELDS[kind]
 
 
@@ -217,7 +225,7 @@ def _json_name(known: dataclasses.Field[Any]) -> str:
 
 def _check_text(name: str, value: object, *, may_be_empty: bool = False, many: str = "text") -> None:
     if not isinstance(value, str):
-        raise BabelscopeError(f"field {name!r} must be {many}, not {_told(value)}")
+        raise BabelscopeError(f"field {name!r} must be {many}, not {_type_in_words(value)}")
     if fault := text_fault(value):
         raise BabelscopeError(f"field {name!r} {fault}: {shorten(value)}")
     if not may_be_empty and not value.strip():
@@ -234,7 +242,7 @@ def _set_texts(
         value = (value,)
     if not isinstance(value, list | tuple):
         wanted = "text or a list of texts" if least else "a list of texts"
-        raise BabelscopeError(f"field {name!r} must be {wanted}, not {_told(value)}")
+        raise BabelscopeError(f"field {name!r} must be {wanted}, not {_type_in_words(value)}")
     if len(value) < least and not may_be_empty:
         raise EmptyText(name)
     for text in value:
@@ -242,9 +250,9 @@ def _set_texts(
     object.__setattr__(item, attribute, tuple(value))
 
 
-def _check_about(item: _Asked) -> None:
+def _check_context(item: _Asked) -> None:
     """Check languages, context, and what else there is."""
-    for name in _ABOUT:
+    for name in _CONTEXT_FIELDS:
         if (value := getattr(item, name)) is None:
             continue
         if name.startswith("context"):
@@ -272,7 +280,7 @@ def _check_extra(item: _Item) -> None:
     raise BabelscopeError(f"fields beyond the item's own cannot be kept as JSON: {reason}")
 
 
-def _told(value: object) -> str:
+def _type_in_words(value: object) -> str:
     """A wrong value's type in plain words."""
     if value is None:
         return "null"

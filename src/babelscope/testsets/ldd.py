@@ -11,7 +11,7 @@ from typing import Any
 
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row
+from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
@@ -20,9 +20,9 @@ _LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<least>\d
 # The released code keeps a difference of positions *above* the number in the file's name.
 _REORDERING = re.compile(r".+_reorder(?P<above>\d+)\.ids")
 
-Found = dict[str, list[dict[str, Any]]]
+ByPhenomenon = dict[str, list[dict[str, Any]]]
 """The dependencies of a sentence by phenomenon."""
-Sets = dict[int, Found]
+ByLine = dict[int, ByPhenomenon]
 """The same by the line of the corpus, from 1."""
 
 
@@ -52,9 +52,9 @@ def read_ldd(spec: str | Path) -> TestSet:
     return TestSet(name, tuple(make_items(rows)))
 
 
-def _sets(folder: Path, language: str) -> Sets:
+def _sets(folder: Path, language: str) -> ByLine:
     """What the `.ids` files say of every line."""
-    found: Sets = {}
+    found: ByLine = {}
     for path in sorted(folder.glob("*.ids")):
         lexical, reordering = _LEXICAL.fullmatch(path.name), _REORDERING.fullmatch(path.name)
         if lexical is not None and lexical["language"] == language:
@@ -103,7 +103,7 @@ def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[di
         yield instances
 
 
-def _corpus(source: Path, reference: Path, sets: Sets) -> Iterator[Row]:
+def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedRecord]:
     """All lines of a corpus, each with its dependencies."""
     columns = [read_lines(path, keep_separators=True) for path in (source, reference)]
     require_equal_counts({str(source): len(columns[0]), str(reference): len(columns[1])})
@@ -114,7 +114,7 @@ def _corpus(source: Path, reference: Path, sets: Sets) -> Iterator[Row]:
         yield at(source, number), _fields(number, text, translation, sets.get(number, {}))
 
 
-def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
+def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedRecord]:
     """The text that a folder has: a corpus, or that of its sets."""
     endings = (language, _OTHER[language])
     for path in sorted(folder.glob(f"*.{language}")):
@@ -126,7 +126,7 @@ def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
         f"{folder} has no whole corpus, only sentences with a phenomenon: `all` is all of these",
         stacklevel=2,
     )
-    texts: dict[int, Row] = {}
+    texts: dict[int, LocatedRecord] = {}
     for path in sorted(folder.glob(f"{language}_*.ids")):
         files = [path.with_suffix(f".{ending}") for ending in endings]
         if not all(file.exists() for file in files):
@@ -141,7 +141,7 @@ def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
     yield from (texts[number] for number in sorted(texts))
 
 
-def _fields(number: int, source: str, reference: str, found: Found) -> dict[str, Any]:
+def _fields(number: int, source: str, reference: str, found: ByPhenomenon) -> dict[str, Any]:
     """An item with the dependencies that were found in it."""
     dependencies = [each for phenomenon in sorted(found) for each in found[phenomenon]]
     return {

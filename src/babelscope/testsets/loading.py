@@ -131,7 +131,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     )
 
 
-def for_scores(spec: str) -> tuple[str, str]:
+def spec_for_scores(spec: str) -> tuple[str, str]:
     """A test set as score files count it, with items that no system can be asked; and the layout of such files."""
     from babelscope.testsets import registry
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_all, read_cues
+from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_cues, read_cues
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.json_lines import LocatedRecord, parse_json
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten
 
 NO_CATEGORY = "none"
@@ -113,12 +113,12 @@ def read_domains(path: str | Path) -> dict[Sense, str]:
     return domains
 
 
-def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) -> Iterator[Row]:
-    text, key = _needed(prefix, ".text.txt"), _needed(prefix, ".key.tsv", ".key.txt")
+def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) -> Iterator[LocatedRecord]:
+    text, key = _require_file(prefix, ".text.txt"), _require_file(prefix, ".key.tsv", ".key.txt")
     sources, keys = read_lines(text, keep_separators=True), read_keys(key)
     sizes = {str(text): len(sources), str(key): len(keys)}
     references: Sequence[str | None] = [None] * len(sources)
-    if (path := _beside(prefix, ".ref.txt")) is not None:
+    if (path := _find_file(prefix, ".ref.txt")) is not None:
         references = read_lines(path, keep_separators=True)
         sizes[str(path)] = len(references)
     cues: Sequence[Cues | None] = [None] * len(sources)
@@ -131,7 +131,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
             f"say mucow:{prefix}?all=yes for the sentences without"
         )
     require_equal_counts(sizes)
-    domain_path, counts_path = _beside(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
+    domain_path, counts_path = _find_file(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
     domains = read_domains(domain_path) if domain_path else {}
     categories = frequency_categories(read_sense_counts(counts_path)) if counts_path else {}
     for number, columns in enumerate(zip(sources, keys, references, cues, strict=True), 1):
@@ -144,7 +144,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
         form = find_form(asked.word, source)
         cued = None
         if form is not None and own is not None and own.correct and own.incorrect:
-            cued = insert_all(source, form, own, mode)
+            cued = insert_cues(source, form, own, mode)
         if cued is None and not keep_all:
             reason = "word not in the sentence" if form is None else "no cues"
             skipped[reason] = skipped.get(reason, 0) + 1
@@ -179,8 +179,8 @@ def _prefix(path: str | Path) -> Path:
     return prefix
 
 
-def _needed(prefix: Path, *suffixes: str) -> Path:
-    found = _beside(prefix, *suffixes)
+def _require_file(prefix: Path, *suffixes: str) -> Path:
+    found = _find_file(prefix, *suffixes)
     if found is None:
         raise BabelscopeError(
             f"{prefix}{suffixes[0]}: no such file; mucow: takes what the files of a language pair begin with"
@@ -188,7 +188,7 @@ def _needed(prefix: Path, *suffixes: str) -> Path:
     return found
 
 
-def _beside(prefix: Path, *suffixes: str) -> Path | None:
+def _find_file(prefix: Path, *suffixes: str) -> Path | None:
     paths = (prefix.with_name(prefix.name + suffix) for suffix in suffixes)
     # Not Path.exists, which raises on a name that is too long.
     return next((path for path in paths if os.path.exists(path)), None)

@@ -23,7 +23,7 @@ def read_lemmas(path: str | Path, given: Sequence[Given], *, parallel_to: str) -
     ]
 
 
-def match(
+def match_translations(
     items: Sequence[AmbiguousSource], given: Sequence[Given], *, what: str, skip_missing: bool = False
 ) -> list[int | None]:
     """For every item the number of its translation: by its source where sources are given, else by line.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from babelscope.util.published import File, NamedSet, Part, Project
+from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 
 _DISTIL = Project(
     "ZurichNLP/distil-lingeval",
@@ -107,14 +107,16 @@ def _distil_facts() -> dict[str, tuple[int, list[tuple[int, str]]]]:
     return found
 
 
-def _distil_part(name: str, items: int, facts: Sequence[tuple[int, str]]) -> Part:
+def _distil_part(name: str, items: int, facts: Sequence[tuple[int, str]]) -> SetPart:
     files = (
-        File(f"distil-lingeval/{name}/{file}", f"{_DISTIL_AT}/{name}/{file}", *fact)
+        PublishedFile(f"distil-lingeval/{name}/{file}", f"{_DISTIL_AT}/{name}/{file}", *fact)
         for file, fact in zip(
             ("src.en", "tgt.correct.de", "tgt.incorrect.de"), facts or ((0, ""),) * 3, strict=True
         )
     )
-    return Part(f"distil-lingeval/{name}", "distil-lingeval", f"distil-lingeval/{name}", items, tuple(files))
+    return SetPart(
+        f"distil-lingeval/{name}", "distil-lingeval", f"distil-lingeval/{name}", items, tuple(files)
+    )
 
 
 def _distil_sets() -> list[NamedSet]:
@@ -133,18 +135,18 @@ def _mucow_set(pair: str, items: int, remote: str, size: int, sha256: str) -> Na
     source, target = pair.split("-")
     project = Project(_MUCOW_AT, (source, target), "CC BY 4.0", _MUCOW_CITATION)
     local = f"mucow-scoring/{pair}.json"
-    file = File(local, f"{_MUCOW_AT}/{remote}", size, sha256)
-    part = Part(f"mucow-scoring/{pair}", "mucow-scoring", local, items, (file,))
+    file = PublishedFile(local, f"{_MUCOW_AT}/{remote}", size, sha256)
+    part = SetPart(f"mucow-scoring/{pair}", "mucow-scoring", local, items, (file,))
     return NamedSet(part.name, "a word translated in another of its senses", project, (part,))
 
 
-_WINOMT_PART = Part(
+_WINOMT_PART = SetPart(
     "winomt",
     "winomt",
     "winomt/test.tsv",
     3888,
     (
-        File(
+        PublishedFile(
             "winomt/test.tsv",
             f"{_WINOMT_AT}/tasks/data/winomt/test.tsv",
             380928,

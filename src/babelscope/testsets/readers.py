@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.testsets.sets import TestSet, make_items, read_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.json_lines import LocatedRecord, parse_json
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
@@ -47,7 +47,7 @@ def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False
 def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
     """Tab-separated text: source, then one or more references; the id is the line's number."""
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[LocatedRecord]:
         width = 0
         for number, line in enumerate(read_lines(path), 1):
             source, *references = line.split("\t")
@@ -103,14 +103,14 @@ def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
 
 
 def _collect(
-    name: str, rows: Iterator[Row], *, skip_empty: bool, skipped: dict[str, int] | None = None
+    name: str, rows: Iterator[LocatedRecord], *, skip_empty: bool, skipped: dict[str, int] | None = None
 ) -> TestSet:
     skipped = {} if skipped is None else skipped
     items = tuple(make_items(rows, skipped=skipped if skip_empty else None))
     return TestSet(name, items, skipped)
 
 
-def _pairs(name: str, rows: Iterator[Row], *, empty: bool) -> TestSet:
+def _pairs(name: str, rows: Iterator[LocatedRecord], *, empty: bool) -> TestSet:
     if empty:
         return TestSet(name, tuple(make_items(rows, for_scores=True)))
     return _collect(name, rows, skip_empty=True)
@@ -131,7 +131,7 @@ def _distil_name(folder: Path) -> re.Match[str] | None:
     return re.fullmatch(r"(?P<phenomenon>.+)\.(?P<reference>human|mt)", folder.resolve().name)
 
 
-def _distil_rows(folder: Path) -> Iterator[Row]:
+def _distil_rows(folder: Path) -> Iterator[LocatedRecord]:
     name = _distil_name(folder)
     if name is None:
         raise BabelscopeError(
@@ -154,7 +154,7 @@ def _distil_rows(folder: Path) -> Iterator[Row]:
         )
 
 
-def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
+def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[LocatedRecord]:
     for number, entry in enumerate(entries, 1):
         # The parser keeps no line numbers, so the place is the item's number.
         place = f"{path}: item {number}"
@@ -180,7 +180,7 @@ def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
         yield place, {**{k: v for k, v in entry.items() if k not in ("errors", "reference")}, **fields}
 
 
-def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[Row]:
+def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[LocatedRecord]:
     for number, line in enumerate(read_lines(path, keep_separators=True), 1):
         place = at(path, number)
         columns = line.split("\t")

@@ -10,7 +10,7 @@ from babelscope.language.published_models import MODELS
 from babelscope.testsets.published import SETS
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import NamedSet, Part, data_folder, fetch
+from babelscope.util.published import NamedSet, SetPart, data_folder, fetch
 
 
 def named_sets() -> Mapping[str, NamedSet]:
@@ -53,7 +53,7 @@ def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
     return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
 
 
-def _check_count(part: Part, made: TestSet) -> None:
+def _check_count(part: SetPart, made: TestSet) -> None:
     count = len(made) + sum(made.skipped.values())
     if count != part.items:
         raise BabelscopeError(

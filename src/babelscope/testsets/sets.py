@@ -13,7 +13,7 @@ from babelscope.testsets.items import EmptyText, Item, kind_of
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
-from babelscope.util.json_lines import Row, fault, read_json_lines
+from babelscope.util.json_lines import LocatedRecord, fail_at, read_json_lines
 from babelscope.util.text import LARGEST_HELD
 
 _Kind = TypeVar("_Kind", bound=Item)
@@ -89,7 +89,7 @@ def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = N
 
 
 def make_items(
-    rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None = None, **how: bool
+    rows: Iterable[LocatedRecord], *, skipped: MutableMapping[str, int] | None = None, **how: bool
 ) -> Iterator[Item]:
     """Items from JSON objects, all of the kind of the first; every fault is told with its place."""
     kind: type[Item] | None = None
@@ -100,13 +100,13 @@ def make_items(
             item = kind.from_json(record, **how)
         except EmptyText as error:
             if skipped is None:
-                fault(place, error)
+                fail_at(place, error)
             reason = f"empty {error.name}"
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
         except BabelscopeError as error:
-            fault(place, error)
+            fail_at(place, error)
         if item.id in places:
-            fault(place, f"id {item.id!r} is already used at {places[item.id]}")
+            fail_at(place, f"id {item.id!r} is already used at {places[item.id]}")
         places[item.id] = place
         yield item

@@ -79,11 +79,11 @@ class German:
 
     def analyse(self, text: str) -> Analysed:
         """The text with its tokens."""
-        from babelscope.language.german.clauses import corrected
+        from babelscope.language.german.clauses import correct_tags
 
         spans = list(tokenise(text))
         words = [text[start:end] for start, end in spans]
-        found = corrected(words, self.tagger.tag(words), self.tagger, self.nouns)
+        found = correct_tags(words, self.tagger.tag(words), self.tagger, self.nouns)
         tokens = tuple(
             Token(word, start, end, tag, lemma)
             for word, (start, end), (tag, lemma) in zip(words, spans, found, strict=True)

@@ -31,6 +31,6 @@ DEFINITE = _readings(_DEFINITE)
 KEIN = _readings(_KEIN)
 
 
-def definite(gender: Gender, number: Number, case: Case) -> str:
+def definite_article(gender: Gender, number: Number, case: Case) -> str:
     row = _DEFINITE[_CASES.index(case)].split()
     return row[3] if number == "pl" else row[_GENDERS.index(gender)]

@@ -15,7 +15,7 @@ _INFINITE = ("VVINF", "VVPP", "VMINF", "VAINF", "VMPP")
 _CONJOINED = ("ADJA", "ADJD", "ART", "CARD", "PIAT", "TRUNC")
 
 
-def corrected(
+def correct_tags(
     words: list[str], tagged: list[tuple[str, str]], tagger: Tagger, nouns: Nouns
 ) -> list[tuple[str, str]]:
     """Better tags for nouns and finite verbs."""

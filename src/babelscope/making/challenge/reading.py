@@ -12,15 +12,15 @@ from typing import Any
 
 from babelscope.language.align import Links, align, parse_links
 from babelscope.language.parsers import Parser, open_parser
-from babelscope.language.ud import BadSentence, Tree, read_trees, tree_stretches
+from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.file_ranges import (
     WHOLE,
-    Stretch,
+    FileRange,
     count_lines,
-    line_stretches,
-    side_by_side,
+    line_ranges,
+    parallel_rows,
     stream_lines,
 )
 from babelscope.util.text import require_equal_counts, shorten
@@ -65,7 +65,7 @@ class Corpus:
     parsed_side: str = "source"
     """source or target."""
     alignments: Path | None = None
-    stretches: Mapping[str, Stretch] = field(default_factory=dict)
+    ranges: Mapping[str, FileRange] = field(default_factory=dict)
     """What to read of each file; all of it where nothing is said."""
 
     def __post_init__(self) -> None:
@@ -81,14 +81,14 @@ class Corpus:
     @property
     def lines(self) -> int:
         """How many lines it has (of CoNLL-U, if there are parses alone); for progress bars."""
-        if self.stretches:
-            return next(iter(self.stretches.values())).count or 0
+        if self.ranges:
+            return next(iter(self.ranges.values())).count or 0
         return count_lines(self.source or self.parses or "")
 
     @property
     def first(self) -> int:
         """The number of its first sentence, from 1."""
-        return next(iter(self.stretches.values()), WHOLE).number
+        return next(iter(self.ranges.values()), WHOLE).number
 
     @property
     def files(self) -> dict[str, Path]:
@@ -108,20 +108,20 @@ class Corpus:
         """
         files = self.files
         found = {
-            name: (tree_stretches if name == "parses" else line_stretches)(path, size)
+            name: (tree_ranges if name == "parses" else line_ranges)(path, size)
             for name, path in files.items()
         }
         counts = {str(files[name]): sum(each.count or 0 for each in own) for name, own in found.items()}
         require_equal_counts(counts)
         return [
-            replace(self, stretches=dict(zip(found, part, strict=True)))
+            replace(self, ranges=dict(zip(found, part, strict=True)))
             for part in zip(*found.values(), strict=True)
         ]
 
     def trees(self, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
         """The parses alone, in order; a bad one is an error, or with `skipped` counted there and None."""
         assert self.parses is not None
-        return read_trees(self.parses, skipped=skipped, stretch=self.stretches.get("parses", WHOLE))
+        return read_trees(self.parses, skipped=skipped, part=self.ranges.get("parses", WHOLE))
 
     def pairs(
         self, finder: Finder | None = None, *, skipped: MutableMapping[str, int] | None = None
@@ -132,9 +132,9 @@ class Corpus:
         texts_at = {"source": self.source, "target": self.reference}
         split = {side: word_splitter(path) for side, path in texts_at.items()}
         side = self.parsed_side
-        first = self.stretches.get("source", WHOLE).number
+        first = self.ranges.get("source", WHOLE).number
         columns = self._columns(texts_at, skipped)
-        for number, (source, reference, tree, linked) in side_by_side(columns, first):
+        for number, (source, reference, tree, linked) in parallel_rows(columns, first):
             if tree is None and self.parses is not None:
                 continue  # counted where it was read
             texts = {"source": source, "target": reference}
@@ -170,7 +170,7 @@ class Corpus:
             trees = self.trees(skipped)
         elif self.parser is not None:
             parser = _opened_parser(self.parser) if isinstance(self.parser, str) else self.parser
-            trees = parsed(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
+            trees = parse_in_batches(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
             links = self._stream(self.alignments, "alignments")
@@ -181,7 +181,7 @@ class Corpus:
         ]
 
     def _stream(self, path: Path, name: str) -> Iterator[str]:
-        return stream_lines(path, self.stretches.get(name, WHOLE))
+        return stream_lines(path, self.ranges.get(name, WHOLE))
 
     def _check(
         self, number: int, texts: Mapping[str, str], texts_at: Mapping[str, Path], tree: Tree | None
@@ -226,7 +226,7 @@ def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
     return [replace(pair, links=links) for pair, links in zip(held, align(words, how), strict=True)]
 
 
-def parsed(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
+def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
     """The trees of lines, some lines at a time; an empty line has none, and is refused by who reads it."""
     some: list[str] = []
     for line in lines:

@@ -22,7 +22,7 @@ LABELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LinkDistance:
     """A link and a measure of how far it is out of order; positions from 0."""
 
     source: int
@@ -34,17 +34,17 @@ class Point:
 class Order:
     """How the words of a pair change places; points are None, and tau is, where there are too few links."""
 
-    difference: Point | None
+    difference: LinkDistance | None
     """The link with the greatest |i - j|, the paper's measure; unequal lengths alone make it large."""
-    normalised: Point | None
+    normalised: LinkDistance | None
     """The link farthest from the line that joins both sentences' ends, in words of a sentence of mean length."""
-    crossing: Point | None
+    crossing: LinkDistance | None
     """The link that crosses the most others, and how many."""
     tau: float | None
     """Kendall's tau-b of the positions of all links: 1 without a crossing, -1 for a reversed sentence."""
 
 
-def measure(links: Links, source_length: int, target_length: int) -> Order:
+def measure_order(links: Links, source_length: int, target_length: int) -> Order:
     """All measures of a sentence pair; lengths in words."""
     points = sorted(set(links))
     if not points:
@@ -59,9 +59,9 @@ def measure(links: Links, source_length: int, target_length: int) -> Order:
     crossed, pairs = _crossings(points)
     most = max(range(len(points)), key=crossed.__getitem__)
     return Order(
-        Point(*far, abs(far[0] - far[1])),
-        Point(*off, round(abs(off[0] * scale_source - off[1] * scale_target), 9)),
-        Point(*points[most], crossed[most]),
+        LinkDistance(*far, abs(far[0] - far[1])),
+        LinkDistance(*off, round(abs(off[0] * scale_source - off[1] * scale_target), 9)),
+        LinkDistance(*points[most], crossed[most]),
         _tau(points, pairs),
     )
 

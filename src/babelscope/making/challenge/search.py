@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, record_line
-from babelscope.language.ud_rules import Finder, Instance, Rule, Variant, choose_rules
+from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
-from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure
+from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
 from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import can_be_cut
+from babelscope.util.file_ranges import is_seekable
 from babelscope.util.progress import progress
 
 SYMMETRISATION = "grow-diag-final-and"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchSettings:
     phenomena: Sequence[str] = ()
     """By name; without names all that the corpus allows."""
     language: str | None = None
     """Of the parses; without it, the rules of all languages."""
-    rules: Variant = "sound"
+    rules: RuleSet = "sound"
     own: Sequence[Rule] = ()
     """Rules beside ours."""
     least: int | None = None
@@ -39,9 +39,11 @@ class Wanted:
 class Search:
     """What is looked for in a corpus, and what was found in it so far."""
 
-    def __init__(self, corpus: Corpus, wanted: Wanted | None = None, *, skip_bad: bool = False) -> None:
+    def __init__(
+        self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
+    ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason, else the first is an error."""
-        self.corpus, self.wanted = corpus, wanted or Wanted()
+        self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
         asked = list(self.wanted.phenomena)
@@ -83,7 +85,7 @@ class Search:
             instances = self._wide_enough(pair.instances)
             order = None
             if pair.links is not None and self.reorderings:
-                order = measure(pair.links, len(pair.source_words), len(pair.reference_words))
+                order = measure_order(pair.links, len(pair.source_words), len(pair.reference_words))
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
             self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
@@ -129,7 +131,7 @@ class Search:
     @property
     def can_be_split(self) -> bool:
         """Whether the corpus can be searched in parts: plain files, and nothing that is learnt from all of it."""
-        return not self.aligns_here and all(map(can_be_cut, self.corpus.files.values()))
+        return not self.aligns_here and all(map(is_seekable, self.corpus.files.values()))
 
     @property
     def aligns_here(self) -> bool:
@@ -174,7 +176,7 @@ class Search:
 
     def _progress(self, what: str) -> contextlib.AbstractContextManager[Callable[[int], None]]:
         """A bar for the whole corpus; parts are watched by who splits it."""
-        if self.corpus.stretches:
+        if self.corpus.ranges:
             return contextlib.nullcontext(lambda _count: None)
         return progress(what, self.corpus.lines)
 
@@ -186,7 +188,7 @@ class Search:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
 
-def searched(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
+def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
     """A search done: what is to be written of it, and what it counted."""
     if write:
         return b"".join(part.lines(only_found=only_found)), part.counted()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_CLAUSE
 from babelscope.language.german.irregular import AUXILIARIES
@@ -22,7 +22,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     for place, token in enumerate(sentence.tokens):
         new = _SWAPS.get(token.text.lower())
         if token.tag == "VAFIN" and new and _has_participle(sentence, place):
-            found.append(swapped(sentence, token, new))
+            found.append(replace_word(sentence, token, new))
     return found
 
 

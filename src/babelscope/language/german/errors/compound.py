@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 4
@@ -14,7 +14,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     found = []
     for token in sentence.tokens:
         if token.tag == "NN" and "-" not in token.text and (cut := _boundary(sentence, token.text)):
-            found.append(swapped(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
+            found.append(replace_word(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
     return found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Case, Gender, Nominal
-from babelscope.language.german.articles import DEFINITE, definite
+from babelscope.language.german.articles import DEFINITE, definite_article
 from babelscope.language.german.case import cases_at
 from babelscope.language.german.errors.overlap import BY_NOUN
 from babelscope.language.german.errors.phrases import is_noun, noun_place_after
@@ -39,11 +39,11 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
             new
             for reading in sorted(readings)
             for gender in _GENDERS
-            if gender != reading.gender and (new := definite(gender, "sg", reading.case)) != form
+            if gender != reading.gender and (new := definite_article(gender, "sg", reading.case)) != form
         )
         cases = {reading.case for reading in readings}
         found += [
-            swapped(sentence, token, new)
+            replace_word(sentence, token, new)
             for new in others
             if mode != "strict" or not _agrees(sentence, place, new, cases)
         ]

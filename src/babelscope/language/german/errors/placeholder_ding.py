@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from babelscope.language.base import ErrorType, Overlap, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Overlap, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SIGNS = frozenset("%€$£")
@@ -13,7 +13,7 @@ _SIGNS = frozenset("%€$£")
 def variants(sentence: Analysed) -> list[Variant]:
     """One variant for each common noun, and for each sign that stands for one."""
     return [
-        swapped(sentence, token, "Ding")
+        replace_word(sentence, token, "Ding")
         for token in sentence.tokens
         if (token.tag == "NN" and token.text[0].isalpha() and token.text != "Ding")
         or _is_sign(sentence, token)

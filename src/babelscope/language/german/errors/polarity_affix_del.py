@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
 from babelscope.language.german.errors.polarity import source_has_affix, translation_is_positive
@@ -27,7 +27,7 @@ def variants(sentence: Analysed) -> list[Variant]:
         if not form.startswith("un") or len(form) < 5 or not token.text[1:].islower():
             continue
         if token.tag.startswith(_WORDS) and not _NO_NEGATION.match(form) and _is_prefixed(sentence, token):
-            found.append(swapped(sentence, token, form[2:]))
+            found.append(replace_word(sentence, token, form[2:]))
     return found
 
 

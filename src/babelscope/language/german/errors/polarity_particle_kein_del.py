@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.articles import KEIN
 from babelscope.language.german.errors.overlap import KEIN_DELETED
@@ -16,7 +16,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
         if form in KEIN and not _is_plural(sentence, place):
-            found.append(swapped(sentence, token, form[1:]))
+            found.append(replace_word(sentence, token, form[1:]))
     return found
 
 

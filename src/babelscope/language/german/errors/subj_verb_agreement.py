@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.overlap import BY_SUBJECT
@@ -33,7 +33,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
                 for person in persons_at(sentence.tokens, place)
                 for form in other_number(token.text, token.lemma, person)
             )
-            found += [swapped(sentence, token, new) for new in forms]
+            found += [replace_word(sentence, token, new) for new in forms]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 5
@@ -19,7 +19,9 @@ def variants(sentence: Analysed) -> list[Variant]:
         place = next((p for p in range(middle, len(name) - 1) if name[p] != name[p + 1]), None)
         if place is not None:
             found.append(
-                swapped(sentence, token, name[:place] + name[place + 1] + name[place] + name[place + 2 :])
+                replace_word(
+                    sentence, token, name[:place] + name[place + 1] + name[place] + name[place + 2 :]
+                )
             )
     return found
 

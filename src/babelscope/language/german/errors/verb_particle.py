@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_CLAUSE
 
@@ -20,7 +20,7 @@ def variants(sentence: Analysed) -> list[Variant]:
             knows = sentence.analyser.tagger.knows
             strange = (each for each in _PARTICLES if each != token.text and not knows(each + verb))
             if (new := next(strange, None)) is not None:
-                found.append(swapped(sentence, token, new))
+                found.append(replace_word(sentence, token, new))
             verb = ""
     return found
 

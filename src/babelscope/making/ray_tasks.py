@@ -28,18 +28,18 @@ _Made = TypeVar("_Made")
 
 
 @contextlib.contextmanager
-def made_of(
+def map_tasks(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], ray: str | None
 ) -> Iterator[Iterator[_Made]]:
     """What `work` makes of each task, in their order: here, or by the Ray workers at an address ("" for new ones)."""
     if ray is None:
         yield map(work, tasks)
         return
-    with contextlib.closing(in_order(work, tasks, ray or None)) as made:
+    with contextlib.closing(ray_map(work, tasks, ray or None)) as made:
         yield made
 
 
-def in_order(
+def ray_map(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], address: str | None = None
 ) -> Generator[_Made]:
     """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
@@ -53,7 +53,7 @@ def in_order(
     ours = not ray.is_initialized()
     if ours:
         connect(None, address, 1)
-    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_told)
+    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_task)
     waiting: deque[Any] = deque()
     tasks = iter(tasks)
     warned = False
@@ -64,7 +64,7 @@ def in_order(
                 waiting.append(remote.remote(__version__, os.getcwd(), work, task))
             if not waiting:
                 return
-            made, error, heard = _got(waiting.popleft())
+            made, error, heard = _receive(waiting.popleft())
             if heard and not warned:  # what one part is warned of others are too; the first speaks for all
                 warned = True
                 warnings.warn(heard[0], stacklevel=2)
@@ -78,7 +78,7 @@ def in_order(
             disconnect()
 
 
-def _told(
+def _run_task(
     version: str, folder: str, work: Callable[[_Task], _Made], task: _Task
 ) -> tuple[Any, Any, list[str]]:
     """In a worker: what was made, or the error as plain values, and the warnings that were given."""
@@ -95,7 +95,7 @@ def _told(
     return made, error, [str(each.message) for each in heard]
 
 
-def _got(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
+def _receive(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
     import ray.exceptions
 
     try:

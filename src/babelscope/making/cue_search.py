@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.language.cues import Cues, Mode, find_form, insert, insert_all, plural
+from babelscope.language.cues import Cues, Mode, find_form, insert_cue, insert_cues, plural
 from babelscope.making.masked import Array, MaskedModel
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
@@ -36,9 +36,9 @@ Sense = tuple[str, str]
 """An ambiguous word and what one of its senses is called."""
 
 Criterion = Literal["difference", "reference"]
-"""What makes a cue discriminative; see `select`."""
+"""What makes a cue discriminative; see `select_cues`."""
 
-LISTED, NARROWED, KEPT = 50, 10, 3
+N_CANDIDATES, N_SHORTLISTED, N_KEPT = 50, 10, 3
 """Candidates of a sense that are listed; of these, correct and incorrect ones asked about; cues kept of each."""
 
 _STOP = frozenset({"the", "a", "an", "and", ",", "-"})
@@ -70,7 +70,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CuedTestSet:
     """Cues by sense, and the test set with them in its sources."""
 
     cues: Mapping[Sense, Cues]
@@ -98,7 +98,9 @@ def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
     return found
 
 
-def apart(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
+def split_examples(
+    examples: Sequence[Example], share: float, seed: int
+) -> tuple[list[Example], list[Example]]:
     """Examples to select cues on, and others to test: by a hash of the sentence, so no sentence is in both."""
     chosen: list[Example] = []
     tested: list[Example] = []
@@ -148,7 +150,7 @@ def _expected(
         sizes = [len(each) for each in senses.values()]
         scores = _scores([model.absent(each) for each in senses.values()], sizes)
     return {
-        sense: list(itertools.islice(_listed(model, own, word, mode), LISTED))
+        sense: list(itertools.islice(_listed(model, own, word, mode), N_CANDIDATES))
         for sense, own in zip(senses, scores, strict=True)
     }
 
@@ -158,7 +160,7 @@ def _with_gap(model: MaskedModel, example: Example, mode: Mode) -> str:
     if mode == "paper":
         gap = model.with_gap("", word)
         return source.replace(word, gap).replace(word.title(), gap)
-    marked = insert(source, example.form, "\0")
+    marked = insert_cue(source, example.form, "\0")
     before, _, after = marked.partition("\0 ")
     return model.with_gap(before, after.replace("\0 ", ""))
 
@@ -190,8 +192,8 @@ def _listed(model: MaskedModel, scores: Array, word: str, mode: Mode) -> Iterato
     return (each for each in listed if each.lower() not in stop)
 
 
-def narrowed(
-    candidates: Mapping[str, Sequence[str]], sense: str, mode: Mode = "words", most: int = NARROWED
+def shortlist(
+    candidates: Mapping[str, Sequence[str]], sense: str, mode: Mode = "words", most: int = N_SHORTLISTED
 ) -> Cues:
     """The first candidates of a sense that are listed for no other sense, and the others' that are not for it.
 
@@ -208,15 +210,15 @@ def narrowed(
     return Cues("", tuple(correct[:most]), tuple(incorrect[:most]))
 
 
-def select(
+def select_cues(
     candidates: Candidates,
     examples: Sequence[Example],
     evaluator: Any,
     *,
     criterion: Criterion = "difference",
     mode: Mode = "words",
-    kept: int = KEPT,
-    narrow: int = NARROWED,
+    kept: int = N_KEPT,
+    narrow: int = N_SHORTLISTED,
 ) -> dict[Sense, Cues]:
     """The most discriminative cues of each sense, told by the likelihood of its references under sources with them.
 
@@ -226,7 +228,9 @@ def select(
     sense's references more (or lower it less) than that of other senses', and incorrect ones the other way round.
     """
     few = {
-        (word, sense): narrowed(own, sense, mode, narrow) for word, own in candidates.items() for sense in own
+        (word, sense): shortlist(own, sense, mode, narrow)
+        for word, own in candidates.items()
+        for sense in own
     }
     likelihoods = _likelihoods(few, examples, evaluator, criterion, mode)
     found = {}
@@ -265,7 +269,7 @@ def _likelihoods(
             continue
         senses = [example.sense] if criterion == "reference" else [s for s in few if s[0] == example.word]
         cues = dict.fromkeys(cue for s in senses for cue in (*few[s].correct, *few[s].incorrect))
-        sources = {cue: insert(example.item.source, example.form, cue, mode) for cue in cues}
+        sources = {cue: insert_cue(example.item.source, example.form, cue, mode) for cue in cues}
         if criterion == "difference":
             sources[""] = example.item.source
         asked += [(example.sense, cue, source, example.reference) for cue, source in sources.items()]
@@ -307,12 +311,12 @@ def make_cues(
     select_on: TestSet | None = None,
     criterion: Criterion = "difference",
     mode: Mode = "words",
-    kept: int = KEPT,
-    narrow: int = NARROWED,
+    kept: int = N_KEPT,
+    narrow: int = N_SHORTLISTED,
     share: float = 0.5,
     seed: int = 0,
     keep: Keep = keep_nothing,
-) -> Made:
+) -> CuedTestSet:
     """Find cues for the ambiguous words of a test set, and put them into the sources that are tested.
 
     Sentences that cues are found and selected on (`select_on`, or a `share` of the test set) are not tested,
@@ -327,10 +331,10 @@ def make_cues(
     elif mode == "paper":
         chosen = tested
     else:
-        chosen, tested = apart(tested, share, seed)
+        chosen, tested = split_examples(tested, share, seed)
     if candidates is None and model is not None:
         candidates = find_candidates(model, chosen, mode=mode, skipped=skipped, keep=keep)
-    cues = select(
+    cues = select_cues(
         candidates or {},
         chosen,
         evaluator,
@@ -339,7 +343,7 @@ def make_cues(
         kept=kept,
         narrow=narrow,
     )
-    items, by_item = _cued(tested, cues, mode, skipped)
+    items, by_item = _with_cues(tested, cues, mode, skipped)
     if chosen is not tested and select_on is None:
         skipped["used to select cues"] = len(chosen)
     if not items:
@@ -349,7 +353,7 @@ def make_cues(
         )
     lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
     made = replace(tests, items=tuple(items), skipped=skipped)
-    return Made(cues, candidates or {}, made, len(chosen), lines)
+    return CuedTestSet(cues, candidates or {}, made, len(chosen), lines)
 
 
 def _held_out(select_on: TestSet, tests: TestSet) -> list[Example]:
@@ -361,7 +365,7 @@ def _held_out(select_on: TestSet, tests: TestSet) -> list[Example]:
     return chosen
 
 
-def _cued(
+def _with_cues(
     tested: Sequence[Example], cues: Mapping[Sense, Cues], mode: Mode, skipped: dict[str, int]
 ) -> tuple[list[Item], dict[str, Cues]]:
     """The items whose sense has cues, with them in their sources, and by item which cues."""
@@ -372,7 +376,7 @@ def _cued(
         if own is None or not (own.correct and own.incorrect):
             _count(skipped, "no cues for its sense")
             continue
-        cued = insert_all(example.item.source, example.form, own, mode)
+        cued = insert_cues(example.item.source, example.form, own, mode)
         extra = {**example.item.extra, "cues": {"correct": own.correct, "incorrect": own.incorrect}}
         items.append(
             replace(example.item, correct_sources=cued.correct, incorrect_sources=cued.incorrect, extra=extra)
