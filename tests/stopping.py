@@ -140,7 +140,7 @@ class FakeMasked:
     def fits(self, _sentence: str) -> bool:
         return True
 
-    def absent(self, sentences: list[str]) -> Any:
+    def log_prob_absent(self, sentences: list[str]) -> Any:
         import numpy as np
 
         return np.array([-0.1 - (sum(map(len, sentences)) * 7919 * (n + 1) % 97) / 97 for n in range(6)])

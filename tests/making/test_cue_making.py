@@ -245,13 +245,15 @@ def test_the_model_says_what_its_network_says(masked: Path) -> None:
         place = row["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
             alone.append(network(**row).logits[0, place].double().softmax(-1).numpy())
-    absent = model.absent(sentences)
+    absent = model.log_prob_absent(sentences)
     assert absent == pytest.approx(np.log(1 - alone[0]) + np.log(1 - alone[1]), abs=1e-5)
     best = list(itertools.islice(model.tokens(alone[0], whole_words=False), 3))
     assert best[0] == tokenizer.decode([int(alone[0].argmax())])
     # Padding that is seen changes what the released code sums; without any it is the same.
     product = alone[0] * alone[0]
-    assert model.together([sentences[0]] * 2) == pytest.approx(product / product.sum(), abs=1e-5)
+    assert model.released_probabilities([sentences[0]] * 2) == pytest.approx(
+        product / product.sum(), abs=1e-5
+    )
 
 
 def test_pieces_are_no_words(masked: Path) -> None:
@@ -295,7 +297,7 @@ def test_pieces_of_a_byte_level_model_are_no_words(tmp_path: Path) -> None:
         assert tokenizer.tokenize(f" {word}") == [f"Ġ{word}"]
     assert model.fits(model.with_gap("the ", "bat met"))
     assert not model.fits(model.with_gap("the " * 50, "bat met")), "too long"
-    assert model.absent([model.with_gap("the ", "bat met")]).shape == (len(tokenizer),)
+    assert model.log_prob_absent([model.with_gap("the ", "bat met")]).shape == (len(tokenizer),)
 
 
 class Stub:

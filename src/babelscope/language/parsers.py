@@ -1,4 +1,4 @@
-"""Parsers that make Universal Dependencies of raw lines: UDPipe, and Stanza where it is installed."""
+"""Dependency parsers of raw lines: UDPipe, and Stanza where it is installed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from babelscope.util.files import replacing
 from babelscope.util.text import read_line_bytes, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
-"""From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
+"""Texts -> one tree each, multiword tokens split as in the parser's treebank; None for an empty text."""
 UDPIPE_MODELS: Registry[Path] = Registry("UDPipe model", "pathlib:Path", "babelscope.udpipe_models", {})
 
 
 def open_parser(spec: str) -> Parser:
-    """`udpipe:FILE` (a model file, or the name of a known one) or `stanza:LANGUAGE`."""
+    """Open `udpipe:FILE` (a model file, or the name of a known model) or `stanza:LANGUAGE`."""
     kind, _, name = spec.partition(":")
     if kind not in ("udpipe", "stanza") or not name:
         raise BabelscopeError(f"a parser is udpipe:FILE or stanza:LANGUAGE, not {spec!r}")
@@ -34,7 +34,7 @@ def _open_udpipe(name: str) -> Parser:
     model = library.Model.load(str(path))
     if model is None:
         raise BabelscopeError(f"{path} is no UDPipe model")
-    # Without `presegmented` the tokenizer looks for sentences of its own in a line.
+    # Without `presegmented`, the tokenizer would split a line into sentences.
     tokenizer = model.newTokenizer(model.TOKENIZER_PRESEGMENTED)
     if tokenizer is None:
         raise BabelscopeError(f"the UDPipe model {path} has no tokenizer; it cannot read raw lines")
@@ -60,9 +60,9 @@ def _open_udpipe(name: str) -> Parser:
 
 
 def _model_file(name: str) -> Path:
-    """A model that an installed package offers, a public one in the data folder, or a file.
+    """The file of a plug-in's model, of a public one in the data folder, or the named file.
 
-    A known name means the known model, whatever lies in the working folder.
+    A known name means the known model, even if a file in the working folder has that name.
     """
     from babelscope.language.published_models import MODELS
     from babelscope.util.published import fetch
@@ -116,13 +116,13 @@ def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
     if len(sentences) != 1:
         raise BabelscopeError(f"the parser {name} made {len(sentences)} sentences of a line: {shorten(text)}")
     tree = parse_tree(sentences[0].rstrip("\n").split("\n"), f"the parser {name} on {shorten(text)}")
-    return replace(tree, sent_id="")  # its own count, which says nothing
+    return replace(tree, sent_id="")  # the parser numbers every call from 1
 
 
 def train_udpipe(
     trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
 ) -> None:
-    """Train a UDPipe model on a CoNLL-U file; options as UDPipe's manual has them, `epochs=20;dimension=16`."""
+    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`."""
     library = import_udpipe()
     reader = library.InputFormat.newConlluInputFormat()
     reader.setText(read_line_bytes(trees).decode("utf-8"))
@@ -142,7 +142,7 @@ def train_udpipe(
 
 
 def import_udpipe() -> Any:
-    """The library, or how to get it."""
+    """The library ufal.udpipe; an error that says how to install it if it is missing."""
     try:
         return importlib.import_module("ufal.udpipe")
     except ImportError:

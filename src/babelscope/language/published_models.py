@@ -1,4 +1,4 @@
-"""Facts about public parser models: where they are published, how large they are, their SHA-256."""
+"""The public parser models: where each is published."""
 
 from __future__ import annotations
 

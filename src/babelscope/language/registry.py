@@ -1,4 +1,4 @@
-"""Languages and error types by name, each loaded when asked for."""
+"""Languages and error types by name, each imported when asked for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAPER_TYPES = (
     "polarity_particle_nicht_del",
     "subj_verb_agreement",
 )
-"""Those of the paper's table 2."""
+"""Error types of table 2 of the minimal-pairs paper."""
 _OTHER_TYPES = (
     "auxiliary",
     "compound",
@@ -57,11 +57,13 @@ ERROR_TYPES: Registry[ErrorType] = Registry(
 
 @cache
 def language(code: str) -> Language:
+    """The language of an ISO 639 code."""
     return LANGUAGES.find(code)
 
 
 @cache
 def error_type(name: str) -> ErrorType:
+    """The error type of this name."""
     return ERROR_TYPES.find(name)
 
 
@@ -75,11 +77,11 @@ def error_label(name: str) -> str:
 
 @cache
 def error_types(language: str | None = None) -> Mapping[str, ErrorType]:
-    """All error types by name, or those of one language; ours first."""
+    """Error types by name; all, or those of one language; our own first."""
     return {name: each for name, each in ERROR_TYPES.all().items() if language in (None, each.language)}
 
 
 @cache
 def controls() -> tuple[str, ...]:
-    """The error types that no system is believed to make: what is reported of them is a false positive."""
+    """Names of error types that no system is expected to make, so that every report of one is a false positive."""
     return tuple(sorted(name for name, each in error_types().items() if not each.plausible))

@@ -1,4 +1,4 @@
-"""Universal Dependencies: CoNLL-U read sentence by sentence, every tree checked."""
+"""Universal Dependencies: reads CoNLL-U sentence by sentence and checks every tree."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _GLUED = re.compile(r"(#.*?)1")
 
 
 class BadSentence(BabelscopeError):
-    """A sentence of a CoNLL-U file that is no tree; `reason` is what is counted where such are skipped."""
+    """A sentence that is no valid tree; skipped sentences are counted by `reason`."""
 
-    def __init__(self, place: str, number: int, reason: str, told: str) -> None:
-        super().__init__(f"{place}: sentence {number}: {told}")
+    def __init__(self, place: str, number: int, reason: str, message: str) -> None:
+        super().__init__(f"{place}: sentence {number}: {message}")
         self.reason = reason
 
 
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
 
 class MultiwordToken(NamedTuple):
-    """A token of the text that stands for several words, `first` to `last`."""
+    """A token of the text that stands for the words `first` to `last`, such as French `du`."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ class MultiwordToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A parsed sentence. Empty nodes are no words, so they are left out."""
+    """A parsed sentence, without empty nodes, which are no words."""
 
     words: tuple[Word, ...]
     multiword: tuple[MultiwordToken, ...]
@@ -66,13 +66,13 @@ class Tree:
     number: int
     """Which sentence of the file, from 1."""
     line: int
-    """Where it begins in the file, from 1."""
+    """Line of the file at which it begins, from 1."""
     repaired: bool = False
     """Whether its first word was glued to a comment."""
 
     @property
     def tokens(self) -> list[str]:
-        """What is written in the text: words, but multiword tokens as one."""
+        """The tokens of the text: words, with each multiword token as one."""
         if not self.multiword:
             return [word.form for word in self.words]
         starts = {token.first: token for token in self.multiword}
@@ -90,7 +90,7 @@ class Tree:
         return "".join("".join(self.tokens).split()) == "".join(text.split())
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Begin and end of each word in a text that matches; words of one token share the token's."""
+        """Character offsets (start, end) of each word in a matching text; words of one token share them."""
         places = token_spans(self.tokens, text)
         if not self.multiword:
             return places
@@ -102,13 +102,13 @@ class Tree:
 
 
 def token_spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """Begin and end of each token in a text that has the same characters, spaces apart."""
+    """Character offsets (start, end) of each token in a text with the same characters, spaces apart."""
     places, end = [], 0
     for token in tokens:
         start = _skip(text, end)
         if text.startswith(token, start):
             end = start + len(token)
-        else:  # a space inside, in one of them only
+        else:  # token and text differ in spaces inside the token
             end = start
             for _ in "".join(token.split()):
                 end = _skip(text, end) + 1
@@ -125,11 +125,11 @@ def _skip(text: str, place: int) -> int:
 def read_trees(
     path: str | Path, *, skipped: MutableMapping[str, int] | None = None, part: FileRange = WHOLE
 ) -> Iterator[Tree | None]:
-    """The trees of a CoNLL-U file (also gzipped), one after another, without holding the whole file.
+    """Yield the trees of a CoNLL-U file (or .gz), without holding the whole file.
 
-    A bad sentence is an error; with `skipped` it is counted there by reason, and None stands in its place.
+    A bad sentence is an error; with `skipped`, it is counted there by reason and yields None.
     """
-    told = False
+    warned = False
     blocks = itertools.islice(_blocks(path, part), part.count)
     for number, (line, _, block) in enumerate(blocks, part.number):
         try:
@@ -140,8 +140,8 @@ def read_trees(
             skipped[error.reason] = skipped.get(error.reason, 0) + 1
             yield None
         else:
-            if tree.repaired and not told:
-                told = True
+            if tree.repaired and not warned:
+                warned = True
                 warnings.warn(
                     f"{at(path, line)}: sentence {number}: a line break is missing between a comment and the "
                     "first word; the word is taken as word 1, here and wherever it is so",
@@ -151,19 +151,19 @@ def read_trees(
 
 
 def tree_ranges(path: str | Path, size: int) -> list[FileRange]:
-    """The sentences of a CoNLL-U file in stretches of `size`, the last one shorter."""
+    """Divide a CoNLL-U file into ranges of `size` sentences; the last one may be shorter."""
     return split_units(((line, byte) for line, byte, _ in _blocks(path)), size, path)
 
 
 def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
-    """The tree of one sentence; its lines begin at `line` of the file."""
+    """Parse the lines of one sentence, which begins at `line` of the file."""
     words: list[Word] = []
     multiword: list[MultiwordToken] = []
     comments: dict[str, str] = {}
     repaired = False
 
-    def bad(place: int, reason: str, told: str) -> NoReturn:
-        raise BadSentence(at(path, place), number, reason, told)
+    def bad(place: int, reason: str, message: str) -> NoReturn:
+        raise BadSentence(at(path, place), number, reason, message)
 
     for place, text in enumerate(lines, line):
         if text[0] == "#":
@@ -205,14 +205,14 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         bad(line, "numbering", f"the multiword token {multiword[-1].form!r} ends after the last word")
     if (fault := _tree_fault([0, *(word.head for word in words)])) is not None:
         bad(line, *fault)
-    sent_id, told = comments.get("sent_id", ""), comments.get("text", "")
-    return Tree(tuple(words), tuple(multiword), sent_id, told, number, line, repaired)
+    sent_id, sentence = comments.get("sent_id", ""), comments.get("text", "")
+    return Tree(tuple(words), tuple(multiword), sent_id, sentence, number, line, repaired)
 
 
 def _parse_other_line(
     identifier: str, form: str, expected: int, covered: int, bad: Callable[[str], NoReturn]
 ) -> MultiwordToken | None:
-    """The multiword token of a line that is not the next word, `expected`; None for an empty node."""
+    """Parse a line that is not the `expected` next word: a multiword token, or None for an empty node."""
     if (found := _RANGE.fullmatch(identifier)) is not None:
         first, last = int(found[1]), int(found[2])
         if first != expected or last < first or first <= covered:
@@ -226,7 +226,7 @@ def _parse_other_line(
 
 
 def _tree_fault(heads: Sequence[int]) -> tuple[str, str] | None:
-    """Why these heads (of word 0, the root itself, and all others) make no tree: reason, and told in full."""
+    """Why these heads (index 0 is the root itself) form no tree: (reason, message); None if they do."""
     count = len(heads) - 1
     for word in range(1, count + 1):
         if heads[word] > count:
@@ -253,12 +253,12 @@ def _tree_fault(heads: Sequence[int]) -> tuple[str, str] | None:
 
 
 def _join_some(words: Sequence[str], between: str) -> str:
-    """The first words of a list, which may be as long as a file."""
+    """Join a list, cut after 20 words, since a file may have very many."""
     return between.join(words if len(words) <= 20 else [*words[:20], "…"])
 
 
 def _blocks(path: str | Path, part: FileRange = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
-    """Lines up to a blank one, with line and byte of the first; more blank lines than one are no sentence."""
+    """Yield the sentences as (line, byte, lines): where each begins, and its lines up to a blank one."""
     block: list[bytes] = []
     byte = part.byte
     with open_at(path, byte) as file:
@@ -294,6 +294,6 @@ def _decoded(block: Sequence[bytes], path: str | Path, line: int, number: int) -
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                told = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BadSentence(at(path, place), number, "not UTF-8", told) from None
+                message = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BadSentence(at(path, place), number, "not UTF-8", message) from None
         raise

@@ -1,4 +1,4 @@
-"""Minimal pairs whose references machines wrote: retranslated, derived again, validated (minimal-pairs, 3.3)."""
+"""Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs, 3.3)."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
 ANSWERS = LABELS["machine-reference"]
-"""What a person may say of a queued translation."""
+"""Answers that a person may give about a queued translation."""
 
-# Pairs asked for at once.
+# Pairs translated at once.
 _CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """What became of a human pair: kept with a machine reference, queued for a person, or dropped."""
+
     human: MinimalPair
     system: str
     translation: str
     verdict: Literal["kept", "queued", "dropped"]
     reason: str
     pair: MinimalPair | None = None
-    """With a machine reference, if it was kept."""
+    """The pair with a machine reference, if it was kept."""
     correction: str | None = None
-    """A right version to suggest to the person who is asked, if it was queued."""
+    """A correct version to suggest to the annotator, if it was queued."""
 
     def question(self) -> dict[str, Any]:
         """A queued translation as a line of the annotation file."""
@@ -67,13 +69,12 @@ def machine_references(
     answers: Sequence[Mapping[str, Any]] = (),
     analyser: Analyser | None = None,
 ) -> Iterator[Outcome]:
-    """What becomes of each human pair when its source is translated again, in the order of the pairs.
+    """Translate the source of each human pair again, and yield what becomes of the pair, in order.
 
-    Each system translates a share of the sources, chosen by the seed; equal shares if not said. A translation
-    is right if it has the phenomenon by the same words as the human reference; then one of its own variants
-    makes a pair. If it seems to have the error of the human variant, a person is to be asked; `answers` are
-    the lines that came back. With neither, nothing is known about it, and it is dropped. The `analyser` is that
-    of the language of each error type if none is given.
+    Each system translates a share of the sources, drawn by the seed; equal shares by default. A translation that
+    has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
+    new pair. One that seems to have the error of the human variant is queued for a person; `answers` are the
+    lines that came back. Any other is dropped. By default, the `analyser` is that of the error type's language.
     """
     human = _human_pairs(pairs, mode)
     chosen = assign_systems([pair.source for pair in human], len(systems), shares, seed)
@@ -92,7 +93,7 @@ def machine_references(
 
 
 def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """What people said of queued translations, as `annotate.answers.read_judged` reads it: place and answer."""
+    """Check the answers about queued translations, given as (place, row) by `annotate.answers.read_judged`."""
     found: dict[str, Mapping[str, Any]] = {}
     for place, row in rows:
         answer, name = row.get("answer"), row.get("id")
@@ -110,7 +111,7 @@ def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping
 
 
 def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[MinimalPair]:
-    """The pairs to start from, if variants of all of them can be made again."""
+    """The pairs with human references; an error if variants of one of them cannot be made."""
     human = [pair for pair in pairs if pair.reference == "human"]
     if not human:
         raise BabelscopeError("there are no pairs with human references to start from")
@@ -128,7 +129,7 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
 def assign_systems(
     sources: Sequence[str], systems: int, shares: Sequence[float], seed: int
 ) -> dict[str, int | None]:
-    """Which system translates each source, by number; None where the shares leave a rest."""
+    """Index of the system that translates each source; None for sources beyond all shares."""
     if not systems:
         raise BabelscopeError("there is no system to translate with")
     shares = shares or [1 / systems] * systems
@@ -153,11 +154,11 @@ def _translations(
     for number, system in enumerate(systems):
         sources = [source for source in dict.fromkeys(p.source for p in pairs) if chosen[source] == number]
 
-        def told(what: str, at: int, sources: list[str] = sources) -> str:
+        def locate(what: str, at: int, sources: list[str] = sources) -> str:
             return f"item {first[sources[at - 1]]}: {what}"
 
         if sources:
-            with relocate_errors(told):
+            with relocate_errors(locate):
                 answers = ask_translate(system, sources, beam=beam)
             found |= {source: answer[0].text for source, answer in zip(sources, answers, strict=True)}
     return found
@@ -168,7 +169,7 @@ def _id(human: MinimalPair) -> str:
 
 
 def _question(human: MinimalPair, translation: str) -> str:
-    """Names a queued translation: an answer about another translation of the same source is none."""
+    """Id of a queued translation; its digest keeps answers from being used for another translation."""
     return f"{_id(human)}/{digest_json(translation)[:8]}"
 
 
@@ -178,7 +179,7 @@ def _difference(made: ErrorType, correct: str, contrastive: str) -> Variant:
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes a machine pair of a human one and a translation, or says why there is none."""
+    """Makes a machine pair from a human pair and a translation, or gives the reason why not."""
 
     seed: int
     mode: str | None
@@ -188,6 +189,7 @@ class _Maker:
     """Phenomenon and texts of the pairs made so far."""
 
     def outcome(self, human: MinimalPair, system: str, translation: str) -> Outcome:
+        """What becomes of a human pair, given a translation of its source."""
 
         def dropped(reason: str) -> Outcome:
             return Outcome(human, system, translation, "dropped", reason)
@@ -227,7 +229,7 @@ class _Maker:
     def _right(
         self, made: ErrorType, human: MinimalPair, read: Analysed[Any], own: list[Variant]
     ) -> list[Variant]:
-        """The translation's variants, if the human reference shows that it is right, and in the same words."""
+        """Variants of the translation, if it has the phenomenon in the same words as the human reference."""
         overlap = made.overlap
         if overlap.wrong_places is not None and not overlap.by_count:
             return own if overlap.wrong_places(human.source, read) is None else []
@@ -240,7 +242,7 @@ class _Maker:
         return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
 
     def _doubtful(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[int] | None:
-        """Where the translation seems to have the human variant's error; None if it does not."""
+        """Indices of tokens where the translation seems to have the human variant's error; None if it has not."""
         if made.overlap.wrong_places is not None:
             return made.overlap.wrong_places(human.source, read)
         changed = _difference(made, human.correct, human.contrastive[0])
@@ -259,7 +261,7 @@ class _Maker:
     def _corrected(
         self, human: MinimalPair, system: str, translation: str, answer: Mapping[str, Any]
     ) -> Outcome:
-        """The translation as the contrastive variant of what a person has made of it."""
+        """The pair of a person's correction and the translation as its wrong variant."""
         correction = answer.get("correction")
         if not isinstance(correction, str) or not correction.strip() or correction == translation:
             raise BabelscopeError(

@@ -1,4 +1,4 @@
-"""From sources and references to minimal pairs, one sentence at a time."""
+"""Makes minimal pairs from sources and references, one sentence at a time."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def make_pairs(
     analyser: Analyser | None = None,
     first: int = 1,
 ) -> Iterator[MinimalPair]:
-    """Minimal pairs of the references that have the phenomenon, one of the variants chosen by the seed, or all.
+    """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
-    Pairs are made while the texts are read; pairs without a source are left out, and so, with a warning, are
-    references of more than `LONGEST` characters. `first` is the number of the first text, where others before
-    it are not given. The `analyser` is that of the error type's language if none is given.
+    Texts are streamed. Pairs with an empty text are left out and, with a warning, references of more than
+    `LONGEST` characters. `first` is the number of the first text in its file. By default, the `analyser` is that
+    of the error type's language.
     """
     made = error_type(type) if isinstance(type, str) else type
     if choose not in ("one", "all"):
@@ -60,7 +60,7 @@ def make_pairs(
             continue
         found = made.variants(analyser.analyse(reference), mode)
         if choose == "one" and found:
-            # Each sentence has its own stream, so that leaving out a sentence changes no other's choice.
+            # A random stream for each sentence: leaving one out does not change the choice for others.
             found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]
         for place, variant in enumerate(found, 1):
             name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
@@ -75,16 +75,16 @@ def make_pairs(
 
 @dataclass(frozen=True, slots=True)
 class PairsOfFiles:
-    """Minimal pairs to be made of two files, or of a stretch of each."""
+    """Minimal pairs to be made from two files, or from a range of each."""
 
     source: Path
     reference: Path
     options: Mapping[str, Any]
-    """As for `make_pairs`."""
+    """Keyword arguments of `make_pairs`."""
     ranges: tuple[FileRange, FileRange] = (WHOLE, WHOLE)
 
     def lines(self, advance: Callable[[int], object] = lambda _count: None) -> Iterator[bytes]:
-        """The pairs as lines of JSON; `advance` is told of every text that is read."""
+        """Yield the pairs as lines of JSON; `advance(1)` is called for every text that is read."""
         sources, references = map(stream_lines, (self.source, self.reference), self.ranges)
         first = self.ranges[0].number
         for pair in make_pairs(
@@ -94,11 +94,11 @@ class PairsOfFiles:
 
     @property
     def can_be_split(self) -> bool:
-        """Whether parts can be read by themselves: of plain files."""
+        """Whether ranges of the files can be read separately."""
         return is_seekable(self.source) and is_seekable(self.reference)
 
     def parts(self, size: int) -> list[PairsOfFiles]:
-        """The same of parts of the files, of `size` lines each; what they make follows one another."""
+        """Split the work into parts of `size` lines each; their outputs are joined in order."""
         files = (self.source, self.reference)
         cut = [line_ranges(path, size) for path in files]
         counts = [sum(each.count or 0 for each in own) for own in cut]
@@ -107,12 +107,12 @@ class PairsOfFiles:
 
 
 def make_lines(part: PairsOfFiles) -> bytes:
-    """What a part makes, at once."""
+    """All lines that a part makes."""
     return b"".join(part.lines())
 
 
 def report_progress(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
-    """The lines, each reported once it is done with."""
+    """Yield the lines, and call `advance(1)` when the next one is asked for."""
     for line in lines:
         yield line
         advance(1)

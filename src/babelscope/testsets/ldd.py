@@ -1,4 +1,4 @@
-"""The challenge sets that Choshen and Abend released: which lines of a corpus have which phenomenon."""
+"""The released challenge sets of Choshen and Abend: which lines of a corpus have which phenomenon."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
-# `de_particle2.ids`: at least 2 words between; no digit, and the sets from news, are of at least 1.
+# `de_particle2.ids`: at least 2 words between; without a digit, and in sets from news, at least 1.
 _LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<least>\d*)(?:_news)?\.ids")
 # The released code keeps a difference of positions *above* the number in the file's name.
 _REORDERING = re.compile(r".+_reorder(?P<above>\d+)\.ids")
 
 ByPhenomenon = dict[str, list[dict[str, Any]]]
-"""The dependencies of a sentence by phenomenon."""
+"""Phenomenon -> its dependencies in a sentence."""
 ByLine = dict[int, ByPhenomenon]
-"""The same by the line of the corpus, from 1."""
+"""Line of the corpus, from 1 -> what it has."""
 
 
 def read_ldd(spec: str | Path) -> TestSet:
-    """`FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
+    """Read `FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
 
     `FOLDER,de` takes the text from the folder itself: the corpus if it is there (newstest2013, tokenised),
     else only the sentences of its sets (Books). Where a set has a parse, the released rules say which words
@@ -53,7 +53,7 @@ def read_ldd(spec: str | Path) -> TestSet:
 
 
 def _sets(folder: Path, language: str) -> ByLine:
-    """What the `.ids` files say of every line."""
+    """The dependencies of every line that an `.ids` file names."""
     found: ByLine = {}
     for path in sorted(folder.glob("*.ids")):
         lexical, reordering = _LEXICAL.fullmatch(path.name), _REORDERING.fullmatch(path.name)
@@ -73,7 +73,7 @@ def _sets(folder: Path, language: str) -> ByLine:
             own = found.setdefault(number, {}).setdefault(phenomenon, [])
             if not own:
                 own.append({"phenomenon": phenomenon, "side": "source", "distance": least})
-            elif "head" not in own[0]:  # not from a parse, which knows better
+            elif "head" not in own[0]:  # a parse gives exact distances
                 own[0]["distance"] = max(least, own[0]["distance"])
     if not found:
         raise BabelscopeError(f"{folder} has no .ids files of sets with the source language {language}")
@@ -89,7 +89,7 @@ def _numbers(path: Path) -> Iterator[int]:
 
 
 def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:
-    """What the released rules find in the parse of a set, a sentence an id; roots count as in the released code."""
+    """Instances that the released rules find in the parse of a set, one list for each of its numbers."""
     from babelscope.language.ud import read_trees
     from babelscope.language.ud_rules import Finder, choose_rules
 
@@ -104,7 +104,7 @@ def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[di
 
 
 def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedRecord]:
-    """All lines of a corpus, each with its dependencies."""
+    """All lines of a corpus as items with their dependencies."""
     columns = [read_lines(path, keep_separators=True) for path in (source, reference)]
     require_equal_counts({str(source): len(columns[0]), str(reference): len(columns[1])})
     beyond = max(sets)
@@ -115,7 +115,7 @@ def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedReco
 
 
 def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedRecord]:
-    """The text that a folder has: a corpus, or that of its sets."""
+    """Items from the text in the folder itself: a whole corpus, or the sentences of its sets."""
     endings = (language, _OTHER[language])
     for path in sorted(folder.glob(f"*.{language}")):
         other = path.with_suffix(f".{endings[1]}")
@@ -142,7 +142,7 @@ def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedReco
 
 
 def _fields(number: int, source: str, reference: str, found: ByPhenomenon) -> dict[str, Any]:
-    """An item with the dependencies that were found in it."""
+    """The JSON object of an item with its dependencies."""
     dependencies = [each for phenomenon in sorted(found) for each in found[phenomenon]]
     return {
         "id": str(number),

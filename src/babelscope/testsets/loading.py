@@ -1,4 +1,4 @@
-"""How a test set is loaded by name: a registered name, a JSON-lines file, or `format:path`."""
+"""Loading a test set by name: a registered name, a JSON-lines file, or `format:path`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from babelscope.util.text import check_name
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of file: the word before the colon, and the function that reads the path after it."""
+    """A format of test sets: the word before the colon, and the function that reads the path after it."""
 
     name: str
     reader: str
-    """`module:function`, imported only when used; takes the path, and each flag as a keyword."""
+    """`module:function`, imported when used; takes the path, and each flag and number as a keyword."""
     summary: str
     example: str
     flags: tuple[str, ...] = ()
-    """What can be said after the path, as in `?neutral=yes`."""
+    """Names of yes/no options after the path, as in `?neutral=yes`."""
     numbers: tuple[str, ...] = ()
-    """The same for whole numbers, as in `?seed=3`; 0 if not said."""
+    """Names of whole-number options, as in `?seed=3`; 0 by default."""
     scores: Literal["blocks", "interleaved"] = "interleaved"
-    """How files of scores are laid out that are parallel to it, see `systems/scores.py`."""
+    """Layout of files of scores for it; see `systems/scores.py`."""
 
 
 _READERS = "babelscope.testsets.readers"
@@ -132,7 +132,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:
-    """A test set as score files count it, with items that no system can be asked; and the layout of such files."""
+    """The spec under which score files number the items, those with empty texts included; and the files' layout."""
     from babelscope.testsets import registry
 
     name, colon, rest = spec.partition(":")

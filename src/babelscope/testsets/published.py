@@ -1,4 +1,4 @@
-"""Facts about public test sets: where they are published, how large they are, their SHA-256."""
+"""The public test sets: where each is published, sizes and SHA-256 of its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WINOMT = Project(
     "for Assessing Disambiguation in MT: A Case Study of Distilled Bias. EMNLP.",
 )
 
-# Revisions are pinned in full, so that a file at the server cannot change under its checksum.
+# Full commit ids, so that the file behind a URL cannot change.
 _DISTIL_AT = f"{_DISTIL.repository}/9c6cabbb3aaa90af1c335f98d10bf5282f73f704/data"
 _MUCOW_AT = "Helsinki-NLP/MuCoW"
 _WINOMT_AT = "ZurichNLP/contrastive-conditioning/3f23f4ade9fcd6a3dd7b8faee1e7b6ce771f58e8"
@@ -42,7 +42,7 @@ _DISTIL_ERRORS = {
     "polarity_particle_nicht_del": "nicht is left out",
     "subj_verb_agreement": "subject and verb disagree",
 }
-# A set and how many items it has; then bytes and SHA-256 of its files, where they are known.
+# A line `set NAME ITEMS`, then bytes and SHA-256 of each of its files, where they are known.
 _DISTIL_SETS = """\
 set clause_omission.human 1104
 222222 1f27db6e2dd052f92676d5be416a5ff5358c835be1c452138d39aad4634b9922

@@ -1,4 +1,4 @@
-"""Parallel text with parses and alignments, read side by side: a pair at a time, every pair checked."""
+"""Reads parallel text with its parses and alignments, one sentence pair at a time, and checks every pair."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ class Pair:
     """A sentence pair, its words, and what was found in it."""
 
     number: int
-    """Its line, from 1."""
+    """Number of its line, from 1."""
     source: str
     reference: str
     source_words: Words
     reference_words: Words
     instances: Sequence[Instance] = ()
     spans: Sequence[Span] = ()
-    """Begin and end of the words of the parsed side, where something was found."""
+    """Character offsets (start, end) of the words of the parsed side, if it has instances."""
     links: Links | None = None
     sent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Where the parts of a parallel corpus are; one side may be parsed. Parses alone can be counted in."""
+    """The files of a parallel corpus, of which one side may be parsed; or parses alone, which can be counted."""
 
     source: Path | None = None
     reference: Path | None = None
     parses: Path | None = None
     parser: Parser | str | None = None
-    """A parser, or the name of one, which is opened where the corpus is read."""
+    """A parser, or the spec of one, which is opened in the process that reads the corpus."""
     parsed_side: str = "source"
     """source or target."""
     alignments: Path | None = None
     ranges: Mapping[str, FileRange] = field(default_factory=dict)
-    """What to read of each file; all of it where nothing is said."""
+    """Name of a file -> the range to read; the whole file by default."""
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.reference is None):
@@ -80,7 +80,7 @@ class Corpus:
 
     @property
     def lines(self) -> int:
-        """How many lines it has (of CoNLL-U, if there are parses alone); for progress bars."""
+        """Number of its lines (of CoNLL-U, if there are only parses), for progress bars."""
         if self.ranges:
             return next(iter(self.ranges.values())).count or 0
         return count_lines(self.source or self.parses or "")
@@ -92,7 +92,7 @@ class Corpus:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Its files, by the names of their stretches."""
+        """Its files by name: source, target, parses, alignments."""
         found = {
             "source": self.source,
             "target": self.reference,
@@ -102,9 +102,9 @@ class Corpus:
         return {name: path for name, path in found.items() if path is not None}
 
     def split(self, size: int) -> list[Corpus]:
-        """The corpus in parts of `size` sentences, the last one shorter; each can be read by itself.
+        """Split the corpus into parts of `size` sentences that can be read separately; the last may be shorter.
 
-        Of every file one pass is made, in memory for one place a part.
+        Makes one pass over every file, and keeps one position for each part.
         """
         files = self.files
         found = {
@@ -119,14 +119,14 @@ class Corpus:
         ]
 
     def trees(self, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
-        """The parses alone, in order; a bad one is an error, or with `skipped` counted there and None."""
+        """Yield the parses; a bad one is an error or, with `skipped`, counted there and None."""
         assert self.parses is not None
         return read_trees(self.parses, skipped=skipped, part=self.ranges.get("parses", WHOLE))
 
     def pairs(
         self, finder: Finder | None = None, *, skipped: MutableMapping[str, int] | None = None
     ) -> Iterator[Pair]:
-        """The pairs in order. A bad one is an error; with `skipped` it is counted there by reason."""
+        """Yield the pairs. A bad one is an error or, with `skipped`, counted there by reason."""
         if self.source is None or self.reference is None:
             raise BabelscopeError("sentence pairs need a source and a reference")
         texts_at = {"source": self.source, "target": self.reference}
@@ -136,7 +136,7 @@ class Corpus:
         columns = self._columns(texts_at, skipped)
         for number, (source, reference, tree, linked) in parallel_rows(columns, first):
             if tree is None and self.parses is not None:
-                continue  # counted where it was read
+                continue  # counted by `trees`
             texts = {"source": source, "target": reference}
             try:
                 self._check(number, texts, texts_at, tree)
@@ -164,7 +164,7 @@ class Corpus:
     def _columns(
         self, texts_at: Mapping[str, Path], skipped: MutableMapping[str, int] | None
     ) -> list[tuple[str, Iterator[Any]]]:
-        """What stands side by side, each with its name; what there is not is None in every row."""
+        """(name, iterator) of source, reference, trees and alignments; missing ones repeat None."""
         trees: Iterator[Tree | None] = itertools.repeat(None)
         if self.parses is not None:
             trees = self.trees(skipped)
@@ -186,7 +186,7 @@ class Corpus:
     def _check(
         self, number: int, texts: Mapping[str, str], texts_at: Mapping[str, Path], tree: Tree | None
     ) -> None:
-        """Refuse an empty text, and a parse of another text."""
+        """Raise BadSentence for an empty text, or a parse that is not of this text."""
         for side, text in texts.items():
             if not text.strip():
                 name = "source" if side == "source" else "reference"
@@ -212,22 +212,22 @@ class Corpus:
         try:
             return parse_links(line, place, source_length, target_length)
         except BabelscopeError as error:
-            told = str(error).removeprefix(f"{place}: ")
-            raise BadSentence(place, number, "alignment", told) from None
+            message = str(error).removeprefix(f"{place}: ")
+            raise BadSentence(place, number, "alignment", message) from None
 
 
-_opened_parser = lru_cache(maxsize=1)(open_parser)  # for all parts that a process reads
+_opened_parser = lru_cache(maxsize=1)(open_parser)  # opened once in a process, for all parts it reads
 
 
 def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
-    """The pairs with links, made by our aligner, which is trained on all of them."""
+    """The pairs with links made by our aligner, which is trained on all of them."""
     held = list(pairs)
     words = [([w.lower() for w in p.source_words], [w.lower() for w in p.reference_words]) for p in held]
     return [replace(pair, links=links) for pair, links in zip(held, align(words, how), strict=True)]
 
 
 def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
-    """The trees of lines, some lines at a time; an empty line has none, and is refused by who reads it."""
+    """Yield the trees of lines, parsed in batches; None for an empty line."""
     some: list[str] = []
     for line in lines:
         some.append(line)
@@ -238,9 +238,9 @@ def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | No
 
 
 def word_splitter(path: str | Path) -> Split:
-    """How a text without parses is divided into words: at spaces if it is tokenised, else also at marks.
+    """The function that splits lines of a file into words: at spaces if it is tokenised, else also at punctuation.
 
-    It counts as tokenised if, in its first lines, marks stand alone at least as often as at the end of a word.
+    It counts as tokenised if, in its first 1,000 lines, marks stand alone at least as often as after a word.
     """
     lone = ends = 0
     for line in itertools.islice(stream_lines(path), _LOOKED_AT):

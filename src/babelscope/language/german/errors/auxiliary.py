@@ -10,7 +10,7 @@ from babelscope.language.german.irregular import AUXILIARIES
 _SWAPS = {
     a: b
     for one, other in (("haben", "sein"), ("sein", "haben"))
-    # Subjunctives look like other forms of haben: where forms coincide, the first, the indicative, counts.
+    # Some subjunctives look like indicatives. Rows are reversed so that the first one, the indicative, wins.
     for row, peer in reversed(list(zip(AUXILIARIES[one], AUXILIARIES[other], strict=True)))
     for a, b in zip(row, peer, strict=True)
 }

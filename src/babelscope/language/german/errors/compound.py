@@ -1,4 +1,4 @@
-"""A compound torn apart."""
+"""A compound written as two words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def variants(sentence: Analysed) -> list[Variant]:
 
 
 def _boundary(sentence: Analysed, word: str) -> int:
-    """Where the last part begins, if what stands before it is a noun too; else 0."""
+    """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
     nouns = sentence.analyser.nouns
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
         first = word[:cut]

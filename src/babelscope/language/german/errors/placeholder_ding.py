@@ -1,4 +1,4 @@
-"""Putting "Ding" for a noun."""
+"""A noun replaced by "Ding"."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _is_sign(sentence: Analysed, token: Token) -> bool:
 
 
 def detect(source: str, translation: Analysed) -> bool:
-    """The translation has Ding, and the source nothing that means it."""
+    """The translation has "Ding", and the source no word that means it."""
     if re.search(r"things?\b|\bstuff\b|\bobjects?\b|\bmatters?\b", source, re.IGNORECASE):
         return False
     return any(token.text in ("Ding", "Dings") for token in translation.tokens)
 
 
 def _places(source: str, translation: Analysed) -> list[int] | None:  # noqa: ARG001 - the word alone shows it
-    """Where Ding stands; nowhere in a right translation."""
+    """Indices of "Ding", which no correct translation has; None without it."""
     return [n for n, token in enumerate(translation.tokens) if token.text == "Ding"] or None
 
 

@@ -7,7 +7,7 @@ import re
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 
-# Adjectives that have a common opposite in un-; those in -bar nearly all have one.
+# Adjectives with a common opposite in un-; nearly all of those in -bar have one.
 _STEMS = word_set(
     "abhängig angemessen angenehm anständig artig auffällig bedeutend bedenklich bedeutsam bekannt beliebt"
     " bequem berechtigt beständig bestimmt beweglich bewusst deutlich echt ehrlich einig endlich erfahren"

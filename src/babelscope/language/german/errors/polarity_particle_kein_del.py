@@ -11,7 +11,7 @@ from babelscope.language.german.errors.polarity import source_has_no, translatio
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each kein- that has a counterpart in ein-, which plurals have not."""
+    """One variant for each singular kein-; plurals have no counterpart in ein-."""
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
@@ -21,7 +21,7 @@ def variants(sentence: Analysed) -> list[Variant]:
 
 
 def _is_plural(sentence: Analysed, place: int) -> bool:
-    """Whether the word at `place` is a plural keine: its adjective or its noun allows no singular.
+    """Whether the word at `place` is a plural "keine": its adjective or noun excludes a singular.
 
     The dative keinen and the genitive keiner are taken for singulars, as in the released sets.
     """

@@ -1,4 +1,4 @@
-"""A name misspelt."""
+"""A misspelt name."""
 
 from __future__ import annotations
 

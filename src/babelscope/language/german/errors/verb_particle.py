@@ -10,7 +10,7 @@ _PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um"
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each particle after its verb: the first other one with which no frequent verb is made."""
+    """One variant for each particle after its verb: the first other particle that forms no frequent verb."""
     found = []
     verb = ""
     for token in sentence.tokens:
