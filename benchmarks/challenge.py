@@ -20,7 +20,7 @@ from typing import Any
 
 from babelscope.lab.grammar import corpus as lab
 from babelscope.lab.grammar.sentences import SentencePair
-from babelscope.making.challenge import RULES, Corpus, Finder, Limits, Search, measure
+from babelscope.making.challenge import RULES, Corpus, Finder, Limits, Search, measure_order
 from benchmarks.common import arguments, show
 
 PAIRS = 50_000
@@ -157,7 +157,9 @@ def aligner_rows(pairs: Sequence[SentencePair]) -> list[Row]:
     for how in ("forward", "intersection", "grow-diag-final-and"):
         found: list[list[set[str]]] = []
         for links in (align(words, how), [pair.alignment for pair in pairs]):
-            orders = [measure(own, len(en), len(de)) for own, (en, de) in zip(links, words, strict=True)]
+            orders = [
+                measure_order(own, len(en), len(de)) for own, (en, de) in zip(links, words, strict=True)
+            ]
             found.append(
                 [
                     {one.phenomenon for one in Limits().instances(order, *both)}

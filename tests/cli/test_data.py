@@ -57,14 +57,14 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     import hashlib
 
     from babelscope.testsets import registry
-    from babelscope.util.published import File, NamedSet, Part, Project
+    from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 
     path = tmp_path / "toy" / "t.tsv"
     path.parent.mkdir()
     path.write_bytes(b"a\tb\n")
-    known = File("toy/t.tsv", "o/r/v/t.tsv", 4, hashlib.sha256(b"a\tb\n").hexdigest())
-    unknown = File("toy/u.tsv", "o/r/v/u.tsv")
-    parts = tuple(Part(f.local, "tsv", f.local, 1, (f,)) for f in (known, unknown))
+    known = PublishedFile("toy/t.tsv", "o/r/v/t.tsv", 4, hashlib.sha256(b"a\tb\n").hexdigest())
+    unknown = PublishedFile("toy/u.tsv", "o/r/v/u.tsv")
+    parts = tuple(SetPart(f.local, "tsv", f.local, 1, (f,)) for f in (known, unknown))
     toy = NamedSet("toy", "a toy", Project("o/r", ("en", "de"), "CC0", "Nobody."), parts)
     monkeypatch.setattr(registry, "SETS", {"toy": toy})
     rows = [

@@ -7,7 +7,7 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from babelscope.core.answers import Choice, Unanswered
+from babelscope.core.answers import ItemChoice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
 from babelscope.language.detecting import detectors
@@ -20,7 +20,7 @@ from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens
+from babelscope.metrics.sacre import tokens_13a
 from babelscope.runs.comparing_groups import column_of, read_table
 from babelscope.runs.study import read_study
 from babelscope.systems.opening import open_system
@@ -109,8 +109,8 @@ def _qualities(folder: Path) -> Counts:
     for metric in ("bleu", "chrf", "chrf++"):
         assert len(sentence_qualities(metric, segments)) == len(texts)
     for segment in segments:
-        if words := tokens(segment.references[0]):
-            sentence_ribes(tokens(segment.hypothesis)[:20_000], [words[:20_000]])
+        if words := tokens_13a(segment.references[0]):
+            sentence_ribes(tokens_13a(segment.hypothesis)[:20_000], [words[:20_000]])
     return count(folder / "a.out"), len(texts)
 
 
@@ -187,13 +187,13 @@ _CUED = TestSet("cued", (AmbiguousSource.from_json(CUED), AmbiguousSource.from_j
 
 
 def _scores(folder: Path) -> Counts:
-    choices = [Choice(item.id, len(item.contrastive)) for item in _PAIRS.items]  # type: ignore[union-attr]
+    choices = [ItemChoice(item.id, len(item.contrastive)) for item in _PAIRS.items]  # type: ignore[union-attr]
     found = ScoresFile(str(folder / "a"), lines="interleaved").item_scores(choices)
     return len(_PAIRS), sum(scores is not None and bool(scores.others) for scores in found)
 
 
 def _given_scores(folder: Path) -> Counts:
-    choices = [Choice(item.id) for item in _CUED.items]
+    choices = [ItemChoice(item.id) for item in _CUED.items]
     found = ScoresFile(str(folder / "a"), layout="columns").item_scores(choices, best=False)
     return count(folder / "a"), sum(scores is not None and len(scores.others) == 1 for scores in found)
 

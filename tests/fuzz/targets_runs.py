@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from babelscope.core.answers import Target as Answer
-from babelscope.core.columns import side_by_side
+from babelscope.core.columns import rows_by_figure
 from babelscope.core.specs import split_spec
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.comparing import group_runs
@@ -74,7 +74,7 @@ def _show(folder: Path) -> None:
     for cell in cells_of_run(run):
         done((cell.rows, cell.records, cell.asked, cell.evaluator))
     for group in group_runs([run]):
-        side_by_side(group)
+        rows_by_figure(group)
 
 
 def _shards() -> Files:

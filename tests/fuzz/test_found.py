@@ -13,7 +13,7 @@ import pytest
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import Choice
+from babelscope.core.answers import ItemChoice
 from babelscope.core.specs import Options
 from babelscope.language.align import parse_links
 from babelscope.language.ud import read_trees
@@ -60,7 +60,7 @@ def _scores(path: Path) -> None:
     from babelscope.testsets.items import AmbiguousSource
 
     item = AmbiguousSource.from_json(CUED)
-    ScoresFile(str(path), layout="columns").item_scores([Choice(item.id)], best=False)
+    ScoresFile(str(path), layout="columns").item_scores([ItemChoice(item.id)], best=False)
 
 
 @pytest.mark.parametrize(

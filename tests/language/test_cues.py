@@ -14,8 +14,8 @@ from babelscope.language.cues import (
     CuedSources,
     Cues,
     find_form,
-    insert,
-    insert_all,
+    insert_cue,
+    insert_cues,
     mark_gender,
     plural,
     read_candidates,
@@ -59,19 +59,19 @@ def test_plurals() -> None:
 
 def test_only_whole_words_take_a_cue() -> None:
     sentence = "The plane, no plane-spotter's, explained."
-    assert insert(sentence, "plane", "jet") == "The jet plane, no jet plane-spotter's, explained."
+    assert insert_cue(sentence, "plane", "jet") == "The jet plane, no jet plane-spotter's, explained."
     sentence = "A woman saw a man: man!"
-    assert insert(sentence, "man", "old") == "A woman saw a old man: old man!"
-    assert insert(sentence, "man", "old", "paper") == "A woold man saw a old man: old man!"
+    assert insert_cue(sentence, "man", "old") == "A woman saw a old man: old man!"
+    assert insert_cue(sentence, "man", "old", "paper") == "A woold man saw a old man: old man!"
     assert occurs_inside(sentence, "man")
     assert not occurs_inside("A man: man!", "man")
     # Neither is taken for a pattern.
-    assert insert("a (b. c", "b.", r"\1") == r"a (\1 b. c"
+    assert insert_cue("a (b. c", "b.", r"\1") == r"a (\1 b. c"
 
 
 def test_every_cue_makes_a_source() -> None:
     cues = Cues("pen", ("ink", "felt"), ("pig",))
-    assert insert_all("My pen.", "pen", cues) == CuedSources(
+    assert insert_cues("My pen.", "pen", cues) == CuedSources(
         ("My ink pen.", "My felt pen."), ("My pig pen.",)
     )
 
@@ -79,16 +79,16 @@ def test_every_cue_makes_a_source() -> None:
 @pytest.mark.parametrize("mode", ["words", "paper"])
 def test_a_word_that_is_not_there_is_an_error(mode: str) -> None:
     with pytest.raises(BabelscopeError, match=r"the word 'pen' is not in the sentence 'My ink\.'"):
-        insert("My ink.", "pen", "old", mode)  # type: ignore[arg-type]
+        insert_cue("My ink.", "pen", "old", mode)  # type: ignore[arg-type]
 
 
 @given(st.text("ab -", min_size=1, max_size=12), st.sampled_from(["a", "ab", "b"]))
 def test_the_two_modes_differ_where_the_form_is_inside_a_word(sentence: str, form: str) -> None:
     if find_form(form, sentence) != form:
         return
-    differ = insert(sentence, form, "X") != insert(sentence, form, "X", "paper")
+    differ = insert_cue(sentence, form, "X") != insert_cue(sentence, form, "X", "paper")
     assert differ == occurs_inside(sentence, form)
-    assert insert(sentence, form, "X").replace("X ", "") == sentence
+    assert insert_cue(sentence, form, "X").replace("X ", "") == sentence
 
 
 def test_gender_in_brackets() -> None:

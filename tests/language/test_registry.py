@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.language import base, detecting, registry
-from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, swapped
+from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
 from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
 from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
@@ -37,7 +37,7 @@ class Shouting:
 
 
 def _whispered(sentence: Analysed[Shouting]) -> list[Variant]:
-    return [swapped(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
+    return [replace_word(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
 
 
 def _hears_none(source: str, translation: Analysed[Shouting]) -> bool:
@@ -106,9 +106,9 @@ def test_every_language_has_its_own_code() -> None:
 
 
 def test_an_analysis_says_what_is_missing() -> None:
-    lacking = Language("xx", "Lacking", packages=("no-such-package",), install="babelscope[lacking]")
+    lacking = Language("xx", "Lacking", packages=("no-such-package",), extra="lacking")
     assert lacking.analysis_version() == ""
-    told = "Lacking analysis needs no-such-package: pip install 'babelscope[lacking]'"
+    told = "Lacking analysis needs no-such-package: pip install -e '.[lacking]' (in the clone of Babelscope)"
     assert str(lacking.missing()) == told
     assert str(lacking.missing("a tagger")).startswith("Lacking analysis needs a tagger: pip")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.language.ud import Tree, _fault, read_trees
+from babelscope.language.ud import Tree, _tree_fault, read_trees
 from babelscope.util.errors import BabelscopeError
 
 FULL = """\
@@ -84,10 +84,10 @@ def test_offsets_lead_into_the_text(tmp_path: Path) -> None:
 
 @given(st.lists(st.text("ab ", min_size=1).filter(str.strip), min_size=1, max_size=6), st.randoms())
 def test_spans_cover_every_letter_once(forms: list[str], random: object) -> None:
-    from babelscope.language.ud import spans
+    from babelscope.language.ud import token_spans
 
     text = "".join(form + random.choice(["", " ", "\u2003 "]) for form in forms)  # type: ignore[attr-defined]
-    found = spans(forms, text)
+    found = token_spans(forms, text)
     assert ["".join(text[a:b].split()) for a, b in found] == ["".join(form.split()) for form in forms]
     assert all(before[1] <= after[0] for before, after in pairwise(found))
 
@@ -202,7 +202,7 @@ def test_only_trees_are_taken_for_trees(heads: list[int]) -> None:
         return word == 0
 
     tree = heads.count(0) == 1 and all(rooted(word) for word in range(1, len(heads) + 1))
-    assert (_fault([0, *heads]) is None) == tree
+    assert (_tree_fault([0, *heads]) is None) == tree
 
 
 def test_the_released_parses_are_read_to_the_last_word(shared: Path) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from babelscope.language.ud import Tree, parse_tree, read_trees
-from babelscope.making.challenge import RULES, Corpus, Finder, Search, Wanted, choose_rules, read_rules
+from babelscope.making.challenge import (
+    RULES,
+    Corpus,
+    Finder,
+    Search,
+    SearchSettings,
+    choose_rules,
+    read_rules,
+)
 from babelscope.util.errors import BabelscopeError
 
 GERMAN = """\
@@ -207,7 +215,7 @@ GOLD = {
 
 def test_gold_treebanks_give_the_known_counts(shared: Path) -> None:
     for name, wanted in GOLD.items():
-        search = Search(Corpus(parses=shared / "data" / "ud" / f"{name}.conllu"), Wanted())
+        search = Search(Corpus(parses=shared / "data" / "ud" / f"{name}.conllu"), SearchSettings())
         search.count()
         rows = [row.as_json() for row in search.rows()]
         got = [

@@ -27,16 +27,16 @@ from babelscope.lab.grammar.lexicon import SENSES
 from babelscope.lab.grammar.mistakes import mistaken
 from babelscope.lab.grammar.senses import sense_meaning
 from babelscope.lab.grammar.sentences import english_text
-from babelscope.language.cues import Cues, find_form, insert_all, read_candidates, read_cues
-from babelscope.making.cue_making import (
+from babelscope.language.cues import Cues, find_form, insert_cues, read_candidates, read_cues
+from babelscope.making.cue_search import (
     Example,
     _scores,
-    apart,
     examples_of,
     find_candidates,
     make_cues,
-    narrowed,
-    select,
+    select_cues,
+    shortlist,
+    split_examples,
     write_candidates,
 )
 from babelscope.making.masked import MaskedModel
@@ -142,7 +142,7 @@ def with_random_cues(tests: TestSet, seed: int) -> TestSet:
     for item in tests.items_of(AmbiguousSource, what_for="this test"):
         form = find_form(item.extra["word"], item.source)
         assert form is not None
-        cued = insert_all(item.source, form, drawn[str(item.gold)])
+        cued = insert_cues(item.source, form, drawn[str(item.gold)])
         items.append(replace(item, correct_sources=cued.correct, incorrect_sources=cued.incorrect))
     return TestSet("random", tuple(items))
 
@@ -188,10 +188,10 @@ def test_a_sentence_is_on_one_side(sentences: list[str], share: float, seed: int
         Example(AmbiguousSource(str(n), sentence, (), (), "x", gold="s"), "w", "w")
         for n, sentence in enumerate(sentences)
     ]
-    chosen, tested = apart(examples, share, seed)
+    chosen, tested = split_examples(examples, share, seed)
     assert not {each.item.source for each in chosen} & {each.item.source for each in tested}
     assert sorted(each.item.id for each in chosen + tested) == sorted(each.item.id for each in examples)
-    assert apart(examples, share, seed) == (chosen, tested)
+    assert split_examples(examples, share, seed) == (chosen, tested)
 
 
 def test_the_share_is_kept() -> None:
@@ -199,8 +199,8 @@ def test_the_share_is_kept() -> None:
         Example(AmbiguousSource(str(n), f"sentence {n}", (), (), "x", gold="s"), "w", "w")
         for n in range(2000)
     ]
-    assert len(apart(examples, 0.3, 0)[0]) == pytest.approx(600, abs=80)
-    assert apart(examples, 0.3, 0) != apart(examples, 0.3, 1)
+    assert len(split_examples(examples, 0.3, 0)[0]) == pytest.approx(600, abs=80)
+    assert split_examples(examples, 0.3, 0) != split_examples(examples, 0.3, 1)
 
 
 @given(st.lists(st.lists(st.floats(0, 0.9), min_size=3, max_size=3), min_size=2, max_size=3))
@@ -245,13 +245,15 @@ def test_the_model_says_what_its_network_says(masked: Path) -> None:
         place = row["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
             alone.append(network(**row).logits[0, place].double().softmax(-1).numpy())
-    absent = model.absent(sentences)
+    absent = model.log_prob_absent(sentences)
     assert absent == pytest.approx(np.log(1 - alone[0]) + np.log(1 - alone[1]), abs=1e-5)
     best = list(itertools.islice(model.tokens(alone[0], whole_words=False), 3))
     assert best[0] == tokenizer.decode([int(alone[0].argmax())])
     # Padding that is seen changes what the released code sums; without any it is the same.
     product = alone[0] * alone[0]
-    assert model.together([sentences[0]] * 2) == pytest.approx(product / product.sum(), abs=1e-5)
+    assert model.released_probabilities([sentences[0]] * 2) == pytest.approx(
+        product / product.sum(), abs=1e-5
+    )
 
 
 def test_pieces_are_no_words(masked: Path) -> None:
@@ -295,7 +297,7 @@ def test_pieces_of_a_byte_level_model_are_no_words(tmp_path: Path) -> None:
         assert tokenizer.tokenize(f" {word}") == [f"Ġ{word}"]
     assert model.fits(model.with_gap("the ", "bat met"))
     assert not model.fits(model.with_gap("the " * 50, "bat met")), "too long"
-    assert model.absent([model.with_gap("the ", "bat met")]).shape == (len(tokenizer),)
+    assert model.log_prob_absent([model.with_gap("the ", "bat met")]).shape == (len(tokenizer),)
 
 
 class Stub:
@@ -342,11 +344,11 @@ def test_what_is_discriminative() -> None:
         ("ink", "muddy"): -5.0, ("pig", "muddy"): -3.0,
         ("ink", "big"): -9.0, ("pig", "big"): -9.0,
     }  # fmt: skip
-    by_difference = select(candidates, _examples(), Stub(nats), kept=2)
+    by_difference = select_cues(candidates, _examples(), Stub(nats), kept=2)
     assert by_difference["pen", "ink"] == Cues("pen", ("felt", "blue"), ("farm", "muddy"))
     assert by_difference["pen", "pig"] == Cues("pen", ("farm", "muddy"), ("felt", "blue"))
     # Appendix D prefers a word that changes nothing, and one that makes everything unlikely.
-    as_published = select(candidates, _examples(), Stub(nats), kept=2, criterion="reference")
+    as_published = select_cues(candidates, _examples(), Stub(nats), kept=2, criterion="reference")
     assert as_published["pen", "ink"] == Cues("pen", ("own", "felt"), ("big", "farm"))
 
 
@@ -354,16 +356,16 @@ def test_impossible_references_spoil_no_mean() -> None:
     candidates = {"pen": {"ink": ("felt", "blue"), "pig": ("farm", "muddy")}}
     nats = {("ink", "felt"): float("-inf"), ("ink", "farm"): float("-inf"), ("pig", "felt"): -2.0}
     for criterion in ("difference", "reference"):
-        found = select(candidates, _examples(), Stub(nats), kept=1, criterion=criterion)
+        found = select_cues(candidates, _examples(), Stub(nats), kept=1, criterion=criterion)
         assert found["pen", "ink"].correct == ("blue",)
         assert found["pen", "ink"].incorrect == ("farm",)
 
 
 def test_candidates_are_narrowed() -> None:
     candidates = {"a": ("x", "y", "z"), "b": ("y", "p", "q"), "c": ("p", "r", "x")}
-    assert narrowed(candidates, "a") == Cues("", ("z",), ("p", "r", "q"))
-    assert narrowed(candidates, "a", "paper") == Cues("", ("z",), ("p", "p", "r", "q"))
-    assert narrowed(candidates, "a", most=1) == Cues("", ("z",), ("p",))
+    assert shortlist(candidates, "a") == Cues("", ("z",), ("p", "r", "q"))
+    assert shortlist(candidates, "a", "paper") == Cues("", ("z",), ("p", "p", "r", "q"))
+    assert shortlist(candidates, "a", most=1) == Cues("", ("z",), ("p",))
 
 
 @pytest.mark.parametrize(("pair", "senses"), [("en-de", 362), ("en-ru", 203)])
@@ -376,7 +378,7 @@ def test_published_cues_are_among_the_narrowed_candidates(shared: Path, pair: st
     assert len(own) == senses
 
     def held(most: int) -> int:
-        few = {key: narrowed(candidates[key[0]], key[1], "paper", most) for key in own}
+        few = {key: shortlist(candidates[key[0]], key[1], "paper", most) for key in own}
         return sum(
             {*own[key].correct} <= {*few[key].correct} and {*own[key].incorrect} <= {*few[key].incorrect}
             for key in own

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.language.base import LONGEST
-from babelscope.language.cues import Cues, insert, insert_all, read_cues
+from babelscope.language.cues import Cues, insert_cue, insert_cues, read_cues
 from babelscope.language.detecting import detectors
 from babelscope.language.german.analysis import default_analyser, tokenise
 from babelscope.language.german.errors.clause_omission import boundaries
@@ -69,9 +69,9 @@ def test_words_without_end() -> None:
 
 def test_cues_make_no_more_than_they_may(tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match=r"with the cue 'xxx.* has more than"):
-        insert("bank " * 1000, "bank", "x" * 5000, "paper")
+        insert_cue("bank " * 1000, "bank", "x" * 5000, "paper")
     with pytest.raises(BabelscopeError, match="with each of its cues has more than"):
-        insert_all("a bank " + "x" * 10**6, "bank", Cues("bank", ("river",) * 20, ()))
+        insert_cues("a bank " + "x" * 10**6, "bank", Cues("bank", ("river",) * 20, ()))
     (tmp_path / "cues.jsonl").write_text(json.dumps({"src_word": "." * 201}))
     with pytest.raises(BabelscopeError, match=r"cues\.jsonl:1: field 'src_word' must be text of 1 to 200"):
         read_cues(tmp_path / "cues.jsonl")

@@ -19,9 +19,9 @@ pytest.importorskip("german_nouns.config")
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.language.german.analysis import tokenise
-from babelscope.making.machine_bias import bias
-from babelscope.making.machine_references import Outcome, assign, machine_references
-from babelscope.making.overlap import difference
+from babelscope.making.machine_bias import bias_rows
+from babelscope.making.machine_references import Outcome, assign_systems, machine_references
+from babelscope.making.overlap import changed_words
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -192,13 +192,13 @@ def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
 def test_each_system_gets_its_share_of_the_sources(count: int, parts: list[int], seed: int) -> None:
     sources = [str(number % 50) for number in range(count)]
     shares = [part / (sum(parts) + 1) for part in parts]
-    found = assign(sources, len(parts), shares, seed)
+    found = assign_systems(sources, len(parts), shares, seed)
     assert set(found) == set(sources)
     sizes = Counter(found.values())
     for number, share in enumerate(shares):
         assert abs(sizes[number] - share * len(found)) <= 1
-    assert found == assign(sources, len(parts), shares, seed)
-    assert None not in assign(sources, len(parts), (), seed).values()
+    assert found == assign_systems(sources, len(parts), shares, seed)
+    assert None not in assign_systems(sources, len(parts), (), seed).values()
 
 
 def test_bad_input_is_told_before_any_work() -> None:
@@ -227,7 +227,7 @@ def test_bad_input_is_told_before_any_work() -> None:
 def test_what_was_changed_is_told_in_whole_words(
     correct: str, contrastive: str, right: tuple[str, str, int]
 ) -> None:
-    found = difference(correct, contrastive, tokenise)
+    found = changed_words(correct, contrastive, tokenise)
     assert (found.word, found.changed, found.start) == right
 
 
@@ -245,7 +245,7 @@ def test_the_bias_report_by_hand() -> None:
         kept(two, "a b a"),
         Outcome(three, "s", "c", "dropped", "no overlap"),
     ]
-    rows = bias(outcomes, {"0": 1.0, "0/machine": 0.5, "1": 2.0, "1/machine": 0.5}, resamples=100)
+    rows = bias_rows(outcomes, {"0": 1.0, "0/machine": 0.5, "1": 2.0, "1/machine": 0.5}, resamples=100)
 
     def value(name: str, **labels: str) -> float:
         (row,) = (r for r in rows if r.name == name and r.labels == {"phenomenon": "all", **labels})
@@ -268,7 +268,7 @@ def test_the_bias_report_by_hand() -> None:
     assert value("discrepancy", by="translation") == pytest.approx(-1)
     assert {row.labels["phenomenon"] for row in rows} == {"all", AFFIX}
     # Where nothing is kept, nothing has shifted.
-    assert {row.name for row in bias([outcomes[2]])} == {"kept", "queued", "dropped"}
+    assert {row.name for row in bias_rows([outcomes[2]])} == {"kept", "queued", "dropped"}
 
 
 ITEMS = [ROAD, HE, pair(NICHT, "She did not sing.", "Sie sang nicht.", "Sie sang.", "3")]

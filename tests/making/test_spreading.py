@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope.lab.grammar import corpus as lab
-from babelscope.making import spreading
-from babelscope.making.challenge import Corpus, Search, Wanted
-from babelscope.making.challenge.search import searched
-from babelscope.making.pairs import PairsOfFiles, all_lines
-from babelscope.making.spreading import in_order
+from babelscope.making import ray_tasks
+from babelscope.making.challenge import Corpus, Search, SearchSettings
+from babelscope.making.challenge.search import run_search
+from babelscope.making.pairs import PairsOfFiles, make_lines
+from babelscope.making.ray_tasks import ray_map
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.toy_fixtures import Babelscope
 
@@ -53,7 +53,7 @@ def in_parts(search: Search, size: int, **how: bool) -> bytes:
     """What `--ray` does, in this process."""
     written = b""
     for part in search.parts(size):
-        lines, done = searched(part, **{"write": True, **how})
+        lines, done = run_search(part, **{"write": True, **how})
         written += lines
         search.absorb(done)
     return written
@@ -84,7 +84,7 @@ def test_a_named_parser_is_opened_where_it_is_needed(folder: Path) -> None:
     pytest.importorskip("ufal.udpipe")
     from babelscope.language.parsers import open_parser
 
-    wanted = Wanted(["particle", "reflexive"])
+    wanted = SearchSettings(["particle", "reflexive"])
     whole, named = (
         Search(corpus(folder, parses=None, alignments=None, parser=parser), wanted)
         for parser in (open_parser("udpipe:lab-en"), "udpipe:lab-en")
@@ -130,7 +130,7 @@ def test_what_cannot_be_split_is_told(folder: Path, tmp_path: Path) -> None:
 def test_pairs_made_in_parts_are_the_same(folder: Path, size: int, choose: str) -> None:
     made = pairs_of(folder, type="np_agreement", choose=choose)
     whole = b"".join(made.lines())
-    assert b"".join(map(all_lines, made.parts(size))) == whole
+    assert b"".join(map(make_lines, made.parts(size))) == whole
     assert whole.count(b"\n") > N / 4
 
 
@@ -174,7 +174,7 @@ def endless(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(units) == N
         yield Reader(units, ahead=1000)  # the first thousand lines tell how words are divided
 
-    monkeypatch.setattr("babelscope.util.file_ranges.reading", reading)
+    monkeypatch.setattr("babelscope.util.file_ranges.open_to_read", reading)
     monkeypatch.setattr(Reader, "made", 0)
 
 
@@ -226,13 +226,13 @@ def test_ray_tells_errors_as_themselves(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad").write_text((folder / "c.align").read_text().replace("0-0", "99-0"))
     with pytest.raises(BabelscopeError, match=r"bad:1: sentence 1: the link 99-0 points at source word 99"):
         list(
-            in_order(
-                functools.partial(searched, write=True),
+            ray_map(
+                functools.partial(run_search, write=True),
                 Search(corpus(folder, alignments=tmp_path / "bad")).parts(50),
             )
         )
     with pytest.raises(ZeroDivisionError):
-        list(in_order(functools.partial(divmod, 1), [0]))
+        list(ray_map(functools.partial(divmod, 1), [0]))
 
 
 @pytest.mark.usefixtures("ray")
@@ -246,17 +246,17 @@ def test_a_worker_that_dies_is_replaced_but_not_forever(tmp_path: Path) -> None:
             die(number)
         return number
 
-    assert list(in_order(die_once, range(6))) == [0, 1, 2, 3, 4, 5]
+    assert list(ray_map(die_once, range(6))) == [0, 1, 2, 3, 4, 5]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "4"]
     with pytest.raises(SystemFailure, match="given up after 4 workers died"):
-        list(in_order(die, [0]))
+        list(ray_map(die, [0]))
 
 
 @pytest.mark.usefixtures("ray")
 def test_the_commands_say_the_same_with_ray(
     babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("babelscope.making.spreading.SENTENCES", 50)
+    monkeypatch.setattr("babelscope.making.ray_tasks.SENTENCES", 50)
     files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
     marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align"), "--json"]
     plain = babelscope("make", "challenge", *files, *marks, "--out", "plain.jsonl")
@@ -285,7 +285,7 @@ def test_workers_go_on_where_one_process_was_stopped(
     marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align")]
     made = ["make", "challenge", *files, *marks, "--json"]
     whole = babelscope(*made, "--out", "whole.jsonl")
-    monkeypatch.setattr(spreading, "SENTENCES", 25)
+    monkeypatch.setattr(ray_tasks, "SENTENCES", 25)
     real = Search.lines
 
     def lines(self: Search, *arguments: Any, **options: Any) -> Iterator[bytes]:
@@ -298,10 +298,10 @@ def test_workers_go_on_where_one_process_was_stopped(
     monkeypatch.setattr(Search, "lines", real)
     assert (tmp_path / "split.jsonl.partial").read_bytes().count(b"\n") == 1 + 2
     handed: list[int] = []
-    order = spreading.in_order
+    order = ray_tasks.ray_map
     monkeypatch.setattr(
-        spreading,
-        "in_order",
+        ray_tasks,
+        "ray_map",
         lambda work, tasks, address: order(
             work, (handed.append(t.corpus.first) or t for t in tasks), address
         ),

@@ -13,7 +13,7 @@ import pytest
 
 from babelscope.metrics.base import METRICS, Metric, Scale, Segment, find_metric, sentence_qualities
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.metrics.ranking import bound_of, kqrg
+from babelscope.metrics.ranking import kqrg, quality_bound
 from babelscope.util.errors import BabelscopeError
 
 
@@ -81,14 +81,14 @@ def test_a_plug_in_is_found_and_has_the_mean_as_corpus_score(monkeypatch: pytest
 
 
 def test_the_bound_of_kqrg_is_the_scale_s_or_the_caller_s() -> None:
-    assert [bound_of(find_metric(name)) for name in METRICS.built_in] == [1.0] * 5
+    assert [quality_bound(find_metric(name)) for name in METRICS.built_in] == [1.0] * 5
     outside = find_metric("cmd:cat?bound=25")
-    assert (outside.scale.high, bound_of(outside), bound_of(outside, 1.0)) == (25.0, 25.0, 1.0)
+    assert (outside.scale.high, quality_bound(outside), quality_bound(outside, 1.0)) == (25.0, 25.0, 1.0)
     unbounded = find_metric("cmd:cat")
-    assert bound_of(unbounded, 1.0) == 1.0
+    assert quality_bound(unbounded, 1.0) == 1.0
     for metric, named in ((unbounded, None), (WORDS, None), (unbounded, 0.0), (unbounded, math.inf)):
         with pytest.raises(BabelscopeError, match=r"highest quality that \S+ can give.*cmd:COMMAND\?bound=1"):
-            bound_of(metric, named)
+            quality_bound(metric, named)
     assert kqrg([25.0, 25.0], bound=25.0) == pytest.approx(1)
     assert kqrg([5.0, 4.0], bound=10.0) == pytest.approx(kqrg([0.5, 0.4]))
     assert kqrg([5.0, 4.0], normalise="ideal", bound=10.0) == kqrg([5.0, 4.0], normalise="ideal")

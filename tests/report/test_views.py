@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from babelscope.core.labels import plain_words
-from babelscope.core.page import Answer, counted
+from babelscope.core.page import Answer, count_of
 from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import marked
@@ -111,7 +110,5 @@ def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
     assert choose(found, cap=200, seed=0) == (found, "")
 
 
-def test_plain_words() -> None:
-    assert plain_words("polarity_particle_nicht_del") == "‘nicht’ (not) left out"
-    assert plain_words("my_own_type") == "my own type"
-    assert [counted(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]
+def test_numbers_of_things() -> None:
+    assert [count_of(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr, ttest_rel
 
-from babelscope.core.columns import side_by_side
+from babelscope.core.columns import rows_by_figure
 from babelscope.core.results import Row
 from babelscope.runs.comparing import group_runs, paired
 from babelscope.runs.comparing_groups import (
@@ -89,7 +89,7 @@ def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
     (group,) = _groups(one, two)
     assert [column.name for column in group.columns] == ["x", "y"]
     stored = [json.loads((path / "summary.json").read_text())["rows"] for path in (one, two)]
-    beside = side_by_side(group)
+    beside = rows_by_figure(group)
     # Every figure of both, in one line each, whichever category is the lowest.
     assert len(beside) == len(stored[0]) == len(stored[1])
     for (name, _), rows in beside:

@@ -17,10 +17,10 @@ from typing import Any
 import babelscope.cli
 import babelscope.lab.experiments.evaluation
 import babelscope.lab.grammar.corpus
-import babelscope.making.cue_making
+import babelscope.making.cue_search
 import babelscope.making.machine_references
 import babelscope.making.masked
-import babelscope.making.spreading
+import babelscope.making.ray_tasks
 import babelscope.methods.base
 import babelscope.methods.condition
 import babelscope.methods.contrast
@@ -59,8 +59,8 @@ def run(words: str, kill_at: str, work: str, out: str) -> None:
 
 
 def _small_parts() -> None:
-    babelscope.making.spreading.SENTENCES = 64
-    babelscope.making.cue_making._ASKED_AT_ONCE = 20
+    babelscope.making.ray_tasks.SENTENCES = 64
+    babelscope.making.cue_search._ASKED_AT_ONCE = 20
     babelscope.making.machine_references._CHUNK = 3
     babelscope.lab.experiments.evaluation._CHUNK = 5
     babelscope.lab.grammar.corpus._CHUNK = 20
@@ -86,8 +86,8 @@ def _logged(log: Path) -> None:
         return noted
 
     babelscope.lab.grammar.corpus._part = noting(babelscope.lab.grammar.corpus._part, "drawn")
-    search.searched = noting(search.searched, "searched")
-    pairs.all_lines = noting(pairs.all_lines, "made")
+    search.run_search = noting(search.run_search, "searched")
+    pairs.make_lines = noting(pairs.make_lines, "made")
     FakeMasked.absent = noting(FakeMasked.absent, "masked")  # type: ignore[method-assign]
     append = Journal._append
 
@@ -140,7 +140,7 @@ class FakeMasked:
     def fits(self, _sentence: str) -> bool:
         return True
 
-    def absent(self, sentences: list[str]) -> Any:
+    def log_prob_absent(self, sentences: list[str]) -> Any:
         import numpy as np
 
         return np.array([-0.1 - (sum(map(len, sentences)) * 7919 * (n + 1) % 97) / 97 for n in range(6)])

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from babelscope import condition
-from babelscope.core.answers import Choice, ItemScores, capabilities, properties
+from babelscope.core.answers import ItemChoice, ItemScores, capabilities, properties
 from babelscope.systems.opening import open_system
 from babelscope.systems.scores import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 
-SUITE = [Choice(str(number), variants) for number, variants in enumerate((2, 2, 1, 1))]
+SUITE = [ItemChoice(str(number), variants) for number, variants in enumerate((2, 2, 1, 1))]
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_scores_are_matched_with_items_and_turned() -> None:
 
 
 def test_a_file_may_leave_out_what_no_system_can_be_asked() -> None:
-    items = [Choice("a"), Choice("b", 0, empty=True), Choice("c", empty=True), Choice("d")]
+    items = [ItemChoice("a"), ItemChoice("b", 0, empty=True), ItemChoice("c", empty=True), ItemChoice("d")]
     Path("all").write_text("1\n2\n3\n4\n5\n6\n7\n")
     assert open_system("scores:all?layout=blocks").item_scores(items) == [
         ItemScores(1, (5,)),
@@ -55,7 +55,7 @@ def test_a_layout_is_not_guessed_without_tabs() -> None:
     Path("scores").write_text("1\n2\n")
     with pytest.raises(BabelscopeError, match=r"no tabs; say layout=blocks .* or layout=interleaved"):
         open_system("scores:scores")
-    assert open_system("scores:scores?lines=blocks").item_scores([Choice("a")]) == [ItemScores(1, (2,))]
+    assert open_system("scores:scores?lines=blocks").item_scores([ItemChoice("a")]) == [ItemScores(1, (2,))]
     with pytest.raises(BabelscopeError, match="layout=rows is not one of"):
         open_system("scores:scores?layout=rows")
 

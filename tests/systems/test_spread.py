@@ -195,7 +195,7 @@ def test_warnings_come_back(toy_schemes: None, monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(BabelscopeError, match=r"pip install 'babelscope\[ray\]'"):
+    with pytest.raises(BabelscopeError, match=r"pip install -e '\.\[ray\]'"):
         spread("lab:teacher")
 
 

@@ -17,20 +17,22 @@ import pytest
 from babelscope.testsets import load, registry
 from babelscope.testsets.published import SETS
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.published import File, NamedSet, Part, Project, data_folder, fetch
+from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart, data_folder, fetch
 
 CONTENT = {"src.en": b"a\nb\n", "tgt.correct.de": b"A\nB\n", "tgt.incorrect.de": b"1\n2\n"}
 PROJECT = Project("owner/toy", ("en", "de"), "CC0", "Nobody. 2025. Toy.")
 
 
-def toy_file(folder: str, name: str, *, known: bool = True) -> File:
+def toy_file(folder: str, name: str, *, known: bool = True) -> PublishedFile:
     sha256 = hashlib.sha256(CONTENT[name]).hexdigest() if known else ""
-    return File(f"toy/{folder}/{name}", f"owner/toy/revision/some data/{name}", len(CONTENT[name]), sha256)
+    return PublishedFile(
+        f"toy/{folder}/{name}", f"owner/toy/revision/some data/{name}", len(CONTENT[name]), sha256
+    )
 
 
-def toy_part(folder: str, *, known: bool = True) -> Part:
+def toy_part(folder: str, *, known: bool = True) -> SetPart:
     files = tuple(toy_file(folder, name, known=known) for name in CONTENT)
-    return Part(f"toy/{folder}", "distil-lingeval", f"toy/{folder}", 2, files)
+    return SetPart(f"toy/{folder}", "distil-lingeval", f"toy/{folder}", 2, files)
 
 
 @pytest.fixture(autouse=True)

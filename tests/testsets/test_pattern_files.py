@@ -8,7 +8,7 @@ import pytest
 
 from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets import AmbiguousSource
-from babelscope.testsets.pattern_files import match, read_lemmas
+from babelscope.testsets.pattern_files import match_translations, read_lemmas
 from babelscope.util.errors import BabelscopeError
 
 
@@ -39,4 +39,4 @@ def test_files_of_translations(tmp_path: Path) -> None:
         read_lemmas(lemmas, [Given("f", "x")] * 2, parallel_to="a")
     item = AmbiguousSource("1", "A pen.", ("r",), ("w",), "m")
     with pytest.raises(BabelscopeError, match=r"a\.txt has no translations"):
-        match([item], [], what="a.txt")
+        match_translations([item], [], what="a.txt")

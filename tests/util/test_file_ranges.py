@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.language.ud import read_trees, tree_stretches
+from babelscope.language.ud import read_trees, tree_ranges
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import Stretch, count_lines, line_stretches, side_by_side, stream_lines
+from babelscope.util.file_ranges import FileRange, count_lines, line_ranges, parallel_rows, stream_lines
 from babelscope.util.text import read_lines
 
 SIZES = st.integers(1, 9)
@@ -27,7 +27,7 @@ def test_lines_read_in_stretches_are_the_file(lines: list[str], ends: bool, size
         whole = read_lines(path, keep_separators=True)
         assert list(stream_lines(path)) == whole
         assert count_lines(path) == len(whole)
-        stretches = line_stretches(path, size)
+        stretches = line_ranges(path, size)
         assert [each.count for each in stretches[:-1]] == [size] * (len(stretches) - 1)
         assert sum(each.count or 0 for each in stretches) == len(whole)
         for each in stretches:
@@ -52,37 +52,37 @@ def test_trees_read_in_stretches_are_the_file(
         path.write_bytes(text.encode() if ends else text.encode().rstrip(b"\n"))
         whole = list(read_trees(path))
         assert len(whole) == len(sentences)
-        stretches = tree_stretches(path, size)
+        stretches = tree_ranges(path, size)
         # Trees know their number and their line in the file, so these are compared too.
-        assert [tree for each in stretches for tree in read_trees(path, stretch=each)] == whole
+        assert [tree for each in stretches for tree in read_trees(path, part=each)] == whole
         assert [each.count for each in stretches[:-1]] == [size] * (len(stretches) - 1)
 
 
 def test_faults_are_told_with_their_line_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a\nb\nc\n\xff\n")
-    last = line_stretches(tmp_path / "text", 3)[-1]
-    assert last == Stretch(number=4, line=4, byte=6, count=1)
+    last = line_ranges(tmp_path / "text", 3)[-1]
+    assert last == FileRange(number=4, line=4, byte=6, count=1)
     with pytest.raises(BabelscopeError, match="text:4: not UTF-8"):
         list(stream_lines(tmp_path / "text", last))
     (tmp_path / "trees").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 2 + "1\tb\n")
     with pytest.raises(BabelscopeError, match=r"trees:5: sentence 3: a line has 10 columns"):
-        list(read_trees(tmp_path / "trees", stretch=tree_stretches(tmp_path / "trees", 2)[-1]))
+        list(read_trees(tmp_path / "trees", part=tree_ranges(tmp_path / "trees", 2)[-1]))
 
 
 def test_what_cannot_be_shared_is_told(tmp_path: Path) -> None:
     (tmp_path / "text.gz").write_bytes(gzip.compress(b"a\nb\n"))
     assert list(stream_lines(tmp_path / "text.gz")) == ["a", "b"]
     with pytest.raises(BabelscopeError, match=r"text\.gz is gzipped.*unzip it first"):
-        line_stretches(tmp_path / "text.gz", 2)
+        line_ranges(tmp_path / "text.gz", 2)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BabelscopeError, match="pipe is no regular file"):
-        line_stretches(tmp_path / "pipe", 2)
+        line_ranges(tmp_path / "pipe", 2)
     with pytest.raises(BabelscopeError, match="no such file"):
-        line_stretches(tmp_path / "nothing", 2)
+        line_ranges(tmp_path / "nothing", 2)
 
 
 def test_columns_must_be_equally_long() -> None:
-    rows = side_by_side([("here", iter("ab")), ("there", iter("abcd"))], 5)
+    rows = parallel_rows([("here", iter("ab")), ("there", iter("abcd"))], 5)
     assert [next(rows), next(rows)] == [(5, ("a", "a")), (6, ("b", "b"))]
     with pytest.raises(BabelscopeError, match="here has 6, there has 8"):  # four were before
         next(rows)

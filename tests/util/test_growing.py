@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.growing import growing
+from babelscope.util.resumable import resumable_output
 
 ASKED = {"command": "grow"}
 
@@ -22,7 +22,7 @@ def work(out: Path | None, made: list[int], *, until: int = 5) -> list[Any]:
         made.append(number)
         return b"%d" % number * 1000 + b"\n", {"count": number}
 
-    with growing(out, ASKED) as parts:
+    with resumable_output(out, ASKED) as parts:
         return [parts.part(f"part {n}", partial(make, n)) for n in range(5)]
 
 

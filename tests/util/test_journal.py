@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.journal import Journal, keep_nothing, keeping, partial
+from babelscope.util.journal import Journal, keep_nothing, keeping, partial_path
 
 ASKED = {"command": "count", "seed": 1}
 
@@ -37,7 +37,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
         found = work(keep.part, made)
     assert made == [0, 1, 2, 3, 4]
     assert found == work(keep_nothing, [])
-    assert not partial(out).exists()
+    assert not partial_path(out).exists()
 
 
 def test_a_stop_before_the_first_part_leaves_nothing(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     with keeping(out, ASKED) as keep:
         keep.part("part 0", lambda: 1)
         with pytest.raises(BabelscopeError, match="partial is in use by another process"):
-            Journal(partial(out), ASKED)
+            Journal(partial_path(out), ASKED)
         assert keep.part("part 1", lambda: 2) == 2
 
 
@@ -115,7 +115,7 @@ def test_nothing_is_written_beside_a_device_or_link(tmp_path: Path, monkeypatch:
     for name in ("pipe", "link"):
         with pytest.raises(SystemFailure), keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
             work(keep.part, [], until=3)
-        assert not partial(tmp_path / name).exists()
+        assert not partial_path(tmp_path / name).exists()
         made: list[int] = []
         with keeping(tmp_path / name, {**ASKED, "out": name}) as keep:
             work(keep.part, made)

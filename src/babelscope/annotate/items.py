@@ -16,7 +16,7 @@ from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, G
 from babelscope.language.cues import find_form
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import Row, read_json_lines
+from babelscope.util.json_lines import LocatedRecord, read_json_lines
 from babelscope.util.text import shorten
 
 Pieces = list[tuple[str, bool]]
@@ -91,7 +91,7 @@ def read_tasks(path: str | Path, kind: str | None = None) -> list[Task]:
     return make_tasks(read_json_lines(path, most=LARGEST_FILE), kind, str(path))
 
 
-def make_tasks(rows: Iterable[Row], kind: str | None, where: str) -> list[Task]:
+def make_tasks(rows: Iterable[LocatedRecord], kind: str | None, where: str) -> list[Task]:
     """Items from JSON objects; every fault is told with its place."""
     tasks: list[Task] = []
     places: dict[tuple[str, str], str] = {}

@@ -89,12 +89,12 @@ def agreement(
     """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
     from babelscope.core.results import render
-    from babelscope.util.damage import telling_damage
+    from babelscope.util.damage import explain_damage
 
     check_outputs({"--out": out}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
-    with telling_damage(", ".join(map(str, read))):
+    with explain_damage(", ".join(map(str, read))):
         if answers:
             if patterns is not None or quirk:
                 raise BabelscopeError("--patterns and --quirk are about released annotations; use --verdicts")

@@ -19,7 +19,7 @@ from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
 from babelscope.util.terminal import visible, write_data
-from babelscope.util.text import held_lines, parse_lines, read_lines
+from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record
@@ -73,7 +73,9 @@ def read_sources(path: Path) -> list[str]:
     if str(path) == "-" and sys.stdin is None:
         raise BabelscopeError("stdin is closed; name a file of sources")
     lines = (
-        parse_lines(held_lines(sys.stdin.buffer, "stdin"), "stdin") if str(path) == "-" else read_lines(path)
+        parse_lines(read_all_lines(sys.stdin.buffer, "stdin"), "stdin")
+        if str(path) == "-"
+        else read_lines(path)
     )
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -69,10 +69,10 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
-    from babelscope.util.damage import telling_damage
+    from babelscope.util.damage import explain_damage
 
     check_outputs({"--out": out}, inputs=[*(runs or ()), table])
-    damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
+    damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(out, figures(as_json)) as write:
         found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
         if as_json:
@@ -170,11 +170,11 @@ def _compared(
 
 def _beside(group: Group) -> Table:
     """Figures of one method and test set, a column a system."""
-    from babelscope.core.columns import side_by_side
+    from babelscope.core.columns import rows_by_figure
     from babelscope.core.tables import Table, in_a_cell
     from babelscope.runs.comparing_groups import HISTOGRAMS
 
-    figures = [(figure, rows) for figure, rows in side_by_side(group) if figure[0] not in HISTOGRAMS]
+    figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
     rows: list[list[Any]] = []
     for (name, told), found in figures:

@@ -92,7 +92,7 @@ def cues(
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
     from babelscope.language.cues import read_candidates, write_cues
-    from babelscope.making.cue_making import make_cues, write_candidates
+    from babelscope.making.cue_search import make_cues, write_candidates
     from babelscope.making.masked import MaskedModel
     from babelscope.systems.opening import require
     from babelscope.testsets.loading import load

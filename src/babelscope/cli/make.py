@@ -25,10 +25,10 @@ from babelscope.cli.make_machine import machine_references
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.file_ranges import count_lines, stream_lines
 from babelscope.util.files import replacing
-from babelscope.util.growing import Streamed, growing
-from babelscope.util.journal import stamp
+from babelscope.util.journal import file_stamp
 from babelscope.util.outputs import check_outputs
 from babelscope.util.progress import progress
+from babelscope.util.resumable import Streamed, resumable_output
 from babelscope.util.terminal import write_data
 from babelscope.util.text import require_equal_counts
 from babelscope.util.version import __version__
@@ -128,11 +128,11 @@ def audit(
 ) -> None:
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.audit import sample_for_audit
-    from babelscope.making.pairs import counted
+    from babelscope.making.pairs import report_progress
 
     check_outputs({"--out": out}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:
-        texts = counted(stream_lines(source), advance), stream_lines(reference)
+        texts = report_progress(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
     with output(out, Form.JSON) as write:
         for row in rows:
@@ -150,24 +150,26 @@ class _Stdout:
 
 def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
     """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
-    from babelscope.making.pairs import all_lines
-    from babelscope.making.spreading import SENTENCES, made_of
+    from babelscope.making.pairs import make_lines
+    from babelscope.making.ray_tasks import SENTENCES, map_tasks
 
     asked = {
         "command": "make pairs",
         "version": __version__,
-        "files": [stamp(made.source), stamp(made.reference)],
+        "files": [file_stamp(made.source), file_stamp(made.reference)],
         **made.options,
     }
     cut = made.parts(SENTENCES)
     with (
         resumable(),
-        growing(out, asked) if out is not None else contextlib.nullcontext(Streamed(_Stdout())) as file,
-        made_of(all_lines, cut[file.stored :], ray) as lines,
-        progress("making pairs", sum(part.stretches[0].count or 0 for part in cut)) as advance,
+        resumable_output(out, asked)
+        if out is not None
+        else contextlib.nullcontext(Streamed(_Stdout())) as file,
+        map_tasks(make_lines, cut[file.stored :], ray) as lines,
+        progress("making pairs", sum(part.ranges[0].count or 0 for part in cut)) as advance,
     ):
         for part in cut:
-            first = part.stretches[0]
+            first = part.ranges[0]
             file.part(f"from line {first.number} on", lambda: (next(lines), None))
             advance(first.count or 0)
 

@@ -14,10 +14,10 @@ import typer
 from babelscope.cli.common import AsJson, print_json, resumable
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
-from babelscope.util.growing import growing
-from babelscope.util.journal import stamp
+from babelscope.util.journal import file_stamp
 from babelscope.util.outputs import check_outputs
 from babelscope.util.progress import progress
+from babelscope.util.resumable import resumable_output
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def challenge(
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
     from babelscope.core.results import render
     from babelscope.language.parsers import open_parser
-    from babelscope.making.challenge import Corpus, Limits, Search, Wanted, read_rules
+    from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
     if (out is None) != count:
         raise BabelscopeError("give --out FILE for a challenge set, or --count")
@@ -138,7 +138,7 @@ def challenge(
         "source" if side == Side.source else "target",
         alignments,
     )
-    wanted = Wanted(
+    wanted = SearchSettings(
         phenomenon or (),
         language,
         rules.value,
@@ -151,9 +151,9 @@ def challenge(
         asked = {
             "command": "make challenge",
             "version": __version__,
-            "files": [stamp(path) for path in corpus.files.values()],
+            "files": [file_stamp(path) for path in corpus.files.values()],
             "wanted": repr(wanted),
-            "parser": parser and [parser, stamp(Path(parser.partition(":")[2]))],
+            "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
             "side": corpus.parsed_side,
             "only_found": only_found,
             "skip_bad": skip_bad,
@@ -180,15 +180,15 @@ def _in_parts(
     search: Search, out: Path | None, asked: Mapping[str, Any], ray: str | None, *, only_found: bool
 ) -> None:
     """Write what is made of parts of the corpus, here or by workers; what they count is counted in `search`."""
-    from babelscope.making.challenge.search import searched
-    from babelscope.making.spreading import SENTENCES, made_of
+    from babelscope.making.challenge.search import run_search
+    from babelscope.making.ray_tasks import SENTENCES, map_tasks
 
-    work = functools.partial(searched, write=out is not None, only_found=only_found)
+    work = functools.partial(run_search, write=out is not None, only_found=only_found)
     corpora = search.split(SENTENCES)
     with (
         resumable(),
-        growing(out, asked) as parts,
-        made_of(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
+        resumable_output(out, asked) as parts,
+        map_tasks(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
         progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
     ):
         for part in corpora:

@@ -78,7 +78,7 @@ def machine_references(
     """
     from babelscope.annotate.answers import read_judged
     from babelscope.core.results import render
-    from babelscope.making.machine_bias import bias
+    from babelscope.making.machine_bias import bias_rows
     from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
     from babelscope.systems.opening import require
@@ -122,7 +122,7 @@ def machine_references(
         if queue is not None:
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
-        rows = bias(outcomes, distances, seed=seed)
+        rows = bias_rows(outcomes, distances, seed=seed)
         if as_json:
             for row in rows:
                 print_json(row.as_json())

@@ -29,7 +29,7 @@ from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.answers import Scored
-    from babelscope.metrics.mbr import Choice
+    from babelscope.metrics.mbr import MbrChoice
 
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 _SAMPLES_AT_ONCE = 6400
@@ -103,7 +103,7 @@ def sample(
     tell_notes("samples", notes)
 
 
-def _as_json(drawn: Sequence[Scored], chosen: Mapping[str, Choice]) -> dict[str, Any]:
+def _as_json(drawn: Sequence[Scored], chosen: Mapping[str, MbrChoice]) -> dict[str, Any]:
     """The samples of a source, and which of them was chosen by each metric."""
     choices = {"chosen": {metric: asdict(choice) for metric, choice in chosen.items()}} if chosen else {}
     return {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from babelscope.cli.common import AsJson, OutFile, as_line, figures, output
+from babelscope.util.extras import install_hint
 
 if TYPE_CHECKING:
     from babelscope.systems.opening import Scheme
@@ -12,9 +14,10 @@ if TYPE_CHECKING:
 
 def systems(as_json: AsJson = False, out: OutFile = None) -> None:
     """List what can be opened as a system, with examples."""
-    from babelscope.systems.opening import schemes
+    from babelscope.systems.opening import load_schemes
 
-    rows = [_row(scheme) for scheme in schemes().values()]
+    known, faults = load_schemes()
+    rows = [_row(scheme) for scheme in known.values()]
     with output(out, figures(as_json)) as write:
         for row in rows:
             if as_json:
@@ -25,6 +28,8 @@ def systems(as_json: AsJson = False, out: OutFile = None) -> None:
                 write(f"  can      {', '.join(row['capabilities'])}")
                 if not row["installed"]:
                     write(f"  needs    {row['install']}")
+    for fault in faults:
+        print(f"babelscope: {fault}", file=sys.stderr)
 
 
 def _row(scheme: Scheme) -> dict[str, Any]:
@@ -34,7 +39,7 @@ def _row(scheme: Scheme) -> dict[str, Any]:
         "example": scheme.example,
         "capabilities": sorted(scheme.capabilities),
         "installed": _installed(scheme.extra),
-        "install": f"pip install 'babelscope[{scheme.extra}]'" if scheme.extra else None,
+        "install": install_hint(scheme.extra) if scheme.extra else None,
     }
 
 

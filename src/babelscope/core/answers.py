@@ -1,4 +1,4 @@
-"""What a system can be asked, and how it answers."""
+"""The contract of systems: what they can be asked (capabilities), how they answer, how they are identified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ end of sentence. changed: the text does not survive tokenisation and detokenisat
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known."""
 
-# Rounding can lift a sure token's log-probability this far above zero; more is a bug in the system.
+# Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3
 
 
@@ -38,7 +38,7 @@ class Scored:
                 f"a system gave {len(self.tokens)} tokens but {len(self.logprobs)} log-probabilities "
                 f"for {shorten(self.text)}"
             )
-        # A sum is NaN if one of its terms is; the loop is only to name it.
+        # The sum is NaN if any term is, so the loop runs only to name the faulty token.
         if not self.logprobs or (max(self.logprobs) <= _ROUNDING and not math.isnan(sum(self.logprobs))):
             return
         for token, logprob in zip(self.tokens, self.logprobs, strict=True):
@@ -61,7 +61,7 @@ class Scored:
 
     @property
     def mean(self) -> float:
-        """Log-probability a token, in nats, EOS in sum and length (minimal-pairs, eq. 2)."""
+        """Log-probability per token, in nats; EOS counts in sum and length (minimal-pairs, eq. 2)."""
         return self.total / len(self.logprobs)
 
     def _require_scores(self) -> None:
@@ -77,17 +77,17 @@ Target = str | Scored
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Everything about a system that can change an answer; where its files lie is not part of it."""
+    """Everything about a system that can change an answer; paths are not part of it."""
 
     backend: str
     """Library and version, e.g. `transformers 5.22.2`."""
     model: str = ""
-    """SHA-256 of weights and configuration, or what names the model behind an endpoint."""
+    """SHA-256 of weights and configuration, or the name of a model behind an endpoint."""
     tokenizer: str = ""
     """SHA-256 of the tokenizer's files."""
     dtype: str = ""
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Languages, prompt, prefix, decoding defaults...: anything JSON."""
+    """Languages, prompt, prefix, decoding defaults...: any JSON values."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -102,9 +102,9 @@ class Fingerprint:
 
 
 class Unanswered(SystemFailure):
-    """Questions that got no usable answer, where asking again would not help; all others were answered.
+    """Questions without a usable answer, where asking again would not help; all others of the call were answered.
 
-    `reasons` says why, by question and, where one was to be scored, the target's text.
+    `reasons` maps (question, text of the target to be scored or None) to the reason.
     """
 
     def __init__(self, reasons: Mapping[tuple[Asked, str | None], str]) -> None:
@@ -116,11 +116,12 @@ class Unanswered(SystemFailure):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.reasons,)  # it crosses processes
+        # Pickling an exception passes it its message alone; workers send this one back.
+        return type(self), (self.reasons,)
 
 
 class System(Protocol):
-    """What every system has, whatever it can do."""
+    """What every system has, whatever its capabilities."""
 
     name: str
 
@@ -144,15 +145,15 @@ class Scores(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How a sample's next token is drawn: from the model's own distribution, unless something is set.
+    """How a sample's next token is drawn; by default from the model's own distribution.
 
-    In the order of transformers: the temperature first, then each cut on what the one before has left.
+    As in transformers, the temperature is applied first, then each cut to what the one before has left.
     """
 
     temperature: float = 1.0
     """Log-probabilities are divided by it."""
     top_k: int = 0
-    """Only the so many most probable tokens, and what ties with the last of them; 0 for all."""
+    """Only the `top_k` most probable tokens, and those tied with the last of them; 0 for all."""
     top_p: float = 1.0
     """Only the most probable tokens that together have at least this probability."""
     epsilon: float = 0.0
@@ -183,45 +184,44 @@ class Samples(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What stored scores are asked about: an item with a correct side and others."""
+class ItemChoice:
+    """An item that stored scores are looked up for: one correct side and `others`."""
 
     id: str
     others: int = 1
-    """How many scores of other sides it has."""
+    """Number of its other (wrong) sides, each of which has a score."""
     empty: bool = False
-    """No system can be asked about it (an empty text, no other side), so that a file may leave it out."""
+    """It has an empty text or no other side, so that a file of scores may leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """Stored scores of an item, higher is better; minus infinity is the impossible."""
+    """Stored scores of an item, higher is better; -inf for an impossible text."""
 
     correct: float
     others: tuple[float, ...]
     best: float | None = None
-    """The 1-best's, where it is known."""
+    """Score of the system's 1-best translation, where it is known."""
     place: str = dataclasses.field(default="", compare=False)
-    """Where they stand."""
+    """`file:line` of the scores."""
 
 
 @runtime_checkable
 class HasItemScores(Protocol):
-    def item_scores(self, items: Sequence[Choice], *, best: bool = True) -> list[ItemScores | None]:
-        """The scores of all items of a test set, None where there are none; `best`: a 1-best's may be among them."""
-        ...
+    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
+        """The scores of each item of a test set, None for an item without; `best`: may include the 1-best's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What an exact search may spend on one source; None for no limit. Seconds make a result irreproducible."""
+    """Limits of an exact search of one source; None for no limit. A limit in seconds is not reproducible."""
 
     expansions: int | None = None
-    """Prefixes whose next-token distribution is asked for."""
+    """Number of prefixes whose next-token distribution is computed."""
     seconds: float | None = None
-    """Of a search that runs beside others, its share."""
+    """Where several searches share a batch, the search's share of the time."""
     bytes: int | None = None
-    """Of keys, values and open prefixes kept at once."""
+    """Memory of keys, values and open prefixes held at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,16 +229,16 @@ class TopK:
     """The most probable translations found, best first, and the proof that there are no better ones."""
 
     found: tuple[Scored, ...]
-    """At most k, rescored by teacher forcing; fewer only where the whole space has fewer, or the budget ended."""
+    """At most k, rescored by teacher forcing; fewer only if no more exist or the budget was spent."""
     exact: bool
     """True if no hypothesis outside `found` is more probable than its last one."""
     bound: float
     """No complete hypothesis outside `found` has a higher log-probability, in nats; -inf if there are none."""
     mass: float
-    """Probability of all complete hypotheses that the search came across."""
+    """Total probability of all complete hypotheses that the search came across."""
     expansions: int
     minimum: int
-    """Prefixes that are more probable than the last one found: no exact search expands fewer."""
+    """Number of prefixes more probable than the last hypothesis of `found`; no exact search expands fewer."""
 
 
 @runtime_checkable
@@ -276,23 +276,23 @@ def capabilities(system: object) -> frozenset[Capability]:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """How a system is to be asked; it states as attributes of the same names what is not as by default."""
+    """How a system must be asked; a system sets attributes of these names where it differs from the defaults."""
 
     asked_as_a_whole: bool = False
-    """All questions must come in one call, since an answer depends on the others or on its place among them: as in
-    a file of translations. So nothing is asked in parts, and no answer is cached by its question."""
+    """All questions must come in one call, since an answer depends on the others or on its position, as in a file
+    of translations. Such a system is not asked in parts, and its answers are not cached by question."""
     reads_context: bool = False
-    """Answers depend on a question's context; a system that does not say so reads the source alone."""
+    """Whether answers depend on a question's context; by default a system reads the source alone."""
     costly: bool = False
-    """Asking costs money or patience (servers), so answers are kept at least until a command has ended well."""
+    """Asking costs money or time (servers), so answers are kept until a command has finished without an error."""
     at_once: int = 1
-    """How many calls it takes at the same time, from as many threads."""
+    """How many calls it can serve at the same time, from as many threads."""
     stored: bool = False
-    """Its answers were made elsewhere and stand in files: nothing is computed, nothing need be remembered."""
+    """Its answers are read from files that were made elsewhere: caching them is of no use."""
 
 
 def properties(system: object) -> Properties:
-    """What `system` states about how it is to be asked."""
+    """The properties of a system: its attributes, or the defaults."""
     stated: dict[str, Any] = {
         each.name: getattr(system, each.name, each.default) for each in dataclasses.fields(Properties)
     }

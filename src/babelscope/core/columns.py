@@ -1,4 +1,4 @@
-"""What stands side by side in tables and pages: the same method and test set, a column a system."""
+"""Results side by side: the systems judged by one method on one test set, a column each."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Protocol
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 
-Figure = tuple[str, tuple[tuple[str, str | int], ...]]
-"""A row's name, and the labels that tell it from others of its cell."""
+FigureKey = tuple[str, tuple[tuple[str, str | int], ...]]
+"""What identifies a row within its cell: its name, and its sorted labels."""
 
-# Labels that say what came out, not what was measured.
+# Labels that are results themselves, and so do not identify what was measured.
 _OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note"})
 
 
-class Remembered(Protocol):
+class StoredRun(Protocol):
     """The run that a cell is of."""
 
     @property
@@ -31,14 +31,14 @@ class Remembered(Protocol):
 
     @property
     def sections(self) -> Sequence[Mapping[str, Any]]:
-        """What it has stored of each method and test set for a report."""
+        """The stored report sections, one for each method and test set."""
 
 
-class Judged(Protocol):
+class JudgedCell(Protocol):
     """One method on one system and one test set, judged."""
 
     @property
-    def run(self) -> Remembered: ...
+    def run(self) -> StoredRun: ...
 
     @property
     def method(self) -> str:
@@ -70,30 +70,30 @@ class Judged(Protocol):
 
     @property
     def digest(self) -> str:
-        """Of its test set."""
+        """Digest of its test set."""
 
     @property
     def comparable(self) -> Sequence[Comparable]: ...
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """All that its figures depend on."""
+        """Everything that its figures depend on."""
 
     @property
     def evaluator(self) -> str:
-        """Who judged, for methods that ask another system to; else nothing."""
+        """Name of the system that judged, for methods that use one; else empty."""
 
     @property
     def rows(self) -> Sequence[Row]:
-        """Its figures over all items, with the labels that tell them apart within it."""
+        """Its figures over all items, with the labels that distinguish them within the cell."""
 
     @property
     def parts(self) -> Sequence[Row]:
-        """The same figures by fields of the items, if a study asked for that."""
+        """The same figures by fields of the items, where the study asked for that (`--by`)."""
 
     @property
     def records(self) -> Sequence[Record]:
-        """A record an answered item, in their order."""
+        """One record for each answered item, in order."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Column:
     """A cell beside others of the same method and test set, under a name of its own."""
 
     name: str
-    cell: Judged
+    cell: JudgedCell
 
     @property
-    def figures(self) -> dict[Figure, Row]:
-        return {figure_of(row): row for row in (*self.cell.rows, *self.cell.parts)}
+    def figures(self) -> dict[FigureKey, Row]:
+        return {figure_key(row): row for row in (*self.cell.rows, *self.cell.parts)}
 
 
 @dataclass(frozen=True)
@@ -121,23 +121,16 @@ class Group:
         return {"method": self.method, "tests": self.tests}
 
 
-def figure_of(row: Row) -> Figure:
-    """What a row measures, whatever came out and whoever judged."""
-    told = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
-    return row.name, tuple(sorted(told.items()))
+def figure_key(row: Row) -> FigureKey:
+    """What a row measures, apart from its results and from the evaluator."""
+    labels = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
+    return row.name, tuple(sorted(labels.items()))
 
 
-def side_by_side(group: Group) -> list[tuple[Figure, list[Row | None]]]:
-    """Every figure with its row in each column."""
+def rows_by_figure(group: Group) -> list[tuple[FigureKey, list[Row | None]]]:
+    """Every figure of a group with its row in each column; None where a column has none."""
     columns = [column.figures for column in group.columns]
     return [
         (figure, [each.get(figure) for each in columns])
         for figure in dict.fromkeys(figure for each in columns for figure in each)
     ]
-
-
-def measure_of(row: Row) -> str:
-    """What a row of contrastive evaluation measures: rows named by their group are accuracies."""
-    if row.name in ("discrepancy", "generated_errors"):
-        return row.name
-    return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""

@@ -10,8 +10,8 @@ from typing import Any
 from babelscope.core.results import Record
 from babelscope.util.errors import BabelscopeError
 
-Part = tuple[tuple[str, str], ...]
-"""The labels of what is compared: a category, a phenomenon, a measure; none of them for all items."""
+PartLabels = tuple[tuple[str, str], ...]
+"""The labels of the items that are compared (category, phenomenon, measure); empty for all items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,20 @@ class Comparable:
     """A number that each record has, or a verdict that is worth one."""
 
     field: str | tuple[str, ...]
-    """Of the record; ("scores", "bleu") is the field `bleu` of the field `scores`."""
+    """Field of the record; ("scores", "bleu") is the field `bleu` inside the field `scores`."""
     unit: str = "share of items"
     measure: str = ""
-    """The label that tells it from other comparable fields."""
+    """A label to distinguish it from other comparable fields of the method."""
     by: tuple[str, ...] = ()
-    """Fields of the record whose values make parts that are compared apart."""
+    """Fields of the record by whose values items are compared separately."""
     worth: Mapping[str, float] | None = None
-    """What each verdict counts, if the field is one; others count nothing and are left out."""
+    """Value of each verdict, if the field is a verdict; records with other verdicts are left out."""
     higher_is_better: bool = True
     cluster: str = "source"
-    """The field by which items are drawn together: those of one source sentence are not independent."""
+    """Items with the same value of this field are resampled together: those of one source are not independent."""
 
     def value(self, record: Record) -> float | None:
+        """The number that is compared; None if the record has none."""
         found: Any = record
         for name in self._path:
             found = found.get(name) if isinstance(found, Mapping) else None
@@ -47,8 +48,8 @@ class Comparable:
     def _path(self) -> tuple[str, ...]:
         return (self.field,) if isinstance(self.field, str) else self.field
 
-    def part(self, record: Record) -> Part:
-        """The labels under which the record is compared."""
+    def part(self, record: Record) -> PartLabels:
+        """The labels of the part that the record belongs to."""
         measure = (("measure", self.measure),) if self.measure else ()
         return (*measure, *((name, str(record.get(name, ""))) for name in self.by))
 
@@ -57,7 +58,7 @@ class Comparable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
-        """What `as_json` wrote; from a stranger, anything else is refused."""
+        """Read what `as_json` wrote; anything else is an error, since a run folder may come from a stranger."""
         try:
             path = stored["field"]
             found = cls(

@@ -1,4 +1,4 @@
-"""What asking systems costs: counted where they are asked, told in the manifest of a run."""
+"""The cost of asking systems, counted while they are asked and stored in the manifest of a run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Meter:
-    """Counts of this process; runs take the difference between two readings."""
+    """Counters of this process; a run stores the difference between its start and its end."""
 
     tokens: int = 0
-    """Of the answers: of translations, samples and scored targets, end of sentence included."""
+    """Tokens of translations, samples and scored targets, EOS included."""
     retries: int = 0
-    """Questions to servers that had to be asked again."""
+    """How often a question to a server was repeated."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, *, tokens: int = 0, retries: int = 0) -> None:

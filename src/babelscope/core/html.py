@@ -12,19 +12,20 @@ from babelscope.util.characters import mark_hidden
 
 
 def rows_html(rows: Sequence[Row], signature: str) -> str:
+    """All rows as an HTML table with the signature below, for notebooks."""
     return mark_hidden(f"{table_html(all_rows('Figures', rows))}\n<code>{escape(signature)}</code>")
 
 
 def all_rows(title: str, rows: Sequence[Row]) -> Table:
-    """Every row; a name that is common to all of them stands in the title."""
+    """A table of all rows; if they share one name, it stands in the title."""
     names = {row.name for row in rows}
     return of_rows(f"{title}: {names.pop()}" if len(names) == 1 else title, rows)
 
 
 def table_html(table: Table) -> Markup:
-    """A `<table>`; words on the left, numbers on the right."""
+    """A table as HTML: words left-aligned, numbers right-aligned."""
     head = "".join(
-        f'<th scope="col"{_side(place, table)}>{escape(cell)}</th>'
+        f'<th scope="col"{_css_class(place, table)}>{escape(cell)}</th>'
         for place, cell in enumerate(table.headings)
     )
     body = "\n".join(f"<tr>{_cells(row, table)}</tr>" for row in table.rows)
@@ -35,14 +36,14 @@ def table_html(table: Table) -> Markup:
 
 
 def _cells(row: Sequence[str], table: Table) -> str:
-    """The first cell of a line is its heading."""
+    """The cells of a row, of which the first is its heading."""
     return "".join(
-        f"<td{_side(place, table)}>{escape(cell)}</td>"
+        f"<td{_css_class(place, table)}>{escape(cell)}</td>"
         if place or not table.labels
         else f'<th scope="row">{escape(cell)}</th>'
         for place, cell in enumerate(row)
     )
 
 
-def _side(place: int, table: Table) -> str:
+def _css_class(place: int, table: Table) -> str:
     return "" if place < table.labels else ' class="num"'

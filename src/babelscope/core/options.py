@@ -22,7 +22,7 @@ class Option:
     kind: type = str
     """str, int, float, bool (a flag) or Path."""
     default: Any = None
-    """None: there is none to show."""
+    """None if there is none to show."""
     choices: tuple[str, ...] = ()
     metavar: str = ""
     minimum: int | None = None
@@ -30,7 +30,7 @@ class Option:
     """May be given several times; its value is a tuple."""
     required: bool = False
     flags: tuple[str, ...] = ()
-    """How it is written, where not as `--name`."""
+    """How it is written, if not as `--name`."""
     hidden: tuple[str, ...] = ()
     """Other flags that are understood but not shown, such as a former name."""
     role: Literal["", "read", "write"] = ""
@@ -38,7 +38,7 @@ class Option:
     setting: str = ""
     """The field of the settings that it fills."""
     value: Any = None
-    """What a flag fills that field with; True unless said."""
+    """What the flag sets that field to; None for True."""
 
 
 def reads(name: str, help: str, *, repeat: bool = False) -> Option:
@@ -52,7 +52,7 @@ def writes(name: str, help: str) -> Option:
 
 
 def options_of(settings: type[BaseModel]) -> list[Option]:
-    """An option a field: its type says what is accepted (a path: a file that is read), its docstring is the help."""
+    """One option for each field: its type says what is accepted (Path: an input file), its docstring is the help."""
     return [_option(name, field) for name, field in settings.model_fields.items()]
 
 
@@ -78,7 +78,7 @@ def _option(name: str, field: FieldInfo) -> Option:
 
 
 def _unwrapped(kind: Any, metadata: Iterable[Any]) -> tuple[Any, int | None]:
-    """A type without None and without what it is annotated with, and the least value allowed."""
+    """A type without `None` and `Annotated`, and the smallest value allowed."""
     metadata = list(metadata)
     if get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)
@@ -95,7 +95,7 @@ class Command:
     name: str
     summary: str
     place: Any
-    """What is run: a function with typer's annotations, a group of commands (a `typer.Typer`), a method's
-    `JudgingCommand`; or where one of these is, as `module:attribute`."""
+    """What it runs: a function with typer's annotations, a `typer.Typer` group or a method's `JudgingCommand`; or
+    the `module:attribute` of one of these."""
     parser: str = ""
     """`module:attribute` of a typer command class that parses its arguments in a way of its own."""

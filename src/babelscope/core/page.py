@@ -1,4 +1,4 @@
-"""What a method shows, as plain data: findings, charts, tables. Reports draw it, and run folders can store it."""
+"""What a method shows in a report, as plain data: findings, charts, tables. Stored in run folders as JSON."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Unit = Literal["percent", "plain"]
 """How numbers are written."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Place = tuple[Finite, Finite]
+NumberPair = tuple[Finite, Finite]
 
 Token = tuple[str, float | None] | tuple[str, float | None, int]
-"""A token, what it is coloured by (None: not at all), and 1 if it stands out."""
+"""A token, the number that colours it (None: no colour), and 1 if it is highlighted."""
 
 Line = tuple[str, str | list[Token]]
 """A label, and a text or coloured tokens."""
 
 CERTAIN = 0.05
-"""An error rate whose whole interval is at least this is called out as `errors`."""
+"""An error rate whose interval lies at or above this has the tone `errors`."""
 
 NOT_RIGHT = "not right"
-"""A verdict to look for: whatever counts as an error, or half as one."""
+"""A filter for items: verdicts that count as an error, or half as one."""
 
 
 # -- charts; a system is named, and the report chooses its colour ---------------------------------------
@@ -49,10 +49,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Key:
+    """An entry of a chart's legend."""
+
     name: str
     system: str
     shape: int | None = None
-    """A number; the system's own if None."""
+    """Number of the mark's shape; None for that of the system."""
     hollow: bool = False
 
 
@@ -63,22 +65,22 @@ class Bar:
     system: str
     point: Point
     told: str = ""
-    """Shown when pointed at."""
+    """Tooltip."""
     hollow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """A line a group, with its marks and intervals below each other."""
+    """A forest plot: one line for each group, with marks and intervals below each other."""
 
     groups: Sequence[tuple[str, Sequence[Bar]]]
     label: str
     keys: Sequence[Key] = ()
     unit: Unit = "percent"
-    domain: Place | None = None
-    """Ends of the axis."""
+    domain: NumberPair | None = None
+    """Ends of the axis; None to fit the data."""
     zero: Finite | None = None
-    """A value to compare with: a line is drawn there."""
+    """A value to compare with, drawn as a line."""
     bars: bool = False
     """Whether bars are drawn from the left edge."""
     kind: Literal["forest"] = "forest"
@@ -113,7 +115,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many items of a system are in each bin, and how many of these are right."""
+    """A histogram: the items of a system in each bin, and how many of them are right."""
 
     system: str
     bins: Sequence[tuple[str, int, int]]
@@ -134,7 +136,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What lies between two lines: (x, low, high)."""
+    """The area between two lines, given as (x, low, high)."""
 
     system: str
     name: str
@@ -158,14 +160,14 @@ class Dots:
     """Many points (x, y) of a system."""
 
     system: str
-    points: Sequence[Place]
+    points: Sequence[NumberPair]
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """Many points of some systems, each system with the median of y along x.
 
-    What lies left of `least`, which is below 0, is left out; the caption must say so.
+    Points with x below `least`, which is below 0, are left out; the caption must say so.
     """
 
     dots: Sequence[Dots]
@@ -196,7 +198,7 @@ class Finding:
 
     system: str
     claim: str
-    """What the figure is of; it stands behind a colon."""
+    """What the figure is of; the page puts a colon and the figure after it."""
     estimate: Estimate
     of: str
     """What n counts: pairs, sentences."""
@@ -204,27 +206,27 @@ class Finding:
     query: Mapping[str, str] = field(default_factory=dict)
     """Which items to show."""
     behind: int = 0
-    """How many they are; without any, the link is to all that were asked."""
+    """How many such items there are; if 0, the link goes to all items."""
     share: bool = True
     """Whether the figure is a proportion, to be shown in percent."""
     tag: str = ""
-    """What it is, if not what its tone says."""
+    """A tag to show in place of that of its tone."""
     more: str = ""
-    """Said after the figure."""
+    """Text after the figure."""
     section: str = ""
-    """Where it stands in a page; filled in by the report."""
+    """Id of its section; filled in by the report."""
 
     @property
     def severity(self) -> tuple[int, float]:
-        """Worst first."""
+        """Sort key: the most serious finding first."""
         order = {"errors": 0, "some": 1, "none": 2, "note": 3}
         return order[self.tone], -self.estimate.low if self.share else 0.0
 
     @property
     def link(self) -> tuple[Mapping[str, str], str]:
-        """What to look for among the items, and what the link says."""
+        """The filter of items that the finding links to, and the text of the link."""
         if self.behind:
-            return self.query, counted(self.behind, "items")
+            return self.query, count_of(self.behind, "items")
         return {
             name: value for name, value in self.query.items() if name not in ("verdict", "group")
         }, "all items"
@@ -261,25 +263,25 @@ class Section:
     colours: Literal["", "difference", "surprise"] = ""
     """What coloured tokens show."""
     order: int = 100
-    """Sections stand in this order, and by the names of methods where it is the same."""
+    """Sections are sorted by this, then by the name of the method."""
     findings: Sequence[Finding] = ()
     caveats: Sequence[Caveat] = ()
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     """The figures that matter most; all of them follow in a table of their own."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What names in pictures and tables stand for."""
+    """Plain words for names in pictures and tables."""
     measures: Mapping[str, Measure] = field(default_factory=dict)
     """The measures by which systems are compared, item by item."""
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON, which knows neither NaN nor infinity: they become text."""
+        """As JSON; NaN and infinity, which JSON does not have, become text."""
         found: dict[str, Any] = _spelled(asdict(self))
         return found
 
     @classmethod
     def from_json(cls, stored: object) -> Section:
-        """A section as `as_json` gave it, or one sentence why it is none: a run folder may be a stranger's."""
+        """Read what `as_json` wrote; anything else is an error, since a run folder may come from a stranger."""
         try:
             return _adapter().validate_python(stored)
         except ValidationError as error:
@@ -294,6 +296,7 @@ def _adapter() -> TypeAdapter[Section]:
 
 
 def _spelled(value: Any) -> Any:
+    """A JSON value with NaN and infinities spelled out as text."""
     if isinstance(value, dict):
         return {name: _spelled(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -306,17 +309,19 @@ def _spelled(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class About:
+    """What is shown of an item, whatever systems made of it."""
+
     source: str
     groups: Sequence[str] = ()
-    """What it can be found by: a phenomenon, a category."""
+    """Groups to filter by: phenomenon, category."""
     kind: str = ""
-    """What stands in its heading."""
+    """Text of its heading."""
     lines: Sequence[Line] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a system makes of an item."""
+    """What is shown of a system's answer to an item."""
 
     verdict: str = ""
     tone: Tone = "note"
@@ -324,7 +329,7 @@ class Answer:
     """What items are sorted by."""
     facts: str = ""
     lines: Callable[[], Sequence[Line]] = list
-    """Asked for only if the item is shown."""
+    """Called only if the item is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,27 +346,30 @@ class View:
 
 
 def percent(value: float) -> str:
+    """A share from 0 to 1 as a percentage with three significant digits: `12.3 %`."""
     return f"{100 * value:.3g} %"
 
 
 def plain(value: float) -> str:
+    """A number with three significant digits and a true minus sign."""
     return f"{value:.3g}".replace("-", "−")
 
 
 FORMATS: Mapping[Unit, Callable[[float], str]] = {"percent": percent, "plain": plain}
 
 
-def counted(number: int, what: str) -> str:
-    """1 item, 2 items."""
+def count_of(number: int, what: str) -> str:
+    """A count with its noun, given in the plural: `1 item`, `2 items`."""
     return f"{number:,} {what.removesuffix('s') if number == 1 else what}"
 
 
 def point(estimate: Estimate) -> Point:
+    """An estimate as a point of a chart."""
     return Point(estimate.value, estimate.low, estimate.high)
 
 
-def told(name: str, estimate: Estimate, unit: Unit = "percent") -> str:
-    """A figure as shown when pointed at."""
+def tooltip(name: str, estimate: Estimate, unit: Unit = "percent") -> str:
+    """A figure with interval and n in one line, for tooltips."""
     if not estimate.n:
         return f"{name}: no figure"
     value, low, high = (FORMATS[unit](each) for each in (estimate.value, estimate.low, estimate.high))

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A source to translate, or to score targets of. Two questions that differ in any field are two questions."""
+    """A source to translate, or to score targets for; compared by all fields."""
 
     source: str
     context_source: tuple[str, ...] = ()
@@ -21,7 +21,7 @@ class Question:
     target_language: str = ""
 
     def as_json(self) -> str | dict[str, Any]:
-        """The source alone where nothing else is known; else an object without the empty fields."""
+        """The source as text if all other fields are empty; else an object without the empty fields."""
         known = {name: value for name, value in dataclasses.asdict(self).items() if value or name == "source"}
         if len(known) == 1:
             return self.source
@@ -39,14 +39,14 @@ class Question:
 
 
 Asked = str | Question
-"""What may be asked: a question, or only a source."""
+"""What users may pass: a question, or a source as text."""
 
 
 def as_question(asked: Asked) -> Question:
-    """The question that a source alone stands for; a question as it is."""
+    """Turn a source into a question; return a question unchanged."""
     return asked if isinstance(asked, Question) else Question(asked)
 
 
 def sources_of(asked: Iterable[Asked]) -> list[str]:
-    """The source of each: what a system reads that knows nothing of context and languages."""
+    """The sources alone, for systems that use neither context nor languages."""
     return [each.source if isinstance(each, Question) else each for each in asked]

@@ -1,4 +1,4 @@
-"""Things found by name: ours and those of installed packages, imported only when used."""
+"""Registries: our own objects and those of plug-ins by name, imported only when used."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ Thing = TypeVar("Thing")
 
 
 def resolve(place: str) -> Any:
-    """What stands at `module:attribute`; the only way in which something below may name something above."""
+    """Import `module:attribute`; the only way for a lower layer to name something of a higher one."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff: float = 0.6) -> str:
-    """A hint for a name that is not known: the closest one there is, else what is said `otherwise`."""
+    """A hint for an unknown name: the closest known one, or the text `otherwise`."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
     return f"did you mean {close[0]}?" if close else otherwise
 
 
 @dataclass(frozen=True)
 class Registry(Generic[Thing]):
-    """Things of one kind by name: ours, as they are or as `module:attribute`, and those of installed packages."""
+    """Objects of one kind by name: our own, given directly or as `module:attribute`, and those of plug-ins."""
 
     kind: str
-    """What one is called in messages: `method`, `scheme`..."""
+    """What messages call one of them: `method`, `scheme`..."""
     place: str
-    """`module:class` of all of them."""
+    """`module:class` that every one of them must be an instance of."""
     group: str
-    """The entry points of packages that offer more."""
+    """Entry-point group in which plug-ins offer more."""
     built_in: Mapping[str, Thing | str]
 
     def names(self) -> list[str]:
-        """All names, in order; nothing is imported."""
+        """All names, sorted; nothing is imported."""
         from importlib.metadata import entry_points
 
         return sorted({*self.built_in, *(entry.name for entry in entry_points(group=self.group))})
 
     def find(self, name: str) -> Thing:
-        """A thing by its name; only its own module is imported."""
+        """The object of this name; only its own module is imported."""
         from importlib.metadata import entry_points
 
         plugins = list(entry_points(group=self.group, name=name))
@@ -55,24 +55,40 @@ class Registry(Generic[Thing]):
             raise self._taken(plugins[-1].value, name)
         if plugins:
             return self._loaded(plugins[0])
+        return self._built_in(name)
+
+    def all(self) -> dict[str, Thing]:
+        """All objects by their own names; imports every plug-in, and raises if one of them fails."""
+        found, faults = self.load_all()
+        if faults:
+            raise faults[0]
+        return found
+
+    def load_all(self) -> tuple[dict[str, Thing], list[BabelscopeError]]:
+        """All objects by their own names, and one error for each plug-in that cannot be used."""
+        from importlib.metadata import entry_points
+
+        found = {name: self._built_in(name) for name in self.built_in}
+        faults: list[BabelscopeError] = []
+        for entry in entry_points(group=self.group):
+            try:
+                thing = self._loaded(entry)
+            except BabelscopeError as error:
+                faults.append(error)
+                continue
+            name: str = getattr(thing, "name", entry.name)
+            if name in found:
+                faults.append(self._taken(entry.value, name))
+            else:
+                found[name] = thing
+        return found, faults
+
+    def _built_in(self, name: str) -> Thing:
         found = self.built_in[name]
         return cast(Thing, resolve(found)) if isinstance(found, str) else found
 
-    def all(self) -> dict[str, Thing]:
-        """All things by their own names; packages' modules are imported."""
-        from importlib.metadata import entry_points
-
-        found = {name: self.find(name) for name in self.built_in}
-        for entry in entry_points(group=self.group):
-            thing = self._loaded(entry)
-            name: str = getattr(thing, "name", entry.name)
-            if name in found:
-                raise self._taken(entry.value, name)
-            found[name] = thing
-        return found
-
     def _loaded(self, entry: Any) -> Thing:
-        """What an entry point names; of a plug-in that fails, whatever the fault is, an error that says so."""
+        """Load an entry point; whatever the plug-in raises becomes an error that names it."""
         try:
             return self._checked(entry.load(), entry)
         except BabelscopeError:

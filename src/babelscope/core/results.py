@@ -15,10 +15,10 @@ from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
 Record = dict[str, Any]
-"""What a method notes about one item: JSON, so that it can be stored and read again."""
+"""What a method stores about one item, as JSON values."""
 
 Config = Mapping[str, Any]
-"""Everything a result depends on, and nothing else (no names, no places): what the signature is made of."""
+"""Everything a result depends on, and nothing else (no names, no paths): the signature is made from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Row:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is of the items with one value of a field, which `by` names, and not of all items."""
+        """Whether it covers only the items with one value of the field that `by` names."""
         return "by" in self.labels
 
     def as_json(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Result:
     unanswered: Sequence[Record] = field(default=(), repr=False)
     """Of the items that a system did not answer: which, and why in `unanswered`."""
     comparisons: int = 0
-    """So many of the rows, the last ones, are of several systems together."""
+    """Number of rows, at the end, that are about several systems together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """What a report shows of each method and test set, as data."""
 
@@ -110,7 +110,7 @@ class Result:
         return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
 
     def told_unanswered(self) -> str:
-        """A line on what was not answered, if anything was not."""
+        """One line about the items without an answer; empty if there are none."""
         if not self.unanswered:
             return ""
         first = self.unanswered[0]
@@ -148,7 +148,7 @@ def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Reco
 
 
 def record_line(record: Record) -> bytes:
-    """A record as a line of JSON, or one sentence why it is none."""
+    """A record as a line of JSON; an error if it is not valid JSON."""
     try:
         return json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
     except (TypeError, ValueError) as error:  # no JSON type, NaN or infinity, a lone surrogate
@@ -169,7 +169,7 @@ def signature(config: Config) -> str:
 
 
 def _brief(value: object) -> str:
-    """A setting as it stands in a signature: itself if it is short and plain, else the head of its hash."""
+    """A setting in a signature: its text if that is short and plain, else the first 8 digits of its SHA-256."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         text = ",".join(value)
     else:

@@ -1,4 +1,4 @@
-"""Settings as people write them: checked by pydantic, their faults told in a sentence."""
+"""Settings of methods and studies: checked by pydantic, errors explained in one sentence."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from babelscope.core.registry import did_you_mean
 
 
 class Settings(BaseModel):
-    """What can be chosen about a method: what the user gave, the same after a round trip through JSON."""
+    """The settings of a method as the user gave them; unchanged by a round trip through JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    """What is wrong with settings, in a sentence: the place, the fault, and the name perhaps meant."""
+    """The first error as one sentence: where it is, what is wrong, and a similar known key."""
     fault = error.errors()[0]
     *outer, last = fault["loc"] or ("",)
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] != "extra_forbidden":
-        # What our own validators say comes with a prefix of pydantic's.
+        # pydantic puts this prefix before the messages of our own validators.
         said = fault["msg"].removeprefix("Value error, ")
         return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
     known = list(_model_at(model, outer).model_fields)
@@ -31,7 +31,7 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
 
 
 def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
-    """The model of a nested table, such as `systems`, 0."""
+    """The model of a nested table at a path such as ("systems", 0)."""
     for part in path:
         if isinstance(part, str):
             annotation: Any = model.model_fields[part].annotation

@@ -1,4 +1,4 @@
-"""Names with options: `scheme:rest?option=value&option=value`."""
+"""Specs: names with options, `scheme:rest?option=value&option=value`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import whole_number
 
 _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
-_LONGEST = 1e6  # seconds; what poll() can wait for is bounded
+_MAX_SECONDS = 1e6  # poll() cannot wait longer than an int of milliseconds
 
 
 def split_options(rest: str) -> tuple[str, str]:
-    """The name and its options, after the last "?" that `option=value` pairs follow; another is just text."""
+    """Split off the options after the last "?" that is followed by `option=value` pairs; other "?" are text."""
     start = len(rest)
     while (start := rest.rfind("?", 0, start)) >= 0:
         if _OPTIONS.fullmatch(rest, start + 1):
@@ -31,7 +31,7 @@ def parse_options(query: str) -> dict[str, str]:
 
 
 class Options:
-    """The `option=value` part of a name; every option must be taken by whoever opens what is named."""
+    """The options of a spec; `refuse_unused` raises for those that the opener has not asked for."""
 
     def __init__(self, spec: str, values: Mapping[str, str]) -> None:
         self.spec = spec
@@ -66,8 +66,8 @@ class Options:
         return number
 
     def seconds(self, name: str, default: float) -> float:
-        """A time-out: above zero, and no longer than the operating system can wait."""
-        return min(self.number(name, default, least=0.001), _LONGEST)
+        """A time-out in seconds: above 0, and at most what the operating system can wait."""
+        return min(self.number(name, default, least=0.001), _MAX_SECONDS)
 
     def flag(self, name: str) -> bool:
         return self.choice(name, ("yes", "no"), "no") == "yes"
@@ -77,18 +77,19 @@ class Options:
         return list(self._values)
 
     def take_all(self) -> None:
-        """Accept whatever was given: the opener hands it on."""
+        """Count all options as used: the opener passes them on."""
         self._known |= self._values.keys()
 
     def refuse_unused(self) -> None:
+        """Raise if an option was given that nobody asked for."""
         for name in self._values.keys() - self._known:
             known = did_you_mean(name, self._known, f"known: {', '.join(sorted(self._known)) or 'none'}")
-            # Without its value, which may be a secret.
+            # The value is left out of the message, since it may be a secret.
             where = self.spec.partition("?")[0]
             raise BabelscopeError(f"{where}: unknown option {name!r}; {known}")
 
 
 def split_spec(spec: str, rest: str) -> tuple[str, Options]:
-    """What stands in `spec` after its scheme, which is `rest`: without its options, and these."""
+    """Split `rest`, the part of `spec` after its scheme, into the name and its options."""
     name, query = split_options(rest)
     return name, Options(spec, parse_options(query))

@@ -1,4 +1,4 @@
-"""Word alignment: Pharaoh files of any tool, and fast_align's model trained in process."""
+"""Word alignment: read from Pharaoh files, or made by fast_align's model, trained in this process."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.extras import install_hint
 from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 Links = tuple[tuple[int, int], ...]
-"""Source and target positions that belong together, counted from 0."""
+"""Pairs of aligned (source, target) positions, from 0."""
 
 Words = Sequence[str]
 
 DIRECTIONS = ("forward", "reverse")
 SYMMETRISATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-"""What can be made of both directions."""
+"""Ways to combine the alignments of both directions."""
 
 _ITERATIONS = 5  # fast_align's default
 _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 
 def read_pharaoh(path: str | Path, lengths: Sequence[tuple[int, int]], *, parallel_to: str) -> list[Links]:
-    """The links of a file, a sentence pair a line; `lengths` are the numbers of words on both sides."""
+    """Read the links of a Pharaoh file, a sentence pair a line; `lengths` are (source, target) numbers of words."""
     lines = read_lines(path)
     require_equal_counts({parallel_to: len(lengths), str(path): len(lines)})
     return [
@@ -35,7 +36,7 @@ def read_pharaoh(path: str | Path, lengths: Sequence[tuple[int, int]], *, parall
 
 
 def parse_links(line: str, place: str, source_length: int, target_length: int) -> Links:
-    """A line such as `0-0 1-2`; an index that is no word of its sentence is an error at `place`."""
+    """Parse a line such as `0-0 1-2`; an index beyond its sentence is an error at `place`."""
     links = []
     for text in line.split():
         found = _LINK.fullmatch(text)
@@ -57,12 +58,12 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
 
     `forward` gives every target word at most one source word, as fast_align does by itself; `reverse` the
     other way round; the rest symmetrise both. A pair with an empty side has no links. The same pairs give
-    the same links every time, but fewer or other pairs may change them all: align a whole corpus.
+    the same links every time, but adding or removing pairs may change all of them: align a whole corpus.
     """
     if how not in (*DIRECTIONS, *SYMMETRISATIONS):
         known = ", ".join((*DIRECTIONS, *SYMMETRISATIONS))
         raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
-    thot = _thot()
+    thot = _import_thot()
     full = [number for number, (source, target) in enumerate(pairs) if source and target]
     sources, targets = [list(pairs[n][0]) for n in full], [list(pairs[n][1]) for n in full]
     links: list[Links] = [()] * len(pairs)
@@ -90,7 +91,7 @@ def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any
     model.variational_bayes = True
     longest = model.max_sentence_length
     for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
-        # The library gives such a pair no links without a word.
+        # The library would silently give such a pair no links.
         if max(len(source), len(target)) > longest:
             raise BabelscopeError(
                 f"sentence pair {number} has more than {longest} words, too many to align: "
@@ -104,11 +105,10 @@ def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any
     return model
 
 
-def _thot() -> Any:
+def _import_thot() -> Any:
     try:
         return importlib.import_module("thot.alignment")
     except ImportError:
         raise BabelscopeError(
-            "word alignment needs sil-thot: pip install 'babelscope[align]', or give alignments in Pharaoh "
-            "format"
+            f"word alignment needs sil-thot: {install_hint('align')}, or give alignments in Pharaoh format"
         ) from None

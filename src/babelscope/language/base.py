@@ -1,4 +1,4 @@
-"""What a language brings: how its texts are analysed, its error types, its rules of gender, its lemmas."""
+"""What a language offers: analysis of its texts, error types, rules of gender, lemmas."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.extras import install_hint
 
 LONGEST = 10_000
-"""Characters of a reference: what is longer is no sentence, and its variants, all as long, would fill the memory."""
+"""Characters of a reference. A longer text is no sentence, and its variants, each as long, would fill the memory."""
 
 Spans = list[tuple[int, int]]
-"""Start and end of each word and mark of a text."""
+"""Character offsets (start, end) of the words and punctuation marks of a text."""
 
 Gender = Literal["male", "female", "neutral", "unknown"]
 GENDERS: tuple[Gender, ...] = ("male", "female", "neutral", "unknown")
 
 GenderRules = Literal["published", "sound"]
-"""published: with WinoMT's conventions, so that figures can be compared. sound: what is not found is unknown
-rather than male, and the occupation and the articles are counted in the same words."""
+"""published: WinoMT's conventions, for comparable figures. sound: an occupation that is not found is unknown, not
+male, and positions of occupations and articles are counted in the same words."""
 
 _A = TypeVar("_A", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or mark of the text: `text[start:end]`, its tag (German: STTS) and its lemma."""
+    """A word or punctuation mark, `text[start:end]`, with its tag (German: STTS) and lemma."""
 
     text: str
     start: int
@@ -39,14 +40,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Analysed(Generic[_A]):
-    """A text with its tokens, and the analyser to ask further."""
+    """A text with its tokens, and the analyser that made them."""
 
     text: str
     tokens: tuple[Token, ...]
     analyser: _A
 
     def replaced(self, *changes: tuple[Token, str]) -> str:
-        """The text with some tokens written differently; an empty one goes with the space before it."""
+        """The text with some tokens replaced; replacing one by "" also removes the space before it."""
         text = self.text
         for token, new in sorted(changes, key=lambda change: -change[0].start):
             before, after = text[: token.start], text[token.end :]
@@ -67,27 +68,27 @@ class Analyser(Protocol):
 
 
 class Morphology(Protocol):
-    """Tells gender in one language."""
+    """Determines the gender of occupations in one language."""
 
     def gender(self, found: Sequence[int], words: Sequence[str], occupation: str) -> Gender:
-        """Of the occupation whose translation is at the positions `found` of the translation's words."""
+        """Gender of the occupation whose translation is at the positions `found` of the translation's `words`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A wrong version of a reference, and what was changed in it."""
+    """A reference with one error in it, and what was changed."""
 
     text: str
     word: str
     """The word of the reference that was changed or deleted."""
     changed: str
-    """What stands there instead; empty where it was deleted."""
+    """The new word; empty if the old one was deleted."""
     start: int
-    """Where the word begins in the reference."""
+    """Character offset of the word in the reference."""
 
 
 Detector = Callable[[str, Analysed[Any]], bool]
-"""Whether a free translation of a source seems to have an error."""
+"""(source, analysed translation) -> whether the translation seems to have the error."""
 
 
 def _word_and_lemma(sentence: Analysed[Any], place: int, word: str) -> frozenset[str]:
@@ -100,98 +101,104 @@ def _any_token(_token: Token) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How another translation is seen to have the phenomenon of a human reference (minimal-pairs, 3.3)."""
+    """How to see that another translation has the phenomenon of a human reference (minimal-pairs, section 3.3)."""
 
     marks: Callable[[Analysed[Any], int, str], frozenset[str]] = _word_and_lemma
-    """Words by which the phenomenon is known, given a token's place and the changed word there, made plain."""
+    """(sentence, index of a token, its changed word after `plain`) -> keys; shared keys mean the same phenomenon."""
     plain: Callable[[str], str] = str.lower
-    """A changed word as it is compared."""
+    """Normalises a changed word before it is compared."""
     can_be_wrong: Callable[[Token], bool] = _any_token
-    """Whether a token that looks like the error can have it."""
+    """Whether a token that looks like the error can be one."""
     n_compared: int | None = None
-    """How many of a variant's changed words must be found; all by default."""
+    """How many of a variant's changed words must be found; None for all."""
     is_lost: Callable[[Analysed[Any], Analysed[Any], int], bool] | None = None
-    """Whether a translation seems to lack, too, what a variant deletes from the reference at a token's place."""
+    """(translation, reference, index of the deleted token) -> whether the translation seems to lack it too."""
     by_count: bool = False
-    """Whether a translation with as many variants as the reference is right, whatever its words."""
+    """Whether a translation counts as right if it has at least as many variants as the reference."""
     wrong_places: Callable[[str, Analysed[Any]], list[int] | None] | None = None
-    """Where a translation of a source has the error, None if it has not; for types that need no reference."""
+    """(source, translation) -> indices of wrong tokens, None without any; for types that need no reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorType:
-    """A kind of error: how to make it, and how to see it."""
+    """A kind of error: how to make variants with it, and how to detect it."""
 
     name: str
     language: str
     """The code of the language it is made in."""
     definition: str
+    """What is wrong, in a full sentence: for annotators and documents."""
     make: Callable[..., list[Variant]] = field(repr=False)
-    """All variants of an analysed reference; takes `mode` if there are several."""
+    """Makes all variants of an analysed reference; takes `mode` if there are several modes."""
     detect: Detector | None = field(default=None, repr=False)
     looks_for: Callable[[str], object] | None = field(default=None, repr=False)
-    """What the detector looks for in the source before it looks at the translation; None: only at the latter."""
+    """What the detector needs to find in the source; None if it looks at the translation alone."""
     modes: tuple[str, ...] = ()
-    """Ways to make the variants, the first one by default; empty where there is only one."""
+    """Names of ways to make the variants, the first is the default; empty if there is only one way."""
     plausible: bool = True
-    """Whether systems are believed to make it; the implausible ones are controls."""
+    """Whether systems make this error; implausible types serve as controls."""
     overlap: Overlap = field(default=Overlap(), repr=False)
-    """How machine references of this type are validated; by the changed word if nothing else is said."""
+    """How machine references of this type are validated; by default by the changed word."""
     version: int = 1
     """Raised when its variants or detections change."""
+    label: str = ""
+    """A few plain words for a reader who has not read the papers; the name if empty."""
 
     def variants(self, sentence: Analysed[Any], mode: str | None = None) -> list[Variant]:
-        """The wrong versions of a reference; none of a text that is too long to be a sentence."""
+        """All variants of a reference; none if it has more than `LONGEST` characters."""
         if len(sentence.text) > LONGEST:
             return []
         return self.make(sentence, mode=mode) if mode else self.make(sentence)
 
 
 def words_and_marks(text: str) -> Spans:
-    """Words, and every other character that is no space by itself."""
+    """Offsets of words, and of every other character that is not a space."""
     return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language: what can be known of its texts, each part opened when it is used."""
+    """A language with its tools, each loaded when it is used."""
 
     code: str
     """As in ISO 639: `de`."""
     english: str
     """Its English name."""
     packages: tuple[str, ...] = ()
-    """Distributions whose versions decide what its analysis says; a plug-in names itself."""
+    """Distributions whose versions its analysis depends on; a plug-in names its own."""
+    extra: str = ""
+    """The extra of Babelscope that has them; for a plug-in's language, see `install`."""
     install: str = ""
-    """What pip installs them with: `babelscope[german]`."""
+    """What pip installs them with, where they belong to a plug-in: its own distribution."""
     opener: Callable[[], Analyser] | None = field(default=None, repr=False)
-    """Loads the analyser, once."""
+    """Loads the analyser; called once."""
     tokenise: Callable[[str], Spans] = field(default=words_and_marks, repr=False)
     morphology: Callable[[GenderRules], Morphology] | None = field(default=None, repr=False)
     lemmatiser: Callable[[], Callable[[list[str]], list[str]]] | None = field(default=None, repr=False)
-    """Loads what gives the lemmas of a text's words."""
+    """Loads a function from words to lemmas."""
 
     def analyser(self) -> Analyser:
-        """What analyses texts for the error types of the language."""
+        """The analyser that the error types of the language use."""
         if self.opener is None:
             raise BabelscopeError(f"there is no analyser of {self.english} texts")
         return self.opener()
 
     def analysis_version(self) -> str:
-        """The packages that the analysis is made with, or nothing if one is not installed."""
+        """Names and versions of its packages; empty if one is not installed."""
         try:
             return ", ".join(f"{package} {version(package)}" for package in self.packages)
         except PackageNotFoundError:
             return ""
 
     def missing(self, what: str = "") -> BabelscopeError:
-        """What to say where a package is not installed; all of them if not said which."""
+        """The error for a package that is not installed: the one named, or all."""
         needed = what or " and ".join(self.packages)
-        return BabelscopeError(f"{self.english} analysis needs {needed}: pip install '{self.install}'")
+        how = install_hint(self.extra) if self.extra else f"pip install '{self.install}'"
+        return BabelscopeError(f"{self.english} analysis needs {needed}: {how}")
 
 
-def swapped(sentence: Analysed[Any], token: Token, new: str) -> Variant:
-    """The reference with one word written differently, capitalised as before; an empty one deletes it."""
+def replace_word(sentence: Analysed[Any], token: Token, new: str) -> Variant:
+    """A variant of a reference with one word replaced, capitalised like the old one; "" deletes the word."""
     if new and token.text[0].isupper():
         new = new[0].upper() + new[1:]
     return Variant(sentence.replaced((token, new)), token.text, new, token.start)

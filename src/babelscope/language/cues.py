@@ -1,4 +1,4 @@
-"""Disambiguation cues: how they are put into a source, and the released cue files (paper, section 3.3)."""
+"""Disambiguation cues: inserting them into sources, and the released cue files (conditioning, section 3.3)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from babelscope.util.json_lines import parse_json, read_json_lines
 from babelscope.util.text import LONGEST_LINE, LONGEST_RECORD, read_bytes, shorten
 
 Mode = Literal["words", "paper"]
-"""words: before every whole-word occurrence. paper: plain replacement, as in the released code."""
+"""words: insert before whole words only. paper: plain string replacement, as in the released code."""
 
 LONGEST_WORD = 200
-"""Characters of an ambiguous word: looking for it takes as many times as long."""
+"""Characters of an ambiguous word; the time of a search grows with them."""
 _VOWELS = "aeiou"
 
 
@@ -32,16 +32,16 @@ class Cues:
 
 @dataclass(frozen=True, slots=True)
 class CuedSources:
-    """A source with each cue in it."""
+    """A source once with each cue inserted."""
 
     correct: tuple[str, ...]
     incorrect: tuple[str, ...]
 
 
 def find_form(word: str, sentence: str) -> str | None:
-    """How `word` stands in the sentence: as it is, in the plural or capitalised; None if not at all.
+    """The form of `word` in the sentence: unchanged, plural or capitalised; None if it is not there.
 
-    A form that stands alone is preferred to one in a hyphenated compound, as Moses tokens would have it.
+    A free-standing form is preferred to one in a hyphenated compound, as with Moses tokens.
     """
     forms = (word, plural(word), word.title())
     for boundary in (r"[\w-]", r"\w"):
@@ -62,8 +62,8 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
-    """The sentence with `cue` before `form`; an error if the form is not in it."""
+def insert_cue(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
+    """Insert `cue` before every `form` in the sentence; an error if there is none."""
     if len(sentence) + sentence.count(form) * (len(cue) + 1) > LONGEST_LINE:
         raise BabelscopeError(
             f"with the cue {shorten(cue)} the sentence {shorten(sentence)} has more than {LONGEST_LINE} characters"
@@ -71,21 +71,21 @@ def insert(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
     if mode == "paper":
         cued = sentence.replace(form, f"{cue} {form}")
     else:
-        # A function, since a cue may have a backslash in it.
+        # A function as replacement, since a cue may contain a backslash.
         cued = _whole_word(form).sub(lambda found: f"{cue} {found[0]}", sentence)
     if cued == sentence:
         raise BabelscopeError(f"the word {shorten(form)} is not in the sentence {shorten(sentence)}")
     return cued
 
 
-def insert_all(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
-    """The sentence once with every cue."""
+def insert_cues(sentence: str, form: str, cues: Cues, mode: Mode = "words") -> CuedSources:
+    """The sentence once with each of the cues."""
     left = LONGEST_RECORD
 
     def cued(each: tuple[str, ...]) -> Iterator[str]:
         nonlocal left
         for cue in each:
-            made = insert(sentence, form, cue, mode)
+            made = insert_cue(sentence, form, cue, mode)
             if (left := left - len(made)) < 0:
                 raise BabelscopeError(
                     f"the sentence {shorten(sentence)} with each of its cues has more than {LONGEST_RECORD} "
@@ -107,7 +107,7 @@ def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: M
         raise BabelscopeError(f"{index} is no index of a token of {shorten(sentence)}")
     if mode == "paper":
         return " ".join([*tokens[:index], f"[{gender}] {occupation}", *tokens[index + 1 :]])
-    # Where two spaces follow each other, the published index counts the nothing between them.
+    # The published index counts the empty token between two spaces.
     while index < len(tokens) and not tokens[index]:
         index += 1
     if not " ".join(tokens[index:]).lower().startswith(occupation.lower().split(" ")[0]):
@@ -118,7 +118,7 @@ def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: M
 
 
 def read_cues(path: str | Path) -> list[Cues]:
-    """A released cue file: a sentence a line, `src_word` with its correct and incorrect insertions."""
+    """Read a released cue file: a line a sentence, with `src_word`, correct and incorrect insertions."""
     return [_cues(record, place) for place, record in read_json_lines(path)]
 
 
@@ -134,7 +134,7 @@ def write_cues(cues: Iterable[Cues]) -> Iterator[str]:
 
 
 def read_candidates(path: str | Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """A released file of candidates: word -> sense (its target lemmas) -> cues, best first (appendix D)."""
+    """Read a released file of candidates: word -> sense (its target lemmas) -> cues, best first (appendix D)."""
     words = _object(parse_json(read_bytes(path), path), str(path))
     return {
         word: {

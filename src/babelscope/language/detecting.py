@@ -1,4 +1,4 @@
-"""Detectors of errors in free translations: which there are, for which sources they can tell."""
+"""Detectors of errors in free translations: which exist, and for which sources they can raise an alarm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from babelscope.util.errors import BabelscopeError
 
 @cache
 def detectors(language: str | None = None) -> Mapping[str, Detector]:
-    """The detectors, all or those of one language, by the names of their error types."""
+    """Detectors by error type; all, or those of one language."""
     found = ((name, each.detect) for name, each in error_types(language).items())
     return {name: detect for name, detect in found if detect is not None}
 
@@ -20,28 +20,28 @@ def detectors(language: str | None = None) -> Mapping[str, Detector]:
 def looks_at_source(type: str) -> bool:
     """Whether a detector raises alarms for some sources only.
 
-    References that pairs were made of have the phenomenon, so such a detector raises no alarm on them: that
-    it is silent there tells nothing about other translations of the same sources.
+    Such a detector is silent on references that pairs were made from, since these have the phenomenon; that
+    says nothing about its false alarms on other translations.
     """
     return error_type(type).looks_for is not None
 
 
-def exposed(type: str, source: str) -> bool:
+def can_detect(type: str, source: str) -> bool:
     """Whether the detector of `type` can raise an alarm for any translation of `source`."""
     looks_for = error_type(type).looks_for
     return looks_for is None or bool(looks_for(source))
 
 
-def detected_languages() -> list[Language]:
+def languages_with_detectors() -> list[Language]:
     """The languages that have detectors."""
     return [language(code) for code in dict.fromkeys(error_type(name).language for name in detectors())]
 
 
 def analysis_version() -> str:
-    """The packages that detectors analyse with, or nothing if those of no language are installed."""
-    return ", ".join(filter(None, (each.analysis_version() for each in detected_languages())))
+    """Names and versions of the packages that detectors use; empty if no language has all of its packages."""
+    return ", ".join(filter(None, (each.analysis_version() for each in languages_with_detectors())))
 
 
-def missing_analysis() -> BabelscopeError:
-    """What to say where detectors are asked for, and the packages of no language are installed."""
-    return BabelscopeError("; or ".join(str(each.missing()) for each in detected_languages()))
+def missing_analysis_error() -> BabelscopeError:
+    """The error where detectors are asked for and no language has all of its packages."""
+    return BabelscopeError("; or ".join(str(each.missing()) for each in languages_with_detectors()))

@@ -1,4 +1,4 @@
-"""Parsers that make Universal Dependencies of raw lines: UDPipe, and Stanza where it is installed."""
+"""Dependency parsers of raw lines: UDPipe, and Stanza where it is installed."""
 
 from __future__ import annotations
 
@@ -11,36 +11,37 @@ from typing import Any
 from babelscope.core.registry import Registry
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.extras import install_hint
 from babelscope.util.files import replacing
 from babelscope.util.text import read_line_bytes, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
-"""From texts to a tree each, with multiword tokens split as the parser's treebank does; None for an empty text."""
+"""Texts -> one tree each, multiword tokens split as in the parser's treebank; None for an empty text."""
 UDPIPE_MODELS: Registry[Path] = Registry("UDPipe model", "pathlib:Path", "babelscope.udpipe_models", {})
 
 
 def open_parser(spec: str) -> Parser:
-    """`udpipe:FILE` (a model file, or the name of a known one) or `stanza:LANGUAGE`."""
+    """Open `udpipe:FILE` (a model file, or the name of a known model) or `stanza:LANGUAGE`."""
     kind, _, name = spec.partition(":")
     if kind not in ("udpipe", "stanza") or not name:
         raise BabelscopeError(f"a parser is udpipe:FILE or stanza:LANGUAGE, not {spec!r}")
-    return _udpipe(name) if kind == "udpipe" else _stanza(name)
+    return _open_udpipe(name) if kind == "udpipe" else _open_stanza(name)
 
 
-def _udpipe(name: str) -> Parser:
-    library = udpipe()
+def _open_udpipe(name: str) -> Parser:
+    library = import_udpipe()
     path = _model_file(name)
     model = library.Model.load(str(path))
     if model is None:
         raise BabelscopeError(f"{path} is no UDPipe model")
-    # Without `presegmented` the tokenizer looks for sentences of its own in a line.
+    # Without `presegmented`, the tokenizer would split a line into sentences.
     tokenizer = model.newTokenizer(model.TOKENIZER_PRESEGMENTED)
     if tokenizer is None:
         raise BabelscopeError(f"the UDPipe model {path} has no tokenizer; it cannot read raw lines")
     writer = library.OutputFormat.newConlluOutputFormat()
 
     def parse(texts: Sequence[str]) -> list[Tree | None]:
-        return [_only(list(one(text)), text, name) for text in texts]
+        return [_single_tree(list(one(text)), text, name) for text in texts]
 
     def one(text: str) -> Iterator[str]:
         error = library.ProcessingError()
@@ -59,9 +60,9 @@ def _udpipe(name: str) -> Parser:
 
 
 def _model_file(name: str) -> Path:
-    """A model that an installed package offers, a public one in the data folder, or a file.
+    """The file of a plug-in's model, of a public one in the data folder, or the named file.
 
-    A known name means the known model, whatever lies in the working folder.
+    A known name means the known model, even if a file in the working folder has that name.
     """
     from babelscope.language.published_models import MODELS
     from babelscope.util.published import fetch
@@ -77,7 +78,7 @@ def _model_file(name: str) -> Path:
     raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
 
 
-def _stanza(language: str) -> Parser:
+def _open_stanza(language: str) -> Parser:
     try:
         library = importlib.import_module("stanza")
     except ImportError:
@@ -103,26 +104,26 @@ def _stanza(language: str) -> Parser:
         if len(sentences) != len(full):
             raise BabelscopeError(f"stanza made {len(sentences)} sentences of {len(full)} lines")
         trees = iter(sentences)
-        return [_only([f"{next(trees):C}"] if text.strip() else [], text, language) for text in texts]
+        return [_single_tree([f"{next(trees):C}"] if text.strip() else [], text, language) for text in texts]
 
     return parse
 
 
-def _only(sentences: Sequence[str], text: str, name: str) -> Tree | None:
+def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
     """The tree of a text's only sentence."""
     if not sentences and not text.strip():
         return None
     if len(sentences) != 1:
         raise BabelscopeError(f"the parser {name} made {len(sentences)} sentences of a line: {shorten(text)}")
     tree = parse_tree(sentences[0].rstrip("\n").split("\n"), f"the parser {name} on {shorten(text)}")
-    return replace(tree, sent_id="")  # its own count, which says nothing
+    return replace(tree, sent_id="")  # the parser numbers every call from 1
 
 
 def train_udpipe(
     trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
 ) -> None:
-    """Train a UDPipe model on a CoNLL-U file; options as UDPipe's manual has them, `epochs=20;dimension=16`."""
-    library = udpipe()
+    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`."""
+    library = import_udpipe()
     reader = library.InputFormat.newConlluInputFormat()
     reader.setText(read_line_bytes(trees).decode("utf-8"))
     error = library.ProcessingError()
@@ -140,11 +141,11 @@ def train_udpipe(
         file.write(made)
 
 
-def udpipe() -> Any:
-    """The library, or how to get it."""
+def import_udpipe() -> Any:
+    """The library ufal.udpipe; an error that says how to install it if it is missing."""
     try:
         return importlib.import_module("ufal.udpipe")
     except ImportError:
         raise BabelscopeError(
-            "parsing needs UDPipe: pip install 'babelscope[parse]', or give parses in CoNLL-U"
+            f"parsing needs UDPipe: {install_hint('parse')}, or give parses in CoNLL-U"
         ) from None

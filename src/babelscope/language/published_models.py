@@ -1,10 +1,10 @@
-"""Facts about public parser models: where they are published, how large they are, their SHA-256."""
+"""The public parser models: where each is published."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from babelscope.util.published import File, NamedSet, Part, Project
+from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 
 # UDPipe 1 models of Universal Dependencies 2.5 (http://hdl.handle.net/11234/1-3131), at a mirror of them.
 _UDPIPE_AT = (
@@ -21,8 +21,8 @@ def _udpipe_model(treebank: str, language: str) -> NamedSet:
         "UDPipe. CoNLL Shared Task. Models: http://hdl.handle.net/11234/1-3131",
     )
     name = f"{treebank}-ud-2.5-191206.udpipe"
-    file = File(f"udpipe/{name}", f"{_UDPIPE_AT}/{name}")
-    part = Part(f"udpipe/{treebank}", "udpipe", file.local, 0, (file,))
+    file = PublishedFile(f"udpipe/{name}", f"{_UDPIPE_AT}/{name}")
+    part = SetPart(f"udpipe/{treebank}", "udpipe", file.local, 0, (file,))
     return NamedSet(part.name, f"a parser, used as --parser udpipe:{treebank}", project, (part,))
 
 

@@ -1,4 +1,4 @@
-"""Languages and error types by name, each loaded when asked for."""
+"""Languages and error types by name, each imported when asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import cache
 
 from babelscope.core.registry import Registry
 from babelscope.language.base import ErrorType, Language
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import plain_words
 
 _HERE = "babelscope.language"
 
@@ -32,7 +34,7 @@ PAPER_TYPES = (
     "polarity_particle_nicht_del",
     "subj_verb_agreement",
 )
-"""Those of the paper's table 2."""
+"""Error types of table 2 of the minimal-pairs paper."""
 _OTHER_TYPES = (
     "auxiliary",
     "compound",
@@ -55,21 +57,31 @@ ERROR_TYPES: Registry[ErrorType] = Registry(
 
 @cache
 def language(code: str) -> Language:
+    """The language of an ISO 639 code."""
     return LANGUAGES.find(code)
 
 
 @cache
 def error_type(name: str) -> ErrorType:
+    """The error type of this name."""
     return ERROR_TYPES.find(name)
+
+
+def error_label(name: str) -> str:
+    """An error type in a few plain words; its name where it is not installed or cannot be loaded."""
+    try:
+        return error_type(name).label or plain_words(name)
+    except BabelscopeError:
+        return plain_words(name)
 
 
 @cache
 def error_types(language: str | None = None) -> Mapping[str, ErrorType]:
-    """All error types by name, or those of one language; ours first."""
+    """Error types by name; all, or those of one language; our own first."""
     return {name: each for name, each in ERROR_TYPES.all().items() if language in (None, each.language)}
 
 
 @cache
 def controls() -> tuple[str, ...]:
-    """The error types that no system is believed to make: what is reported of them is a false positive."""
+    """Names of error types that no system is expected to make, so that every report of one is a false positive."""
     return tuple(sorted(name for name, each in error_types().items() if not each.plausible))

@@ -14,7 +14,7 @@ _GRAMMEMES: dict[str, Gender] = {"masc": "male", "femn": "female", "neut": "neut
 
 
 def slavic_language(code: str, english: str) -> Language:
-    """A language that pymorphy3 has a dictionary of."""
+    """A language for which pymorphy3 has a dictionary."""
 
     def opened(_rules: GenderRules = "published") -> Pymorphy:
         return Pymorphy(made)
@@ -27,7 +27,7 @@ def slavic_language(code: str, english: str) -> Language:
         code,
         english,
         packages=("pymorphy3", f"pymorphy3-dicts-{code}"),
-        install="babelscope[russian]",
+        extra="russian",
         morphology=opened,
         lemmatiser=lemmatiser,
     )
@@ -35,7 +35,7 @@ def slavic_language(code: str, english: str) -> Language:
 
 
 class Pymorphy:
-    """The commonest gender of the words, and their lemmas."""
+    """Gender (the most frequent among the words) and lemmas by pymorphy3."""
 
     def __init__(self, language: Language) -> None:
         try:
@@ -50,19 +50,19 @@ class Pymorphy:
         self._word_gender = lru_cache(None)(self._gender_of)
 
     def gender(self, found: Sequence[int], words: Sequence[str], occupation: str) -> Gender:  # noqa: ARG002
-        """Of the occupation whose translation is at the positions `found` of the translation's words."""
+        """Gender of the occupation whose translation is at the positions `found` of the translation's `words`."""
         split = self._split(" ".join(words[index] for index in found))
         genders = Counter(self._word_gender(word) for word in split)
         return genders.most_common(1)[0][0] if genders else "unknown"
 
     def _gender_of(self, word: str) -> Gender:
-        """female if any reading is, else the commonest; a word without gender is neutral."""
+        """Female if any reading is, else the most frequent gender; neutral for a word without gender."""
         read = [_GRAMMEMES[each.tag.gender] for each in self._analyser.parse(word) if each.tag.gender]
         if not read:
             return "neutral"
         return "female" if "female" in read else Counter(read).most_common(1)[0][0]
 
     def lemma(self, word: str) -> str:
-        """The dictionary form of a word, in its likeliest reading."""
+        """The dictionary form of a word in its most probable reading."""
         form: str = self._analyser.parse(word)[0].normal_form
         return form

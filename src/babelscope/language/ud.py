@@ -1,4 +1,4 @@
-"""Universal Dependencies: CoNLL-U read sentence by sentence, every tree checked."""
+"""Universal Dependencies: reads CoNLL-U sentence by sentence and checks every tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.file_ranges import WHOLE, Stretch, cut, opened
+from babelscope.util.file_ranges import WHOLE, FileRange, open_at, split_units
 from babelscope.util.text import LONGEST_RECORD, bounded_lines, shorten
 
 _COLUMNS = 10
@@ -24,10 +24,10 @@ _GLUED = re.compile(r"(#.*?)1")
 
 
 class BadSentence(BabelscopeError):
-    """A sentence of a CoNLL-U file that is no tree; `reason` is what is counted where such are skipped."""
+    """A sentence that is no valid tree; skipped sentences are counted by `reason`."""
 
-    def __init__(self, place: str, number: int, reason: str, told: str) -> None:
-        super().__init__(f"{place}: sentence {number}: {told}")
+    def __init__(self, place: str, number: int, reason: str, message: str) -> None:
+        super().__init__(f"{place}: sentence {number}: {message}")
         self.reason = reason
 
 
@@ -45,8 +45,8 @@ class Word(NamedTuple):
     misc: str
 
 
-class Surface(NamedTuple):
-    """A token of the text that stands for several words, `first` to `last`."""
+class MultiwordToken(NamedTuple):
+    """A token of the text that stands for the words `first` to `last`, such as French `du`."""
 
     first: int
     last: int
@@ -55,10 +55,10 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A parsed sentence. Empty nodes are no words, so they are left out."""
+    """A parsed sentence, without empty nodes, which are no words."""
 
     words: tuple[Word, ...]
-    multiword: tuple[Surface, ...]
+    multiword: tuple[MultiwordToken, ...]
     sent_id: str
     """As in its comment; empty without one."""
     text: str
@@ -66,13 +66,13 @@ class Tree:
     number: int
     """Which sentence of the file, from 1."""
     line: int
-    """Where it begins in the file, from 1."""
+    """Line of the file at which it begins, from 1."""
     repaired: bool = False
     """Whether its first word was glued to a comment."""
 
     @property
     def tokens(self) -> list[str]:
-        """What is written in the text: words, but multiword tokens as one."""
+        """The tokens of the text: words, with each multiword token as one."""
         if not self.multiword:
             return [word.form for word in self.words]
         starts = {token.first: token for token in self.multiword}
@@ -90,8 +90,8 @@ class Tree:
         return "".join("".join(self.tokens).split()) == "".join(text.split())
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Begin and end of each word in a text that matches; words of one token share the token's."""
-        places = spans(self.tokens, text)
+        """Character offsets (start, end) of each word in a matching text; words of one token share them."""
+        places = token_spans(self.tokens, text)
         if not self.multiword:
             return places
         counts = {token.first: token.last - token.first + 1 for token in self.multiword}
@@ -101,14 +101,14 @@ class Tree:
         return shared
 
 
-def spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """Begin and end of each token in a text that has the same characters, spaces apart."""
+def token_spans(tokens: Iterable[str], text: str) -> list[tuple[int, int]]:
+    """Character offsets (start, end) of each token in a text with the same characters, spaces apart."""
     places, end = [], 0
     for token in tokens:
         start = _skip(text, end)
         if text.startswith(token, start):
             end = start + len(token)
-        else:  # a space inside, in one of them only
+        else:  # token and text differ in spaces inside the token
             end = start
             for _ in "".join(token.split()):
                 end = _skip(text, end) + 1
@@ -123,15 +123,15 @@ def _skip(text: str, place: int) -> int:
 
 
 def read_trees(
-    path: str | Path, *, skipped: MutableMapping[str, int] | None = None, stretch: Stretch = WHOLE
+    path: str | Path, *, skipped: MutableMapping[str, int] | None = None, part: FileRange = WHOLE
 ) -> Iterator[Tree | None]:
-    """The trees of a CoNLL-U file (also gzipped), one after another, without holding the whole file.
+    """Yield the trees of a CoNLL-U file (or .gz), without holding the whole file.
 
-    A bad sentence is an error; with `skipped` it is counted there by reason, and None stands in its place.
+    A bad sentence is an error; with `skipped`, it is counted there by reason and yields None.
     """
-    told = False
-    blocks = itertools.islice(_blocks(path, stretch), stretch.count)
-    for number, (line, _, block) in enumerate(blocks, stretch.number):
+    warned = False
+    blocks = itertools.islice(_blocks(path, part), part.count)
+    for number, (line, _, block) in enumerate(blocks, part.number):
         try:
             tree = parse_tree(_decoded(block, path, line, number), path, number=number, line=line)
         except BadSentence as error:
@@ -140,8 +140,8 @@ def read_trees(
             skipped[error.reason] = skipped.get(error.reason, 0) + 1
             yield None
         else:
-            if tree.repaired and not told:
-                told = True
+            if tree.repaired and not warned:
+                warned = True
                 warnings.warn(
                     f"{at(path, line)}: sentence {number}: a line break is missing between a comment and the "
                     "first word; the word is taken as word 1, here and wherever it is so",
@@ -150,20 +150,20 @@ def read_trees(
             yield tree
 
 
-def tree_stretches(path: str | Path, size: int) -> list[Stretch]:
-    """The sentences of a CoNLL-U file in stretches of `size`, the last one shorter."""
-    return cut(((line, byte) for line, byte, _ in _blocks(path)), size, path)
+def tree_ranges(path: str | Path, size: int) -> list[FileRange]:
+    """Divide a CoNLL-U file into ranges of `size` sentences; the last one may be shorter."""
+    return split_units(((line, byte) for line, byte, _ in _blocks(path)), size, path)
 
 
 def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line: int = 1) -> Tree:
-    """The tree of one sentence; its lines begin at `line` of the file."""
+    """Parse the lines of one sentence, which begins at `line` of the file."""
     words: list[Word] = []
-    multiword: list[Surface] = []
+    multiword: list[MultiwordToken] = []
     comments: dict[str, str] = {}
     repaired = False
 
-    def bad(place: int, reason: str, told: str) -> NoReturn:
-        raise BadSentence(at(path, place), number, reason, told)
+    def bad(place: int, reason: str, message: str) -> NoReturn:
+        raise BadSentence(at(path, place), number, reason, message)
 
     for place, text in enumerate(lines, line):
         if text[0] == "#":
@@ -189,7 +189,7 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         expected = len(words) + 1
         if identifier != str(expected):
             covered = multiword[-1].last if multiword else 0
-            token = _no_word(identifier, form, expected, covered, partial(bad, place, "numbering"))
+            token = _parse_other_line(identifier, form, expected, covered, partial(bad, place, "numbering"))
             multiword += [token] if token else []
             continue
         if not form:
@@ -203,21 +203,21 @@ def parse_tree(lines: Sequence[str], path: str | Path, *, number: int = 1, line:
         bad(line, "no words", "it has no words")
     if multiword and multiword[-1].last > len(words):
         bad(line, "numbering", f"the multiword token {multiword[-1].form!r} ends after the last word")
-    if (fault := _fault([0, *(word.head for word in words)])) is not None:
+    if (fault := _tree_fault([0, *(word.head for word in words)])) is not None:
         bad(line, *fault)
-    sent_id, told = comments.get("sent_id", ""), comments.get("text", "")
-    return Tree(tuple(words), tuple(multiword), sent_id, told, number, line, repaired)
+    sent_id, sentence = comments.get("sent_id", ""), comments.get("text", "")
+    return Tree(tuple(words), tuple(multiword), sent_id, sentence, number, line, repaired)
 
 
-def _no_word(
+def _parse_other_line(
     identifier: str, form: str, expected: int, covered: int, bad: Callable[[str], NoReturn]
-) -> Surface | None:
-    """The multiword token of a line that is not the next word, `expected`; None for an empty node."""
+) -> MultiwordToken | None:
+    """Parse a line that is not the `expected` next word: a multiword token, or None for an empty node."""
     if (found := _RANGE.fullmatch(identifier)) is not None:
         first, last = int(found[1]), int(found[2])
         if first != expected or last < first or first <= covered:
             bad(f"the multiword token {identifier} does not begin at the next word")
-        return Surface(first, last, form)
+        return MultiwordToken(first, last, form)
     if _NUMBER.fullmatch(identifier):
         bad(f"word {expected} is missing: this one is numbered {identifier}")
     if not _EMPTY_NODE.fullmatch(identifier):
@@ -225,15 +225,15 @@ def _no_word(
     return None
 
 
-def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
-    """Why these heads (of word 0, the root itself, and all others) make no tree: reason, and told in full."""
+def _tree_fault(heads: Sequence[int]) -> tuple[str, str] | None:
+    """Why these heads (index 0 is the root itself) form no tree: (reason, message); None if they do."""
     count = len(heads) - 1
     for word in range(1, count + 1):
         if heads[word] > count:
             return "head missing", f"the head of word {word} is {heads[word]}, but it has {count} words"
     roots = [str(word) for word in range(1, count + 1) if heads[word] == 0]
     if len(roots) > 1:
-        return "several roots", f"a tree has one root, this one {len(roots)}: words {_some(roots, ', ')}"
+        return "several roots", f"a tree has one root, this one {len(roots)}: words {_join_some(roots, ', ')}"
     # Without a root there is a cycle.
     new, on_path, rooted = 0, 1, 2
     state = bytearray(count + 1)
@@ -246,25 +246,25 @@ def _fault(heads: Sequence[int]) -> tuple[str, str] | None:
             word = heads[word]
         if state[word] == on_path:
             circle = [str(each) for each in (*path[path.index(word) :], word)]
-            return "cycle", f"heads go round in a cycle: words {_some(circle, ' -> ')}"
+            return "cycle", f"heads go round in a cycle: words {_join_some(circle, ' -> ')}"
         for passed in path:
             state[passed] = rooted
     return None
 
 
-def _some(words: Sequence[str], between: str) -> str:
-    """The first words of a list, which may be as long as a file."""
+def _join_some(words: Sequence[str], between: str) -> str:
+    """Join a list, cut after 20 words, since a file may have very many."""
     return between.join(words if len(words) <= 20 else [*words[:20], "…"])
 
 
-def _blocks(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
-    """Lines up to a blank one, with line and byte of the first; more blank lines than one are no sentence."""
+def _blocks(path: str | Path, part: FileRange = WHOLE) -> Iterator[tuple[int, int, list[bytes]]]:
+    """Yield the sentences as (line, byte, lines): where each begins, and its lines up to a blank one."""
     block: list[bytes] = []
-    byte = stretch.byte
-    with opened(path, byte) as file:
-        number = stretch.line - 1
+    byte = part.byte
+    with open_at(path, byte) as file:
+        number = part.line - 1
         size = 0
-        for number, line in enumerate(bounded_lines(file, path, first=stretch.line), stretch.line):
+        for number, line in enumerate(bounded_lines(file, path, first=part.line), part.line):
             if line == b"\n":
                 if block:
                     yield number - len(block), byte, block
@@ -294,6 +294,6 @@ def _decoded(block: Sequence[bytes], path: str | Path, line: int, number: int) -
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                told = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BadSentence(at(path, place), number, "not UTF-8", told) from None
+                message = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BadSentence(at(path, place), number, "not UTF-8", message) from None
         raise

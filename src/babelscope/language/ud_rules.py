@@ -1,4 +1,4 @@
-"""Lexical phenomena as rules over Universal Dependencies: which word depends on which (section 4.2)."""
+"""Rules over Universal Dependencies that find lexical phenomena (long-distance paper, section 4.2)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_toml
 
 RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
-"""Names that are not for rules: the whole set, and what is found by alignment."""
+"""Names that no rule may have: the whole set, and phenomena that are found by alignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What a word must be like: of each field given, one of its values (of `features`, all of them)."""
+    """What a word must match: one of the values of each field that is given, and all of `features`."""
 
     relation: tuple[str, ...] = ()
-    """To its head; `obl` stands for its subtypes too (`obl:arg`)."""
+    """Relation to its head; `obl` also matches its subtypes (`obl:arg`)."""
     upos: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     xpos: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Pattern:
     form: tuple[str, ...] = ()
 
     def fits_tags(self, word: Word) -> bool:
-        """Relation, part of speech and features: few values in a corpus, so the answer is remembered."""
+        """Whether relation, part of speech and features match; they take few values, so callers cache the answer."""
         return (
             (not self.relation or any(f"{word.deprel}:".startswith(f"{each}:") for each in self.relation))
             and (not self.upos or word.upos in self.upos)
@@ -38,7 +38,7 @@ class Pattern:
         )
 
     def fits_words(self, word: Word) -> bool:
-        """Language-specific tag, lemma and form."""
+        """Whether language-specific tag, lemma and form match."""
         return (
             (not self.xpos or word.xpos in self.xpos)
             and (not self.lemma or word.lemma in self.lemma)
@@ -48,14 +48,16 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A phenomenon: a dependent and its head, each of a certain kind."""
+    """A phenomenon: a dependent and its head that match two patterns."""
 
     name: str
     definition: str
     dependent: Pattern
     head: Pattern = Pattern()
     languages: tuple[str, ...] = ()
-    """Where it is looked for without being asked for by name; empty: in all."""
+    """Languages in which it is used unless rules are asked for by name; empty for all."""
+    label: str = ""
+    """A few plain words for a reader who has not read the papers; the name if empty."""
 
 
 _VERB = Pattern(upos=("VERB", "AUX"))
@@ -64,36 +66,40 @@ RULES = (
         "particle",
         "a verb and its particle: give ... up, lädt ... ein",
         Pattern(relation=("compound:prt", "prt")),
+        label="verb and particle apart",
     ),
     Rule(
         "reflexive",
         "a reflexive pronoun and what it depends on: drängte ... sich",
         Pattern(features=("Reflex=Yes",)),
+        label="a reflexive pronoun apart",
     ),
     Rule(
         "preposition_stranding",
         "a preposition without its object, and its verb: the box she looked ... into",
         Pattern(relation=("obl",), upos=("ADP",)),
         languages=("en",),
+        label="a preposition without its object",
     ),
 )
-"""As the paper has them; the released code matches the same words on any UD tree."""
+"""The rules of the paper; the released code matches the same words on any UD tree."""
 
-Variant = Literal["sound", "released", "strict"]
-"""sound: as above, between two words. released: a root counts too, as depending on a word 0, which is how the
-published sets were made. strict: the head must be a verb, which the paper says but does not ask for."""
+RuleSet = Literal["sound", "released", "strict"]
+"""sound: RULES, between two words. released: a root also counts, as depending on a word 0, as in the published sets.
+strict: the head must be a verb, as the paper says, though its rules do not require it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A phenomenon in a sentence: two positions from 1, and the words between them."""
+    """A phenomenon found in a sentence: head and dependent, positions from 1."""
 
     phenomenon: str
     side: str
-    """Which text it is in: source or target."""
+    """The text it is in: source or target."""
     head: int
     dependent: int
     distance: float
+    """Number of words between them."""
     head_form: str
     dependent_form: str
 
@@ -102,14 +108,14 @@ class Instance:
 
 
 class Finder:
-    """Finds what rules describe. With `roots`, a root depends on a word 0, as in the released code."""
+    """Finds instances of rules in trees. With `roots`, a root depends on a word 0, as in the released code."""
 
     def __init__(self, rules: Sequence[Rule], *, roots: bool = False) -> None:
         self.rules = tuple(rules)
         self.roots = roots
         self.trees = 0
         self.without_features = 0
-        """How many of the trees seen have no word with features; rules that ask for features are blind there."""
+        """How many of the trees seen have no features at all; rules on features cannot match there."""
         self._known: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
 
     def __call__(self, tree: Tree, side: str) -> list[Instance]:
@@ -130,7 +136,7 @@ class Finder:
         return found
 
     def blind_rules(self) -> list[str]:
-        """Rules that could not find anything, since no tree seen has features."""
+        """Names of rules that could not match, since no tree seen has features."""
         blind = self.trees and self.without_features == self.trees
         return [r.name for r in self.rules if blind and (r.dependent.features or r.head.features)]
 
@@ -146,7 +152,7 @@ def choose_rules(
 ) -> list[Rule]:
     """The rules of these names (`stranding` is enough); without names, those for the language.
 
-    `more` are a user's own; one that has the name of a rule of ours takes its place. `strict` is about ours.
+    `more` are the user's rules, which replace ours of the same name. `strict` affects only ours.
     """
     ours = [replace(rule, head=_VERB) for rule in RULES] if strict else RULES
     known = {rule.name: rule for rule in (*ours, *more)}
@@ -167,7 +173,7 @@ def choose_rules(
 
 
 def read_rules(path: str | Path) -> list[Rule]:
-    """Rules of a TOML file: a table each, with dependent and head as tables of what they must be like."""
+    """Read rules from a TOML file: a table for each, with the patterns of dependent and head as tables."""
     content = read_toml(path)
     if not content:
         raise BabelscopeError(f"{path} has no rules; a rule is a table such as [light_verb]")
@@ -180,7 +186,8 @@ def _rule(name: str, table: Any, path: str | Path) -> Rule:
         raise BabelscopeError(f"{where} must be a table, [{name}]")
     if name in RESERVED:
         raise BabelscopeError(f"{where}: this name is taken")
-    _check_keys(table, [field.name for field in dataclasses.fields(Rule)[1:]], where)
+    keys = [field.name for field in dataclasses.fields(Rule) if field.name not in ("name", "label")]
+    _check_keys(table, keys, where)
     definition = table.get("definition", name)
     if not isinstance(definition, str):
         raise BabelscopeError(f"{where}: definition must be text")
@@ -211,7 +218,7 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
 
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:
-    """A list of texts; one text alone will do."""
+    """A list of texts; a single text is accepted too."""
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(text, str) and text for text in values):
         raise BabelscopeError(f"{where} must be text or a list of texts")

@@ -1,4 +1,4 @@
-"""How good variants and detectors are: a sample to be read by hand, and detectors asked about references."""
+"""Audits of error types: a sample of variants to be judged by hand, and error rates of detectors on references."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.language.base import Analyser
-from babelscope.language.detecting import exposed
+from babelscope.language.detecting import can_detect
 from babelscope.language.registry import error_type, language
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
@@ -25,7 +25,7 @@ def sample_for_audit(
     seed: int = 0,
     mode: str | None = None,
 ) -> list[dict[str, Any]]:
-    """A random sample of pairs, at most one a sentence, as rows to be judged; memory does not grow with the texts."""
+    """A random sample of `n` pairs, at most one a sentence, as rows to be judged; the texts are streamed."""
     random = stream(seed, f"audit/{type}")
     drawn = (
         (float(random.random()), number, pair)
@@ -48,7 +48,7 @@ def sample_for_audit(
 
 
 def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each type how many were judged, and which share is really wrong; what is not judged is left out."""
+    """For each type the share of judged rows that are really wrong, with counts; unjudged rows are left out."""
     judged: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for number, row in enumerate(rows, 1):
@@ -69,13 +69,13 @@ def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class DetectorCounts:
-    """What a detector said about translations of the sources it is exposed to, as counts."""
+    """Alarms of a detector on translations of the sources for which it can raise any."""
 
     alarms: int
-    """References, thought to be right, that it took for wrong."""
+    """References, assumed to be right, that it reported as wrong."""
     references: int
     found: int
-    """Variants with the error that it found."""
+    """Variants with the error that it reported."""
     variants: int
 
     @property
@@ -95,14 +95,14 @@ def measure_detector(
     seed: int = 0,
     analyser: Analyser | None = None,
 ) -> DetectorCounts:
-    """Ask the detector of `type` about each reference, and about one variant of each that has the phenomenon."""
+    """Run the detector of `type` on each reference, and on one variant of each that has the phenomenon."""
     made = error_type(type)
     if (detect := made.detect) is None:
         raise BabelscopeError(f"error type {type} has no detector")
     analyser = analyser or language(made.language).analyser()
     alarms = asked = found = variants = 0
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
-        if not source.strip() or not reference.strip() or not exposed(type, source):
+        if not source.strip() or not reference.strip() or not can_detect(type, source):
             continue
         asked += 1
         alarms += detect(source, analyser.analyse(reference))

@@ -1,4 +1,4 @@
-"""What machine references do to a test set: what is dropped, and how the rest differs (minimal-pairs, 3.3)."""
+"""How machine references change a test set: which pairs are lost, how the others differ (minimal-pairs, 3.3)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from babelscope.util.seeds import stream
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One measure of a human pair's reference, and of the machine reference that was made of it."""
+    """One measure of a pair's human reference, and of its machine reference."""
 
     source: str
     human: float
     machine: float
-    """NaN if none was."""
+    """NaN if it has none."""
 
 
-def bias(
+def bias_rows(
     outcomes: Sequence[Outcome],
     discrepancies: Mapping[str, float] | None = None,
     *,
@@ -89,13 +89,13 @@ def bias(
 
 
 def _tokens(outcome: Outcome, text: str) -> list[str]:
-    """The words and marks of a text in the language of the outcome's error type."""
+    """Words and punctuation marks of a text, split as in the language of the outcome's error type."""
     tokenise = language(error_type(outcome.human.phenomenon).language).tokenise
     return [text[start:end] for start, end in tokenise(text)]
 
 
 def _words(outcome: Outcome, text: str) -> list[str]:
-    """The words of a text as they are counted: without marks and numbers, capitals small."""
+    """The words of a text in lower case, without punctuation and numbers."""
     return [word.lower() for word in _tokens(outcome, text) if word[0].isalpha()]
 
 
@@ -114,7 +114,7 @@ def _counted(outcomes: Sequence[Outcome], labels: dict[str, str | int]) -> list[
 def _shifts(
     measure: str, values: Sequence[_Measured], labels: dict[str, str | int], seed: int, resamples: int
 ) -> list[Row]:
-    """Means of human and machine references, and what selection and translation changed."""
+    """Means over human and machine references, and the shifts by selection and by translation."""
     known = [each for each in values if not math.isnan(each.human)]
     kept = [each for each in known if not math.isnan(each.machine)]
     if not kept:
@@ -146,7 +146,7 @@ def _shifts(
 
 
 def _selected(totals: Array) -> Array:
-    """Mean over the kept minus mean over all, from totals of (kept, values of kept, all, values of all)."""
+    """Mean over kept pairs minus mean over all, from totals [..., 4]: n kept, sum kept, n all, sum all."""
     kept, of_kept, every, of_all = (totals[..., column] for column in range(4))
-    # A resample without any kept pair has no mean; it counts as no shift.
+    # A resample without a kept pair has no mean over them; its shift is set to 0.
     return np.where(kept > 0, of_kept / np.maximum(kept, 1.0), of_all / every)[None] - (of_all / every)[None]

@@ -1,4 +1,4 @@
-"""Minimal pairs whose references machines wrote: retranslated, derived again, validated (minimal-pairs, 3.3)."""
+"""Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs, 3.3)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, swapped
-from babelscope.language.detecting import exposed
+from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, replace_word
+from babelscope.language.detecting import can_detect
 from babelscope.language.registry import error_type, error_types, language
-from babelscope.making.overlap import difference, is_lost, marks, wrong_places
+from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, relocate_errors
 from babelscope.testsets.items import MinimalPair
@@ -19,23 +19,25 @@ from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
 ANSWERS = LABELS["machine-reference"]
-"""What a person may say of a queued translation."""
+"""Answers that a person may give about a queued translation."""
 
-# Pairs asked for at once.
+# Pairs translated at once.
 _CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """What became of a human pair: kept with a machine reference, queued for a person, or dropped."""
+
     human: MinimalPair
     system: str
     translation: str
     verdict: Literal["kept", "queued", "dropped"]
     reason: str
     pair: MinimalPair | None = None
-    """With a machine reference, if it was kept."""
+    """The pair with a machine reference, if it was kept."""
     correction: str | None = None
-    """A right version to suggest to the person who is asked, if it was queued."""
+    """A correct version to suggest to the annotator, if it was queued."""
 
     def question(self) -> dict[str, Any]:
         """A queued translation as a line of the annotation file."""
@@ -67,16 +69,15 @@ def machine_references(
     answers: Sequence[Mapping[str, Any]] = (),
     analyser: Analyser | None = None,
 ) -> Iterator[Outcome]:
-    """What becomes of each human pair when its source is translated again, in the order of the pairs.
+    """Translate the source of each human pair again, and yield what becomes of the pair, in order.
 
-    Each system translates a share of the sources, chosen by the seed; equal shares if not said. A translation
-    is right if it has the phenomenon by the same words as the human reference; then one of its own variants
-    makes a pair. If it seems to have the error of the human variant, a person is to be asked; `answers` are
-    the lines that came back. With neither, nothing is known about it, and it is dropped. The `analyser` is that
-    of the language of each error type if none is given.
+    Each system translates a share of the sources, drawn by the seed; equal shares by default. A translation that
+    has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
+    new pair. One that seems to have the error of the human variant is queued for a person; `answers` are the
+    lines that came back. Any other is dropped. By default, the `analyser` is that of the error type's language.
     """
     human = _human_pairs(pairs, mode)
-    chosen = assign([pair.source for pair in human], len(systems), shares, seed)
+    chosen = assign_systems([pair.source for pair in human], len(systems), shares, seed)
     answered = {str(answer["id"]): answer for answer in answers}
     known = {_id(pair) for pair in human}
     if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
@@ -92,7 +93,7 @@ def machine_references(
 
 
 def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """What people said of queued translations, as `annotate.answers.read_judged` reads it: place and answer."""
+    """Check the answers about queued translations, given as (place, row) by `annotate.answers.read_judged`."""
     found: dict[str, Mapping[str, Any]] = {}
     for place, row in rows:
         answer, name = row.get("answer"), row.get("id")
@@ -110,7 +111,7 @@ def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping
 
 
 def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[MinimalPair]:
-    """The pairs to start from, if variants of all of them can be made again."""
+    """The pairs with human references; an error if variants of one of them cannot be made."""
     human = [pair for pair in pairs if pair.reference == "human"]
     if not human:
         raise BabelscopeError("there are no pairs with human references to start from")
@@ -125,8 +126,10 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
     return human
 
 
-def assign(sources: Sequence[str], systems: int, shares: Sequence[float], seed: int) -> dict[str, int | None]:
-    """Which system translates each source, by number; None where the shares leave a rest."""
+def assign_systems(
+    sources: Sequence[str], systems: int, shares: Sequence[float], seed: int
+) -> dict[str, int | None]:
+    """Index of the system that translates each source; None for sources beyond all shares."""
     if not systems:
         raise BabelscopeError("there is no system to translate with")
     shares = shares or [1 / systems] * systems
@@ -151,11 +154,11 @@ def _translations(
     for number, system in enumerate(systems):
         sources = [source for source in dict.fromkeys(p.source for p in pairs) if chosen[source] == number]
 
-        def told(what: str, at: int, sources: list[str] = sources) -> str:
+        def locate(what: str, at: int, sources: list[str] = sources) -> str:
             return f"item {first[sources[at - 1]]}: {what}"
 
         if sources:
-            with relocate_errors(told):
+            with relocate_errors(locate):
                 answers = ask_translate(system, sources, beam=beam)
             found |= {source: answer[0].text for source, answer in zip(sources, answers, strict=True)}
     return found
@@ -166,17 +169,17 @@ def _id(human: MinimalPair) -> str:
 
 
 def _question(human: MinimalPair, translation: str) -> str:
-    """Names a queued translation: an answer about another translation of the same source is none."""
+    """Id of a queued translation; its digest keeps answers from being used for another translation."""
     return f"{_id(human)}/{digest_json(translation)[:8]}"
 
 
-def _changed(made: ErrorType, correct: str, contrastive: str) -> Variant:
-    return difference(correct, contrastive, language(made.language).tokenise)
+def _difference(made: ErrorType, correct: str, contrastive: str) -> Variant:
+    return changed_words(correct, contrastive, language(made.language).tokenise)
 
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes a machine pair of a human one and a translation, or says why there is none."""
+    """Makes a machine pair from a human pair and a translation, or gives the reason why not."""
 
     seed: int
     mode: str | None
@@ -186,6 +189,7 @@ class _Maker:
     """Phenomenon and texts of the pairs made so far."""
 
     def outcome(self, human: MinimalPair, system: str, translation: str) -> Outcome:
+        """What becomes of a human pair, given a translation of its source."""
 
         def dropped(reason: str) -> Outcome:
             return Outcome(human, system, translation, "dropped", reason)
@@ -211,9 +215,9 @@ class _Maker:
             return dropped(
                 "a person says right, but it has no variant" if said == RIGHT else "a person cannot tell"
             )
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         single = len(places) == 1 and changed.word and " " not in changed.word + changed.changed
-        correction = swapped(read, read.tokens[places[0]], changed.word).text if single else None
+        correction = replace_word(read, read.tokens[places[0]], changed.word).text if single else None
         return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
 
     def _analysed(self, made: ErrorType, text: str) -> Analysed[Any]:
@@ -225,28 +229,28 @@ class _Maker:
     def _right(
         self, made: ErrorType, human: MinimalPair, read: Analysed[Any], own: list[Variant]
     ) -> list[Variant]:
-        """The translation's variants, if the human reference shows that it is right, and in the same words."""
+        """Variants of the translation, if it has the phenomenon in the same words as the human reference."""
         overlap = made.overlap
         if overlap.wrong_places is not None and not overlap.by_count:
             return own if overlap.wrong_places(human.source, read) is None else []
         reference = self._analysed(made, human.correct)
         if overlap.by_count:
             return own if len(own) >= len(self._variants(made, reference)) else []
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         known = marks(overlap, reference, changed)
         fitting = [each for each in own if known & marks(overlap, read, each)]
         return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
 
     def _doubtful(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[int] | None:
-        """Where the translation seems to have the human variant's error; None if it does not."""
+        """Indices of tokens where the translation seems to have the human variant's error; None if it has not."""
         if made.overlap.wrong_places is not None:
             return made.overlap.wrong_places(human.source, read)
-        changed = _changed(made, human.correct, human.contrastive[0])
+        changed = _difference(made, human.correct, human.contrastive[0])
         if not changed.changed:
             lost = is_lost(made.overlap, read, self._analysed(made, human.correct), changed)
-            return [] if lost and exposed(made.name, human.source) else None
+            return [] if lost and can_detect(made.name, human.source) else None
         wrong = self._analysed(made, human.contrastive[0])
-        return wrong_places(made.overlap, read, wrong, changed) or None
+        return find_same_error(made.overlap, read, wrong, changed) or None
 
     def _kept(
         self, human: MinimalPair, system: str, translation: str, variants: Sequence[Variant], reason: str
@@ -257,13 +261,13 @@ class _Maker:
     def _corrected(
         self, human: MinimalPair, system: str, translation: str, answer: Mapping[str, Any]
     ) -> Outcome:
-        """The translation as the contrastive variant of what a person has made of it."""
+        """The pair of a person's correction and the translation as its wrong variant."""
         correction = answer.get("correction")
         if not isinstance(correction, str) or not correction.strip() or correction == translation:
             raise BabelscopeError(
                 f"answer {_id(human)}: a wrong translation needs a right version of it in the field 'correction'"
             )
-        variant = _changed(error_type(human.phenomenon), correction, translation)
+        variant = _difference(error_type(human.phenomenon), correction, translation)
         return self._pair(human, system, translation, correction, variant, "a person says wrong")
 
     def _pair(

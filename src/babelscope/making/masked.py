@@ -1,4 +1,4 @@
-"""A masked language model of transformers: which words it expects before a word of a sentence."""
+"""A masked language model from transformers: the words it expects at a gap in a sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from babelscope.systems.checkpoints import fetch, load_model, position_limit
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.systems.tokenizers import load_tokenizer
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.journal import stamp
+from babelscope.util.journal import file_stamp
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ _CERTAIN = -50.0
 
 
 class MaskedModel:
-    """Asked for the words it expects at a gap."""
+    """A masked language model that is asked for the words it expects at a gap."""
 
     def __init__(self, name: str, *, revision: str = "", device: str = "auto") -> None:
         """Open a local folder, or a model of the hub such as roberta-large."""
@@ -41,8 +41,8 @@ class MaskedModel:
         self._longest = min(limit for limit in limits if limit is not None)
 
     def files(self) -> list[tuple[str, int, int]]:
-        """Name, size and time of the model's files: what tells whether it is the one that was asked before."""
-        return [stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
+        """Stamps of the model's files, to see later whether it is the same model."""
+        return [file_stamp(path) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def with_gap(self, before: str, after: str) -> str:
         """A sentence with a gap between two of its words."""
@@ -53,18 +53,18 @@ class MaskedModel:
         ids = self._tokenizer(sentence, verbose=False)["input_ids"]
         return self._tokenizer.mask_token_id in ids and len(ids) <= self._longest
 
-    def absent(self, sentences: Sequence[str]) -> Array:
-        """Log-probability of each token to be in none of the gaps, each filled by itself [vocabulary]."""
+    def log_prob_absent(self, sentences: Sequence[str]) -> Array:
+        """Log-probability of each token to be in none of the gaps, filled independently [vocabulary], in nats."""
         total: Any = 0.0
         for start in range(0, len(sentences), _BATCH):
             some = sentences[start : start + _BATCH]
             filled = self._logits(some, see_padding=False).double().softmax(-1)
-            # What is certain would be minus infinity, of which no differences can be taken.
+            # A certain token would give -inf, and differences of -inf are NaN.
             total = total + (-filled).log1p().clamp(min=_CERTAIN).sum(0)
         return np.asarray(total.cpu())
 
-    def together(self, sentences: Sequence[str]) -> Array:
-        """The released code's probabilities: softmax of summed logits, in one batch, padding seen [vocabulary]."""
+    def released_probabilities(self, sentences: Sequence[str]) -> Array:
+        """Probabilities of the released code: softmax of logits summed over one unmasked batch [vocabulary]."""
         return np.asarray(self._logits(sentences, see_padding=True).sum(0).double().softmax(-1).cpu())
 
     def _logits(self, sentences: Sequence[str], *, see_padding: bool) -> Any:
@@ -81,12 +81,12 @@ class MaskedModel:
         return logits
 
     def tokens(self, scores: Array, *, whole_words: bool) -> Iterator[str]:
-        """The texts of tokens with a score above 0, the best first; all, or only those that are whole words."""
+        """Yield the texts of tokens with a score above 0, best first; with `whole_words`, only words."""
         for number in np.argsort(-scores, kind="stable"):
             if scores[number] <= 0:
                 return
             text = self._tokenizer.decode([int(number)]).strip()
-            # A piece from within words reads like a word, but no word is written with it alone.
+            # A word-internal piece may look like a word, but the word is tokenised otherwise.
             if not whole_words or (_WORD.fullmatch(text) and self._ids(f" {text}") == [number]):
                 yield text
 

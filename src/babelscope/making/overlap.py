@@ -1,4 +1,4 @@
-"""Whether two translations have a phenomenon in common, told by the words that show it (minimal-pairs, 3.3)."""
+"""Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs, section 3.3)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from babelscope.language.base import Analysed, Overlap, Spans, Variant
 
 
-def difference(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
-    """What was changed in a pair, in whole words."""
+def changed_words(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
+    """The difference between the two texts of a pair, in whole words, as a Variant."""
     ours, theirs = tokenise(correct), tokenise(contrastive)
     here, there = (
         [text[start:end] for start, end in spans] for text, spans in ((correct, ours), (contrastive, theirs))
@@ -28,14 +28,14 @@ def difference(correct: str, contrastive: str, tokenise: Callable[[str], Spans])
 
 
 def marks(overlap: Overlap, sentence: Analysed[Any], variant: Variant) -> frozenset[str]:
-    """The words by which the phenomenon is known that a variant of `sentence` is about."""
+    """The keys of the phenomenon in `sentence` that a variant of it changes (see `Overlap.marks`)."""
     return _marks(overlap, sentence, _place(sentence, variant.start), variant.word)
 
 
-def wrong_places(
+def find_same_error(
     overlap: Overlap, sentence: Analysed[Any], wrong: Analysed[Any], variant: Variant
 ) -> list[int]:
-    """The tokens of a sentence with which it seems to have the same error as `wrong`, a human reference's variant."""
+    """Indices of tokens at which `sentence` seems to have the error of `wrong`, the text of `variant`."""
     words = [overlap.plain(word) for word in variant.changed.split()][: overlap.n_compared]
     if not words:
         return []
@@ -51,7 +51,7 @@ def wrong_places(
 
 
 def is_lost(overlap: Overlap, sentence: Analysed[Any], reference: Analysed[Any], variant: Variant) -> bool:
-    """Whether what `variant` deletes from a human reference seems to be missing in a sentence, too."""
+    """Whether `sentence` seems to lack what `variant` deletes from the human reference."""
     if overlap.is_lost is None:
         return False
     return overlap.is_lost(sentence, reference, _place(reference, variant.start))
@@ -62,6 +62,6 @@ def _marks(overlap: Overlap, sentence: Analysed[Any], place: int, word: str) -> 
 
 
 def _place(sentence: Analysed[Any], start: int) -> int:
-    """The token at or after an offset."""
+    """Index of the token at or after a character offset."""
     at = (number for number, token in enumerate(sentence.tokens) if token.end > start)
     return next(at, max(0, len(sentence.tokens) - 1))

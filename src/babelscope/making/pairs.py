@@ -1,4 +1,4 @@
-"""From sources and references to minimal pairs, one sentence at a time."""
+"""Makes minimal pairs from sources and references, one sentence at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from babelscope.language.base import LONGEST, Analyser, ErrorType, Variant
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import WHOLE, Stretch, can_be_cut, line_stretches, side_by_side, stream_lines
+from babelscope.util.file_ranges import (
+    WHOLE,
+    FileRange,
+    is_seekable,
+    line_ranges,
+    parallel_rows,
+    stream_lines,
+)
 from babelscope.util.seeds import stream
 from babelscope.util.text import require_equal_counts
 
@@ -30,11 +37,11 @@ def make_pairs(
     analyser: Analyser | None = None,
     first: int = 1,
 ) -> Iterator[MinimalPair]:
-    """Minimal pairs of the references that have the phenomenon, one of the variants chosen by the seed, or all.
+    """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
-    Pairs are made while the texts are read; pairs without a source are left out, and so, with a warning, are
-    references of more than `LONGEST` characters. `first` is the number of the first text, where others before
-    it are not given. The `analyser` is that of the error type's language if none is given.
+    Texts are streamed. Pairs with an empty text are left out and, with a warning, references of more than
+    `LONGEST` characters. `first` is the number of the first text in its file. By default, the `analyser` is that
+    of the error type's language.
     """
     made = error_type(type) if isinstance(type, str) else type
     if choose not in ("one", "all"):
@@ -45,7 +52,7 @@ def make_pairs(
     analyser = analyser or language(made.language).analyser()
     texts = [("sources", iter(sources)), ("references", iter(references))]
     too_long: list[int] = []
-    for number, (source, reference) in side_by_side(texts, first):
+    for number, (source, reference) in parallel_rows(texts, first):
         if not source.strip() or not reference.strip():
             continue
         if len(reference) > LONGEST:
@@ -53,7 +60,7 @@ def make_pairs(
             continue
         found = made.variants(analyser.analyse(reference), mode)
         if choose == "one" and found:
-            # Each sentence has its own stream, so that leaving out a sentence changes no other's choice.
+            # A random stream for each sentence: leaving one out does not change the choice for others.
             found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]
         for place, variant in enumerate(found, 1):
             name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
@@ -68,44 +75,44 @@ def make_pairs(
 
 @dataclass(frozen=True, slots=True)
 class PairsOfFiles:
-    """Minimal pairs to be made of two files, or of a stretch of each."""
+    """Minimal pairs to be made from two files, or from a range of each."""
 
     source: Path
     reference: Path
     options: Mapping[str, Any]
-    """As for `make_pairs`."""
-    stretches: tuple[Stretch, Stretch] = (WHOLE, WHOLE)
+    """Keyword arguments of `make_pairs`."""
+    ranges: tuple[FileRange, FileRange] = (WHOLE, WHOLE)
 
     def lines(self, advance: Callable[[int], object] = lambda _count: None) -> Iterator[bytes]:
-        """The pairs as lines of JSON; `advance` is told of every text that is read."""
-        sources, references = map(stream_lines, (self.source, self.reference), self.stretches)
-        first = self.stretches[0].number
+        """Yield the pairs as lines of JSON; `advance(1)` is called for every text that is read."""
+        sources, references = map(stream_lines, (self.source, self.reference), self.ranges)
+        first = self.ranges[0].number
         for pair in make_pairs(
-            sources=counted(sources, advance), references=references, first=first, **self.options
+            sources=report_progress(sources, advance), references=references, first=first, **self.options
         ):
             yield record_line(pair.as_json())
 
     @property
     def can_be_split(self) -> bool:
-        """Whether parts can be read by themselves: of plain files."""
-        return can_be_cut(self.source) and can_be_cut(self.reference)
+        """Whether ranges of the files can be read separately."""
+        return is_seekable(self.source) and is_seekable(self.reference)
 
     def parts(self, size: int) -> list[PairsOfFiles]:
-        """The same of parts of the files, of `size` lines each; what they make follows one another."""
+        """Split the work into parts of `size` lines each; their outputs are joined in order."""
         files = (self.source, self.reference)
-        cut = [line_stretches(path, size) for path in files]
+        cut = [line_ranges(path, size) for path in files]
         counts = [sum(each.count or 0 for each in own) for own in cut]
         require_equal_counts({str(path): count for path, count in zip(files, counts, strict=True)})
-        return [replace(self, stretches=both) for both in zip(*cut, strict=True)] or [self]
+        return [replace(self, ranges=both) for both in zip(*cut, strict=True)] or [self]
 
 
-def all_lines(part: PairsOfFiles) -> bytes:
-    """What a part makes, at once."""
+def make_lines(part: PairsOfFiles) -> bytes:
+    """All lines that a part makes."""
     return b"".join(part.lines())
 
 
-def counted(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
-    """The lines, each reported once it is done with."""
+def report_progress(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:
+    """Yield the lines, and call `advance(1)` when the next one is asked for."""
     for line in lines:
         yield line
         advance(1)

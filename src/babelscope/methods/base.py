@@ -73,6 +73,8 @@ class Method:
     """(all systems on one test set, settings, seed) -> rows that are about several of them, or made of all."""
     complete: Callable[[Sequence[Record], Any], Sequence[Record]] = lambda records, _settings: records
     """(all judged records of a cell, settings) -> the same with fields that depend on all of them."""
+    measure_of: Callable[[Row], str] = lambda _row: ""
+    """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     view: str = ""
     """`module:attribute` of how it is shown; imported when a report is made."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.columns import Group, side_by_side
+from babelscope.core.columns import Group, rows_by_figure
 from babelscope.core.page import (
     CERTAIN,
     Bar,
@@ -16,9 +16,9 @@ from babelscope.core.page import (
     Tone,
     Unit,
     View,
-    counted,
+    count_of,
     point,
-    told,
+    tooltip,
 )
 from babelscope.core.registry import resolve
 from babelscope.core.results import Estimate, Row
@@ -87,7 +87,7 @@ def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list
         for name in names:
             most[name] = max(most.get(name, 0), row.counts.get(name, 0))
     return [
-        Caveat(system, f"{counted(number, 'items')} {names[name]}.")
+        Caveat(system, f"{count_of(number, 'items')} {names[name]}.")
         for name, number in most.items()
         if number
     ]
@@ -95,7 +95,7 @@ def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list
 
 def bar(system: str, what: str, estimate: Estimate, unit: Unit = "percent", *, hollow: bool = False) -> Bar:
     """The mark of a figure."""
-    return Bar(system, point(estimate), told(f"{system}, {what}", estimate, unit), hollow)
+    return Bar(system, point(estimate), tooltip(f"{system}, {what}", estimate, unit), hollow)
 
 
 def by_name(bars: Iterable[tuple[str, Bar]]) -> list[tuple[str, list[Bar]]]:
@@ -175,16 +175,16 @@ def in_short(estimate: Estimate) -> str:
 
 def every_figure(group: Group) -> list[Table]:
     """A line a figure, for methods whose figures we do not know."""
-    found = side_by_side(group)
-    labels = list(dict.fromkeys(name for (_, told), _ in found for name, _ in told))
+    found = rows_by_figure(group)
+    labels = list(dict.fromkeys(name for (_, labelled), _ in found for name, _ in labelled))
     lines = [
         [
             name,
-            *(str(dict(told).get(label, "")) for label in labels),
+            *(str(dict(labelled).get(label, "")) for label in labels),
             "/".join(dict.fromkeys(str(row.estimate.n) for row in rows if row is not None)),
             *("" if row is None else in_a_cell(row.estimate) for row in rows),
         ]
-        for (name, told), rows in found
+        for (name, labelled), rows in found
     ]
     headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
     return [Table(f"Figures: {group.tests}", headings, lines, 1 + len(labels))]

@@ -1,7 +1,7 @@
-"""How good a translation is: what every metric has, and how one is found by name.
+"""Metrics of translation quality: what every metric has, and how one is found by name.
 
-BLEU, chrF, chrF++ and TER are sacreBLEU's, RIBES is ours. COMET, BLEURT and whatever else cannot live in our
-environment are asked outside of it, see external.py.
+BLEU, chrF, chrF++ and TER come from sacreBLEU, RIBES is our own. COMET, BLEURT and others run outside of our
+environment; see external.py.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from babelscope.util.text import shorten
 Array = np.ndarray[Any, Any]
 Texts = Sequence[str]
 References = Sequence[Sequence[str]]
-"""Of each hypothesis its references; their number may differ."""
+"""For each hypothesis its references, [hypotheses][references]; their number may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values of a metric: between which bounds, which direction is better, and in what unit."""
+    """The scale of a metric: bounds, direction and unit."""
 
     low: float | None
     high: float | None
-    """By definition or by convention (COMET's is 1); None where there is no bound."""
+    """Bounds by definition or by convention (COMET: 1); None if there is none."""
     better: Literal["higher", "lower"] = "higher"
     unit: Literal["percent", "share", ""] = ""
-    """percent: 100 is the whole. share: 1 is. Else the metric has a unit of its own."""
+    """percent: 0 to 100. share: 0 to 1. Empty: a unit of its own."""
 
     def quality(self, value: float) -> float:
-        """A value as a quality, of which higher is always better, and a percentage or share is from 0 to 1."""
+        """Turn a value into a quality: higher is better, and percentages become shares (100 becomes 1)."""
         share = value / 100 if self.unit == "percent" else value
         if self.better == "higher":
             return share
@@ -49,14 +49,14 @@ class Scale:
 
     @property
     def best_quality(self) -> float | None:
-        """The quality of a perfect translation; None where the scale has no bound there."""
+        """The quality of a perfect translation; None if the scale has no bound on that side."""
         best = self.high if self.better == "higher" else self.low
         return None if best is None else self.quality(best)
 
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """A metric; scores are on its `scale`, and those of a corpus are the mean over sentences unless overridden."""
+    """A metric. Scores are on its `scale`; a corpus score is the mean over sentences unless overridden."""
 
     name: str
     scale: Scale
@@ -68,12 +68,12 @@ class Metric(ABC):
         """The score of each hypothesis against its references; only some metrics read the sources."""
 
     def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:
-        """Sufficient statistics [sentences, columns]: a corpus score depends on their sum over its sentences."""
+        """Sufficient statistics [sentences, columns]; a corpus score is computed from their sum over sentences."""
         check_corpus(hypotheses, references)
         return np.array([[score, 1.0] for score in self.sentence(hypotheses, references, sources)])
 
     def corpus(self, sums: Array) -> float:
-        """The score of a corpus from the sums of its sentences' statistics [columns]; NaN if it has none."""
+        """The corpus score from the sum of its sentences' statistics [columns]; NaN for no sentences."""
         return float(sums[0] / sums[1]) if sums[1] else math.nan
 
     def of_statistics(self, statistics: Array) -> float:
@@ -90,7 +90,7 @@ class Metric(ABC):
 
     @property
     def identity(self) -> str:
-        """What a signature says of it: its name, and its version once that was raised."""
+        """What goes into a signature: the name, and the version if it is above 1."""
         return self.name if self.version == 1 else f"{self.name} {self.version}"
 
 
@@ -118,7 +118,7 @@ def find_metric(metric: str | Metric) -> Metric:
         return metric
     scheme, colon, rest = metric.partition(":")
     if colon and scheme in _EXTERNAL:
-        if not may_ask(metric):
+        if not is_allowed(metric):
             raise BabelscopeError(
                 f"{shorten(metric, 300)}, by which a run was judged, is not asked because a run folder names it; "
                 "say --metric to have hypotheses judged again"
@@ -128,7 +128,7 @@ def find_metric(metric: str | Metric) -> Metric:
     return _registered(metric)
 
 
-@functools.cache  # reading the entry points takes longer than scoring a sentence
+@functools.cache  # since reading the entry points takes longer than scoring a sentence
 def _registered(name: str) -> Metric:
     known = METRICS.names()
     if name not in known:
@@ -138,8 +138,8 @@ def _registered(name: str) -> Metric:
 
 
 @contextlib.contextmanager
-def named_by_caller(metrics: Iterable[str]) -> Iterator[None]:
-    """In the block only these programs and files are asked: others are named by a run, which may be a stranger's."""
+def allow_only(metrics: Iterable[str]) -> Iterator[None]:
+    """Allow only these `cmd:` and `file:` metrics in the block: others are named by a run, maybe a stranger's."""
     token = _ALLOWED.set(frozenset(metrics))
     try:
         yield
@@ -150,14 +150,14 @@ def named_by_caller(metrics: Iterable[str]) -> Iterator[None]:
 _ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("metrics that the caller names", default=None)
 
 
-def may_ask(metric: str) -> bool:
-    """Whether a metric from outside may be asked here."""
+def is_allowed(metric: str) -> bool:
+    """Whether a metric may be asked here: any of our own, and external ones that `allow_only` permits."""
     allowed = _ALLOWED.get()
     return ":" not in metric or allowed is None or metric in allowed
 
 
-def told_again(metric: str) -> None:
-    """Say that what a metric from outside gave is used as a run has it."""
+def warn_stored_quality(metric: str) -> None:
+    """Warn that the qualities by an external metric are those stored in the run, not computed again."""
     warnings.warn(
         f"the qualities by {shorten(metric, 300)} are used as they stand in the run; say --metric to have them "
         "judged again",
@@ -178,23 +178,23 @@ def check_corpus(hypotheses: Texts, references: References) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A hypothesis with what it is a translation of, and what it is held against."""
+    """A hypothesis with its source and its references."""
 
     source: str
     hypothesis: str
     references: tuple[str, ...]
 
     def as_line(self) -> str:
-        """As a command gets it: a JSON object, plain ASCII; `reference` is a list if there are several."""
+        """The line that a command reads: a JSON object in ASCII; `reference` is a list if there are several."""
         reference = self.references[0] if len(self.references) == 1 else list(self.references)
         return json.dumps({"source": self.source, "hypothesis": self.hypothesis, "reference": reference})
 
 
 def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> list[float]:
-    """The quality of each segment, higher is better; equal segments are judged once.
+    """The quality of each segment, higher is better; equal segments are scored once.
 
-    From 0 to 1 with our own metrics, but 1 - TER is below 0 where there are more edits than words in the reference;
-    from outside on whatever scale the metric has.
+    Our own metrics give 0 to 1, but 1 - TER is below 0 if there are more edits than words in the reference.
+    External metrics keep their own scale.
     """
     found = find_metric(metric)
     once = list(dict.fromkeys(segments))
@@ -208,7 +208,7 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
 def score_records(
     metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Records, each with its place in a file, with the quality of their `translation` as `score`."""
+    """Add to each (place, record) the quality of its `translation` as the field `score`."""
     segments = []
     for place, record in records:
         texts = [record.get("source"), record.get("translation")]

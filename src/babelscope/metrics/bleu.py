@@ -1,4 +1,4 @@
-"""BLEU (Papineni et al. 2002) by sacreBLEU: cased, 13a tokens, all references; of a sentence with effective order."""
+"""BLEU (Papineni et al. 2002) from sacreBLEU: cased, 13a tokens, all references; sentences use effective order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ METRIC = SacreBleu(
     "bleu",
     Scale(0, 100, "higher", "percent"),
     "sacrebleu.metrics.bleu:BLEU",
-    # Forced: sentences of one test set that end in " ." are no reason to warn again and again.
-    of_sentences={"effective_order": True, "force": True},
+    # `force` silences the warning that tokenised-looking sentences would give each time.
+    sentence_options={"effective_order": True, "force": True},
 )

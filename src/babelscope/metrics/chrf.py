@@ -1,4 +1,4 @@
-"""chrF and chrF++ (Popović 2015, 2017): sacreBLEU's numbers; of many texts against many, each text counted once."""
+"""chrF and chrF++ (Popović 2015, 2017): sacreBLEU's numbers, with n-grams counted once for each text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from babelscope.metrics.base import Array, References, Scale, Texts
 from babelscope.metrics.sacre import SacreBleu
 
-# Recall counts as much as precision times this squared, as in sacreBLEU.
+# Recall weighs beta squared times as much as precision, as in sacreBLEU.
 _BETA = 2
 
 
 @dataclass(frozen=True)
 class Chrf(SacreBleu):
-    """chrF, whose n-grams of a text are counted once for all that it is held against."""
+    """chrF that counts the n-grams of a text once, however many texts it is compared with."""
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence chrF against the best reference; `sources` are not read."""
@@ -33,7 +33,7 @@ class Chrf(SacreBleu):
         return found
 
     def pairwise(self, candidates: Texts, references: Texts, source: str = "") -> Array:  # noqa: ARG002
-        """All pairs at once; `source` is not read."""
+        """chrF of all pairs [candidates, references]; `source` is not read."""
         return pairwise_chrf(candidates, references, word_order=self.options["word_order"])
 
 
@@ -46,7 +46,7 @@ METRIC, PLUS_PLUS = (
 def pairwise_chrf(candidates: Sequence[str], references: Sequence[str], *, word_order: int = 0) -> Array:
     """Sentence chrF of each candidate against each reference [candidates, references], 0 to 100.
 
-    chrF++ with word_order=2. Each number is that of sacreBLEU for this candidate and this one reference.
+    chrF++ with word_order=2. Each number equals sacreBLEU's for this candidate and this one reference.
     """
     orders = _count([*candidates, *references], word_order)
     totals, n = _totals(orders), len(candidates)
@@ -62,8 +62,9 @@ def aggregated_chrf(
 ) -> Array:
     """chrF of each candidate [candidates] against the mean of all references' n-gram counts, in linear time.
 
-    An approximation of the mean over `pairwise_chrf` (Vamvas and Sennrich 2024). With several `parts`, that many
-    runs of references are averaged each by itself, and the scores then (partial aggregation there).
+    An approximation of the mean over `pairwise_chrf` (reference aggregation, Vamvas and Sennrich 2024). With
+    several `parts`, the references are split into that many, and the scores of the parts are averaged
+    (partial aggregation).
     """
     orders = _count([*candidates, *references], word_order)
     totals, n = _totals(orders), len(candidates)
@@ -82,13 +83,13 @@ def aggregated_chrf(
 
 
 def _count(texts: Sequence[str], word_order: int) -> list[Any]:
-    """How often each text has each n-gram: a sparse matrix [texts, n-grams] for every order."""
+    """Counts of each n-gram in each text: one sparse matrix [texts, n-grams] for every order."""
     from sacrebleu.metrics.chrf import CHRF
     from scipy.sparse import csr_array
 
     scorer = CHRF(word_order=word_order)
     distinct = list(dict.fromkeys(texts))
-    # sacreBLEU's own n-grams, so that there is no second opinion on spaces and punctuation.
+    # sacreBLEU extracts the n-grams, so that spaces and punctuation are treated the same.
     found = scorer._extract_reference_info(distinct)["ref_ngrams"]
     where = {text: number for number, text in enumerate(distinct)}
     rows = np.array([where[text] for text in texts], dtype=np.int64)
@@ -104,7 +105,7 @@ def _count(texts: Sequence[str], word_order: int) -> list[Any]:
 
 
 def _levels(counts: Any) -> Any:
-    """A column for the first, the second... of an n-gram: products of rows are then sums of minimal counts."""
+    """Counts as 0/1 columns, one for each repetition of an n-gram: dot products then sum the smaller counts."""
     from scipy.sparse import csr_array
 
     times = counts.data.astype(np.int64)
@@ -118,7 +119,7 @@ def _levels(counts: Any) -> Any:
 
 
 def _totals(orders: Sequence[Any]) -> Array:
-    """N-grams of each text [texts, orders]."""
+    """Number of n-grams of each text [texts, orders]."""
     return np.stack([_sums(counts) for counts in orders], axis=1)
 
 
@@ -127,7 +128,7 @@ def _sums(counts: Any) -> Array:
 
 
 def _f_scores(candidate: Array, reference: Array, match: Array) -> Array:
-    """F scores of n-gram counts [..., orders]: precision and recall are means over the orders both texts have."""
+    """F scores [...] of n-gram counts [..., orders]; precision and recall are means over orders both texts have."""
     both = (candidate > 0) & (reference > 0)
     used = np.maximum(1, both.sum(axis=-1))
     with np.errstate(divide="ignore", invalid="ignore"):

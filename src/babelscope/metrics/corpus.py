@@ -1,4 +1,4 @@
-"""Corpus scores with intervals: statistics once a sentence, then every figure is made of sums."""
+"""Corpus scores with bootstrap intervals, from statistics that are computed once for each sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from babelscope.core.results import Estimate
 from babelscope.metrics.base import Array, Metric, References, Texts, find_metric
 from babelscope.stats.intervals import percentile_estimate
 
-# Numbers drawn at once.
+# Random counts held at the same time.
 _BATCH = 1 << 22
 
 
@@ -23,7 +23,7 @@ def corpus_estimate(
     sources: Texts = (),
     resamples: int = 1000,
 ) -> Estimate:
-    """A corpus score on the metric's scale, with the percentile bootstrap interval over sentences (if several)."""
+    """A corpus score on the metric's scale, with a percentile bootstrap interval over sentences."""
     if not hypotheses and not references:
         return Estimate.of_nothing()
     found = find_metric(metric)
@@ -40,8 +40,8 @@ def resampled_sums(
 ) -> list[Array]:
     """Sums of columns [sentences, k] over each part in bootstrap resamples of all sentences: [resamples, k] a part.
 
-    Parts are numbers of sentences. All parts see the same resamples, and so do two calls with the same
-    stream and number of sentences: differences between parts, or between systems, are paired.
+    Parts are given as indices of sentences. All parts share the same resamples, and so do two calls with equal
+    generators and numbers of sentences: differences between parts, or between systems, are paired.
     """
     sentences = len(columns)
     found: list[list[Array]] = [[] for _ in parts]

@@ -1,6 +1,6 @@
-"""Metrics that are asked outside of our environment, such as COMET: a program's numbers, or a file of numbers.
+"""Metrics computed outside of our environment, such as COMET: by a program, or stored in a file of numbers.
 
-Both answer segments, a JSON object each (`Segment.as_line`), with a number each, of which higher is better.
+Both give one number for each segment (a JSON object, `Segment.as_line`); higher is better.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from babelscope.util.text import check_name, parse_lines, read_line_bytes, requi
 
 @dataclass(frozen=True)
 class External(Metric):
-    """A metric whose numbers come from outside, by segments as lines."""
+    """A metric whose numbers come from a program or a file."""
 
     ask: Callable[[Sequence[str]], Sequence[str]]
-    """What is written for each line."""
+    """Lines of segments -> the number written for each, as text."""
     fingerprint: Callable[[], Fingerprint]
-    """What the numbers depend on, by content and not by where it lies."""
+    """What the numbers depend on: contents of files, not their paths."""
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
-        """The number given for each segment; finite, or an error."""
+        """The number given for each segment; an error if one is not finite."""
         if len(sources) != len(hypotheses):
             raise BabelscopeError(f"{self.name} needs the source of every translation")
         triples = zip(sources, hypotheses, references, strict=True)
         lines = [Segment(source, text, tuple(own)).as_line() for source, text, own in triples]
         answers = self.ask(lines) if lines else ()
-        return [_number(self.name, *pair) for pair in zip(answers, hypotheses, strict=True)]
+        return [_parse_number(self.name, *pair) for pair in zip(answers, hypotheses, strict=True)]
 
     @property
     def identity(self) -> str:
-        """What a signature says of it: what the program or the files hold."""
+        """What goes into a signature: the scheme, and the digest of the program or files."""
         return f"{self.name.partition(':')[0]} {self.fingerprint().digest}"
 
 
-def _number(name: str, written: str, hypothesis: str) -> float:
+def _parse_number(name: str, written: str, hypothesis: str) -> float:
     with contextlib.suppress(ValueError):
         if math.isfinite(value := float(written)):
             return value
-    told = f"{name} gave {shorten(written)} as the quality of {shorten(hypothesis)}"
-    raise BabelscopeError(f"{told}; it must be a finite number")
+    given = f"{name} gave {shorten(written)} as the quality of {shorten(hypothesis)}"
+    raise BabelscopeError(f"{given}; it must be a finite number")
 
 
 def open_command(spec: str, rest: str) -> External:
-    """`cmd:COMMAND?bound=NUMBER&shell=yes|no&batch=N&timeout=SECONDS`."""
-    command, options = _split(spec, rest)
+    """Open `cmd:COMMAND?bound=NUMBER&shell=yes|no&batch=N&timeout=SECONDS`."""
+    command, options = _parse_spec(spec, rest)
     program = Program(spec, command, shell=options.flag("shell"), timeout=options.seconds("timeout", 3600.0))
     batch = options.integer("batch", 1024)
     scale, bounded = _scale(options)
@@ -77,8 +77,8 @@ def open_command(spec: str, rest: str) -> External:
 
 
 def open_file(spec: str, rest: str) -> External:
-    """`file:NUMBERS?source=SEGMENTS&bound=NUMBER`."""
-    path, options = _split(spec, rest)
+    """Open `file:NUMBERS?source=SEGMENTS&bound=NUMBER`, a number a segment."""
+    path, options = _parse_spec(spec, rest)
     if not (source := options.text("source")):
         raise BabelscopeError(f"{spec} needs ?source=SEGMENTS, the segments of its numbers, a line each")
     scale, bounded = _scale(options)
@@ -100,7 +100,7 @@ def open_file(spec: str, rest: str) -> External:
     return External(spec, scale, ask, lambda: fingerprint)
 
 
-def _split(spec: str, rest: str) -> tuple[str, Options]:
+def _parse_spec(spec: str, rest: str) -> tuple[str, Options]:
     path, options = split_spec(check_name(spec), rest)
     if not path:
         raise BabelscopeError(
@@ -110,7 +110,7 @@ def _split(spec: str, rest: str) -> tuple[str, Options]:
 
 
 def _scale(options: Options) -> tuple[Scale, dict[str, float]]:
-    """The scale that the options name, and what of it counts in a signature; no further option is taken."""
+    """The scale that the options give, and its part of the signature; raises for unknown options."""
     named = options.number("bound", 1.0) if options.text("bound") else None
     options.refuse_unused()
     if named is not None and not 0 < named < math.inf:

@@ -1,7 +1,7 @@
-"""Minimum Bayes risk decoding: of a source's samples the one that is, on average, most like all of them.
+"""Minimum Bayes risk decoding: choose the sample that is, on average, most similar to all samples.
 
-Eikema and Aziz (2020): the samples are the candidates, and each stands for a reference as often as it was drawn;
-itself included.
+As in Eikema and Aziz (2020), samples are both candidates and references, each as often as it was drawn; a
+candidate is compared with itself too.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ import numpy as np
 from babelscope.metrics.base import Array, Metric, find_metric
 from babelscope.util.errors import BabelscopeError
 
-# Sums of the same utilities in another order differ by less, on a scale of 0 to 100.
+# Summing the same utilities (0 to 100) in another order changes a sum by less; such candidates are tied.
 _ROUNDING = 1e-9
 
 Expected = Callable[[Sequence[str], Sequence[str]], Array]
-"""The expected utility of each candidate, were the truth one of the references, each as likely [candidates]."""
+"""(candidates, references) -> expected utility [candidates], with all references equally likely."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MbrChoice:
+    """The sample chosen from `n`, and its expected utility."""
+
     number: int
-    """Of the first sample that has the chosen text."""
+    """Index of the first sample with the chosen text."""
     text: str
     utility: float
     n: int
 
 
 def expected_utility(metric: str | Metric = "chrf", *, source: str = "") -> Expected:
-    """Every candidate compared with every reference by any metric; lower is better counts negatively.
+    """Expected utility by comparing every candidate with every reference; metrics where lower is better are negated.
 
-    `source` is what all of them translate, for metrics that read it.
+    `source` is the common source, for metrics that read it.
     """
     found = find_metric(metric)
 
@@ -47,14 +49,14 @@ def expected_utility(metric: str | Metric = "chrf", *, source: str = "") -> Expe
     return expected
 
 
-def mbr_decode(samples: Sequence[str], expected: Expected | None = None) -> Choice:
-    """The sample of highest expected utility, the first drawn of several; by default of chrF, all against all.
+def mbr_decode(samples: Sequence[str], expected: Expected | None = None) -> MbrChoice:
+    """The sample with the highest expected utility, the first of equals; by default pairwise chrF.
 
-    `babelscope.metrics.chrf.aggregated_chrf` is an `expected` that takes linear time.
+    `babelscope.metrics.chrf.aggregated_chrf` can be used as `expected`, in linear time.
     """
     if not samples:
         raise BabelscopeError("minimum Bayes risk decoding needs at least one sample")
     distinct = list(dict.fromkeys(samples))
     utilities = (expected or expected_utility())(distinct, samples)
     best = int(np.argmax(utilities >= utilities.max() - _ROUNDING))
-    return Choice(samples.index(distinct[best]), distinct[best], float(utilities[best]), len(samples))
+    return MbrChoice(samples.index(distinct[best]), distinct[best], float(utilities[best]), len(samples))

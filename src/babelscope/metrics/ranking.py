@@ -1,9 +1,9 @@
 """How well a model ranks its own hypotheses: kRG and kQRG (paper hypothesis-space, section 3.1).
 
-Ranks count from 1, so that the best place weighs 1 / log2(2) = 1. Hypotheses of equal quality share the mean of
-the relevances k-1..0 that their places have, in the model's order and in the ideal one: any order of theirs is
-as good as another, and a list in which no hypothesis stands before a better one has a kRG of 1. Hypotheses of
-equal log-probability share the weights of their places, which is the mean over the orders they could have.
+Ranks count from 1, so that the best rank weighs 1 / log2(2) = 1. Hypotheses of equal quality share the mean
+relevance of their ranks (k-1 for the best to 0), so their order among each other does not matter, and a list in
+which none precedes a better one has kRG 1. Hypotheses of equal log-probability share the mean weight of their
+ranks, which is the expectation over their possible orders.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from babelscope.metrics.base import Array, Metric
 from babelscope.util.errors import BabelscopeError
 
 Normalise = Literal["bound", "ideal"]
-"""What kQRG is divided by: eq. 19's upper bound, reached if all qualities are the highest, or the list in its best
-order."""
+"""What kQRG is divided by. bound: the upper bound of eq. 19, reached if all qualities are the highest. ideal: the
+gain of the same list in its best order."""
 
 
-def bound_of(metric: Metric, named: float | None = None) -> float:
-    """The highest quality that kQRG assumes: the caller's, else that of the metric's scale; refused without any."""
+def quality_bound(metric: Metric, named: float | None = None) -> float:
+    """The highest quality for kQRG: the one named, else that of the metric's scale; an error without either."""
     bound = metric.scale.best_quality if named is None else named
     if bound is None or not 0 < bound < math.inf:
         raise BabelscopeError(
@@ -39,10 +39,10 @@ def krg(qualities: Sequence[float], logprobs: Sequence[float] | None = None) -> 
     `qualities`, higher is better, stand in the model's order, best first, or in any order beside `logprobs`.
     """
     values = _checked(qualities)
-    if len(values) < 2:  # one hypothesis is worth 0 in either order
+    if len(values) < 2:  # a single hypothesis has relevance 0
         return math.nan
     relevance = _relevance(values)
-    return float(relevance @ _weights(values, logprobs) / _ideal(relevance))
+    return float(relevance @ _weights(values, logprobs) / _ideal_gain(relevance))
 
 
 def kqrg(
@@ -54,23 +54,23 @@ def kqrg(
 ) -> float:
     """k-approximated quality-based ranked gains (eq. 16 to 19); NaN for an empty list.
 
-    `bound` is the highest quality, see `bound_of`. With qualities from 0 to there it is from 0 to 1; others (COMET's,
-    1 - TER) can leave that range. Divided by the `ideal` order it says nothing where that has no positive gain: NaN.
+    `bound` is the highest quality (see `quality_bound`). Qualities in [0, bound] give a value in [0, 1]; others
+    (COMET, 1 - TER) may leave that range. With `normalise="ideal"`, a list without positive gain gives NaN.
     """
     values = _checked(qualities)
     if not len(values):
         return math.nan
-    best = bound * float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal(values)
+    best = bound * float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal_gain(values)
     return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
 
 
 def random_krg(qualities: Sequence[float]) -> float:
-    """The exact expectation of kRG if these hypotheses, with their ties, stood in random order."""
+    """The exact expectation of kRG over random orders of these hypotheses, ties included."""
     values = _checked(qualities)
     if len(values) < 2:
         return math.nan
     relevance = _relevance(values)
-    return float(relevance.mean() * _discounts(len(values)).sum() / _ideal(relevance))
+    return float(relevance.mean() * _discounts(len(values)).sum() / _ideal_gain(relevance))
 
 
 def expected_random_krg(k: int) -> float:
@@ -79,7 +79,7 @@ def expected_random_krg(k: int) -> float:
 
 
 def lowest_krg(k: int) -> float:
-    """kRG of the reversed ideal order, the least there is without ties: 0.6085 for k = 10, never 0."""
+    """kRG of the reversed ideal order, the minimum without ties: 0.6085 for k = 10, never 0."""
     return krg(range(k))
 
 
@@ -92,7 +92,7 @@ def _checked(qualities: Sequence[float]) -> Array:
 
 def _relevance(qualities: Array) -> Array:
     """k - rank by quality (eq. 15), from k-1 for the best to 0."""
-    return _by_place(qualities, np.arange(len(qualities)))
+    return _share_by_rank(qualities, np.arange(len(qualities)))
 
 
 def _weights(qualities: Array, logprobs: Sequence[float] | None) -> Array:
@@ -103,20 +103,21 @@ def _weights(qualities: Array, logprobs: Sequence[float] | None) -> Array:
         raise BabelscopeError(
             f"{len(qualities)} qualities cannot be ranked by {len(logprobs)} log-probabilities"
         )
-    return _by_place(-np.asarray(logprobs, dtype=float), _discounts(len(qualities)))
+    return _share_by_rank(-np.asarray(logprobs, dtype=float), _discounts(len(qualities)))
 
 
-def _by_place(keys: Array, worths: Array) -> Array:
-    """What each key is worth by its place in rising order; equal ones share the mean of their places."""
+def _share_by_rank(keys: Array, values: Array) -> Array:
+    """Give each key the value of its rank in ascending order; equal keys share the mean of their ranks' values."""
     _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
-    shared = np.bincount(np.sort(group), weights=worths) / size
+    shared = np.bincount(np.sort(group), weights=values) / size
     return np.asarray(shared[group])
 
 
 def _discounts(k: int) -> Array:
+    """1 / log2(rank + 1) for ranks 1 to k [k]."""
     return 1 / np.log2(np.arange(2, k + 2))
 
 
-def _ideal(gains: Array) -> float:
-    """Discounted gains in their best order."""
+def _ideal_gain(gains: Array) -> float:
+    """The sum of discounted gains in their best order."""
     return float(np.sort(gains)[::-1] @ _discounts(len(gains)))

@@ -1,4 +1,4 @@
-"""RIBES: word order by rank correlation (Isozaki et al., EMNLP 2010), as the official program 1.03 defines it."""
+"""RIBES: word order by rank correlation (Isozaki et al., EMNLP 2010), as defined by the official script 1.03."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
-from babelscope.metrics.sacre import tokens
+from babelscope.metrics.sacre import tokens_13a
 from babelscope.util.errors import BabelscopeError
 
 ALPHA, BETA = 0.25, 0.10
@@ -17,17 +17,17 @@ ALPHA, BETA = 0.25, 0.10
 
 Words = Sequence[str]
 
-_SHORT = 4  # words of a context that is found by counting
+_SHORT = 4  # contexts of up to so many words are found by counting, longer ones in a suffix array
 
 
 @dataclass(frozen=True)
 class Ribes(Metric):
-    """RIBES of 13a tokens, cased; that of a corpus is the mean over its sentences."""
+    """RIBES on 13a tokens, cased; a corpus score is the mean over sentences."""
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """RIBES of each hypothesis against its best reference; `sources` are not read."""
         return [
-            sentence_ribes(tokens(text), [tokens(each) for each in own])
+            sentence_ribes(tokens_13a(text), [tokens_13a(each) for each in own])
             for text, own in zip(hypotheses, references, strict=True)
         ]
 
@@ -36,26 +36,26 @@ METRIC = Ribes("ribes", Scale(0, 1, "higher", "share"))
 
 
 def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:
-    """RIBES of one sentence of words against its best reference, 0 to 1; 0 for an empty hypothesis."""
+    """RIBES of a tokenised hypothesis, from 0 to 1: the maximum over its references; 0 for an empty hypothesis."""
     if not references or not all(references):
         raise BabelscopeError("RIBES needs at least one reference, and words in each")
-    return max(_against(list(hypothesis), list(reference)) for reference in references)
+    return max(_score(list(hypothesis), list(reference)) for reference in references)
 
 
-def _against(hypothesis: list[str], reference: list[str]) -> float:
+def _score(hypothesis: list[str], reference: list[str]) -> float:
     """Normalised Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
     places = _align(hypothesis, reference)
     pairs = len(places) * (len(places) - 1) // 2
-    # One word has no order: right if it is all there is to say, else nothing is known.
-    tau = _ascending(places) / pairs if pairs else float(len(places) == 1 and len(reference) == 1)
+    # One aligned word has no order: 1 if the reference has one word too, else 0.
+    tau = _count_ascending(places) / pairs if pairs else float(len(places) == 1 and len(reference) == 1)
     if not tau:
         return 0.0
     brevity = min(1.0, math.exp(1 - len(reference) / len(hypothesis)))
     return float(tau * (len(places) / len(hypothesis)) ** ALPHA * brevity**BETA)
 
 
-def _ascending(places: Sequence[int]) -> int:
-    """How many pairs of places stand in the order of their numbers."""
+def _count_ascending(places: Sequence[int]) -> int:
+    """How many pairs of positions are in ascending order."""
     seen: list[int] = []
     count = 0
     for place in places:
@@ -65,15 +65,16 @@ def _ascending(places: Sequence[int]) -> int:
 
 
 def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
-    """Where words stand in the reference, if they or their shortest telling contexts occur once on both sides.
+    """Positions in the reference of words that are aligned by a context which is unique on both sides.
 
-    Contexts grow word by word; at each length the one to the left is tried before the one to the right. Most words
-    are told by a short one, for which counting is faster; where it does not suffice, all suffixes are sorted.
+    A context is the word with its neighbours on one side; contexts grow by a word at a time, and the left one is
+    tried before the right one. Short contexts are found by counting; if these do not suffice, a suffix array is
+    used for all.
     """
     found: dict[int, int] = {}
     pending: Sequence[int] = range(len(hypothesis))
     for size in range(1, _SHORT + 1):
-        here, there = _single_places(hypothesis, size), _single_places(reference, size)
+        here, there = _unique_starts(hypothesis, size), _unique_starts(reference, size)
         undecided = []
         for at in pending:
             contexts = [
@@ -86,7 +87,7 @@ def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
                     found[at] = place + at - start
                     break
             else:
-                # A context that the reference does not have is in no longer one that it has.
+                # If the reference lacks a context, it lacks all longer ones that contain it.
                 if any(context in there for context, _ in contexts):
                     undecided.append(at)
         if not undecided:
@@ -95,8 +96,8 @@ def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
     return _align_by_suffixes(hypothesis, reference)
 
 
-def _single_places(words: list[str], size: int) -> dict[tuple[str, ...], int]:
-    """Where each context of `size` words begins; -1 if it occurs several times."""
+def _unique_starts(words: list[str], size: int) -> dict[tuple[str, ...], int]:
+    """Start of each context of `size` words; -1 if it occurs several times."""
     places: dict[tuple[str, ...], int] = {}
     for start, context in enumerate(zip(*(words[offset:] for offset in range(size)), strict=False)):
         places[context] = -1 if context in places else start
@@ -104,7 +105,7 @@ def _single_places(words: list[str], size: int) -> dict[tuple[str, ...], int]:
 
 
 def _align_by_suffixes(hypothesis: list[str], reference: list[str]) -> list[int]:
-    """The same for contexts of any length."""
+    """As `_align`, for contexts of any length."""
     right = _shortest_contexts(hypothesis, reference)
     left = _shortest_contexts(hypothesis[::-1], reference[::-1])
     found = []
@@ -115,18 +116,19 @@ def _align_by_suffixes(hypothesis: list[str], reference: list[str]) -> list[int]
 
 
 def _shortest_contexts(hypothesis: list[str], reference: list[str]) -> list[tuple[float, int]]:
-    """For each word how many words from it on occur once on both sides, at least, and where they do in the reference.
+    """For each word the shortest context to the right that is unique on both sides: (length, start in the reference).
 
-    Contexts that begin at a word are heads of suffixes, and suffixes with a common head are neighbours when all
-    are sorted. So the time grows with the number of words and not, as that of comparing all contexts, with its cube.
+    The length is infinite if there is none. Contexts are prefixes of suffixes, and suffixes with a common prefix
+    are neighbours in the suffix array; so no contexts are compared one by one, which would take cubic time.
     """
     n = len(hypothesis)
     numbers: dict[str, int] = {}
     words = [numbers.setdefault(word, len(numbers)) for word in (*hypothesis, *reference)]
-    words.insert(n, len(numbers))  # a word of its own, so that no head goes over the end
+    words.insert(n, len(numbers))  # a separator, so that no prefix crosses the border
     order = _sorted_suffixes(words)
-    common = _common_heads(words, order)
-    # What each suffix of the hypothesis shares at most with another of it, and with two of the reference's.
+    common = _common_prefixes(words, order)
+    # Longest prefix that each suffix of the hypothesis shares with another one of the hypothesis (own), and with the
+    # best (longest) and second best (second) of the reference; place is the start of the best.
     own, longest, second, place = ([0] * n for _ in range(4))
     for ranks, step in ((range(len(order)), 0), (range(len(order) - 1, -1, -1), 1)):
         shared = near = far = at = 0
@@ -152,7 +154,7 @@ def _shortest_contexts(hypothesis: list[str], reference: list[str]) -> list[tupl
 
 
 def _sorted_suffixes(words: Sequence[int]) -> list[int]:
-    """Where the suffixes of a list begin, in their order: sorted by ever longer heads (Manber and Myers 1990)."""
+    """The suffix array of a list, by prefix doubling (Manber and Myers 1990)."""
     rank, size = list(words), 1
     while True:
         after = [*(each + 1 for each in rank[size:]), *itertools.repeat(0, min(size, len(rank)))]
@@ -164,8 +166,8 @@ def _sorted_suffixes(words: Sequence[int]) -> list[int]:
         size *= 2
 
 
-def _common_heads(words: Sequence[int], order: Sequence[int]) -> list[int]:
-    """How many words each suffix, as sorted, shares with the one before it; 0 at both ends (Kasai et al. 2001)."""
+def _common_prefixes(words: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Length of the common prefix of each sorted suffix with the one before; 0 at both ends (Kasai et al. 2001)."""
     rank = [0] * len(words)
     for place, start in enumerate(order):
         rank[start] = place

@@ -1,4 +1,4 @@
-"""The one way to sacreBLEU's metrics: statistics once a sentence, and the scores that their sums make."""
+"""The adapter to sacreBLEU: statistics of each sentence, and scores from their sums."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from babelscope.metrics.base import Array, Metric, References, Texts, check_corp
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):
-    """A metric of sacreBLEU, cased, with its default tokens."""
+    """A metric of sacreBLEU, cased, with its default tokenisation."""
 
     place: str
     """`module:class` of its scorer, imported when first used."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    of_sentences: Mapping[str, Any] = field(default_factory=dict)
-    """More options where one sentence is scored."""
+    sentence_options: Mapping[str, Any] = field(default_factory=dict)
+    """Additional options for single sentences."""
 
     @functools.cached_property
     def _scorer(self) -> Any:
@@ -30,7 +30,7 @@ class SacreBleu(Metric):
 
     @functools.cached_property
     def _sentence_scorer(self) -> Any:
-        return resolve(self.place)(**self.options, **self.of_sentences)
+        return resolve(self.place)(**self.options, **self.sentence_options)
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence scores; `sources` are not read."""
@@ -38,16 +38,16 @@ class SacreBleu(Metric):
         return [self.of_statistics(row) for row in rows]
 
     def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:  # noqa: ARG002
-        """sacreBLEU's counts of each sentence; `sources` are not read."""
+        """sacreBLEU's statistics of each sentence [sentences, columns]; `sources` are not read."""
         return _extract(self._scorer, hypotheses, references)
 
     def corpus(self, sums: Array) -> float:
-        """The score of a corpus from the sums of its sentences' statistics; NaN if it has none."""
-        # References are never empty, so no reference length (column 1 of every metric) means no sentence.
+        """The corpus score from the sum of its sentences' statistics [columns]; NaN for no sentences."""
+        # Column 1 is the reference length in every metric; it is 0 only if there is no sentence.
         return _score(self._scorer, sums) if sums[1] else math.nan
 
     def of_statistics(self, statistics: Array) -> float:
-        """The score of one sentence from its statistics."""
+        """The score of one sentence from its statistics [columns]."""
         return _score(self._sentence_scorer, statistics)
 
 
@@ -69,6 +69,6 @@ def _tokenizer() -> Any:
     return tokenizer_13a.Tokenizer13a()  # type: ignore[no-untyped-call]
 
 
-def tokens(text: str) -> list[str]:
-    """The words of mteval-v13a, cased: BLEU's default."""
+def tokens_13a(text: str) -> list[str]:
+    """The words of a text as tokenised by mteval-v13a, BLEU's default; cased."""
     return str(_tokenizer()(text)).split()

@@ -1,4 +1,4 @@
-"""TER (Snover et al. 2006) by sacreBLEU: edits in percent of the words of the reference, so it can exceed 100."""
+"""TER (Snover et al. 2006) from sacreBLEU: edits in percent of the reference's words, so it can exceed 100."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
-from babelscope.core.page import Finding, Section, View, counted
+from babelscope.core.page import Finding, Section, View, count_of
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.methods.view import noted
@@ -31,7 +31,7 @@ from babelscope.report.sections import shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
-from babelscope.util.damage import telling_damage
+from babelscope.util.damage import explain_damage
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
@@ -112,8 +112,8 @@ class Report:
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
         asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
         return (
-            f"{counted(len(self.series), 'systems')}, {counted(len(tests), 'test sets')} ({', '.join(tests)}), "
-            f"{counted(len(self.sections), 'methods')}: {counted(asked, 'items')} judged."
+            f"{count_of(len(self.series), 'systems')}, {count_of(len(tests), 'test sets')} ({', '.join(tests)}), "
+            f"{count_of(len(self.sections), 'methods')}: {count_of(asked, 'items')} judged."
         )
 
     def tally(self, system: str) -> str:
@@ -122,7 +122,9 @@ class Report:
         said = {"errors": "found errors", "some": "showed a weakness", "none": "saw no error"}
         parts = [f"{kinds[tone]} {words}" for tone, words in said.items() if kinds[tone]]
         return (
-            f"Of {counted(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}." if parts else ""
+            f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
+            if parts
+            else ""
         )
 
     @property
@@ -140,7 +142,7 @@ class Report:
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
     """One page about finished run folders; where several have the same test sets, systems are compared."""
-    with telling_damage(", ".join(map(str, runs))):
+    with explain_damage(", ".join(map(str, runs))):
         page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
     with replacing(Path(out)) as file:
         file.write(page.encode("utf-8"))
@@ -165,7 +167,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     }
     together: dict[tuple[int, str], list[_Told]] = {}
     for group in groups:
-        with telling_damage(_where([group])):
+        with explain_damage(_where([group])):
             section, view = shown_by(group)
             together.setdefault((section.order, group.method), []).append((group, section, view))
     chapters: list[Chapter] = []
@@ -173,7 +175,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
             key = _key(method, len(chapters) + 1, [chapter.key for chapter in chapters])
-            with telling_damage(_where([group for group, _, _ in own])):
+            with explain_damage(_where([group for group, _, _ in own])):
                 chapters.append(_chapter(key, own, series, len(runs) > 1, cap=cap, seed=seed))
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.page import Answer, Line, Section, View, counted
+from babelscope.core.page import Answer, Line, Section, View, count_of
 from babelscope.core.results import Record
 from babelscope.report.charts import Series
 from babelscope.util.seeds import stream
@@ -92,7 +92,7 @@ def choose(found: Sequence[Item], *, cap: int, seed: int) -> tuple[list[Item], s
     rest = some(right[len(close) :], cap - len(errors) - len(close))
     of_errors = f"all {len(wrong):,}" if len(errors) == len(wrong) else f"{len(errors):,} of {len(wrong):,}"
     note = (
-        f"This page has {cap:,} of {counted(len(found), 'items')}: {of_errors} with an error, "
+        f"This page has {cap:,} of {count_of(len(found), 'items')}: {of_errors} with an error, "
         f"the {len(close):,} others closest to one, and {len(rest):,} at random (seed {seed}). "
         "All of them are in the run folder’s records.jsonl."
     )

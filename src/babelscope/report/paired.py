@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from babelscope.core.columns import Group
-from babelscope.core.labels import plain_words
-from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, told
+from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, tooltip
 from babelscope.core.results import Row
 from babelscope.report.pictures import extent
+from babelscope.util.text import plain_words
 
 _OWN = ("method", "tests", "system", "against", "better", "p", "p_holm")
 SIGNIFICANT = 0.05
@@ -105,7 +105,7 @@ def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Pictu
         bar = Bar(
             _ahead(row),
             point(row.estimate),
-            told(name, row.estimate, "percent" if share else "plain") + p,
+            tooltip(name, row.estimate, "percent" if share else "plain") + p,
             hollow=float(row.labels["p_holm"]) >= SIGNIFICANT,
         )
         lines.append((name, [bar]))

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from babelscope.core.columns import Group, Remembered
+from babelscope.core.columns import Group, StoredRun
 from babelscope.core.page import Section, View
 from babelscope.methods.view import find_view
 from babelscope.report import generic
@@ -43,7 +43,7 @@ def stored(group: Group) -> Section | None:
     )
 
 
-def section_of(run: Remembered, method: str, tests: str) -> object:
+def section_of(run: StoredRun, method: str, tests: str) -> object:
     """The section that a run has stored of a method on a test set, as JSON; None if it has none."""
     for each in run.sections:
         if (each["method"], each["tests"]) == (method, tests):

@@ -6,8 +6,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from babelscope.core.columns import Column, Group, Judged, Remembered
-from babelscope.core.comparable import Part
+from babelscope.core.columns import Column, Group, JudgedCell, StoredRun
+from babelscope.core.comparable import PartLabels
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.methods.base import ANSWER_FILES
 from babelscope.runs.reading import Cell, Run, cells_of_run
@@ -78,7 +78,7 @@ def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
-def names_of_runs(runs: Iterable[Remembered]) -> dict[str, str]:
+def names_of_runs(runs: Iterable[StoredRun]) -> dict[str, str]:
     """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
     paths = {str(run.path): run.name for run in runs}
     shared = Counter(paths.values())
@@ -147,10 +147,10 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     ]
 
 
-def _parts(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float, int]]]:
+def _parts(one: JudgedCell, other: JudgedCell) -> dict[PartLabels, list[tuple[str, float, int]]]:
     """(cluster, difference, 1 if higher is better, else -1) of all items that both have a number for, by part."""
     theirs = {record["id"]: record for record in other.records}
-    parts: dict[Part, list[tuple[str, float, int]]] = {}
+    parts: dict[PartLabels, list[tuple[str, float, int]]] = {}
     for record in one.records:
         against = theirs.get(record["id"])
         for each in one.comparable if against is not None else ():

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from babelscope.core.columns import Column, Figure, Group, measure_of
+from babelscope.core.columns import Column, FigureKey, Group
 from babelscope.core.results import Estimate, Row
+from babelscope.methods.base import find_method, method_names
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.stats.regression import regress
@@ -88,9 +89,9 @@ def _seed_rows(
     return rows
 
 
-def _values(columns: Mapping[str, Column]) -> dict[Figure, dict[str, float]]:
+def _values(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
     """Figure -> system -> value, where at least two systems have one."""
-    found: dict[Figure, dict[str, float]] = {}
+    found: dict[FigureKey, dict[str, float]] = {}
     for name, column in columns.items():
         for figure, row in column.figures.items():
             if row.name not in HISTOGRAMS and row.estimate.n and math.isfinite(row.estimate.value):
@@ -115,8 +116,11 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
 
 
-def _labels(group: Group, figure: Figure, more: Labels) -> Labels:
-    measure = measure_of(Row(figure[0], Estimate.of_nothing(), dict(figure[1])))
+def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
+    kind = group.columns[0].cell.kind
+    row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
+    # A run can be compared where its method is not installed.
+    measure = find_method(kind).measure_of(row) if kind in method_names() else ""
     told: Labels = {"measure": measure} if measure else {}
     return {**group.labels, **more, "of": figure[0], **told, **dict(figure[1])}
 

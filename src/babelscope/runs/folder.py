@@ -25,8 +25,8 @@ from babelscope.util.text import (
     LONGEST_RECORD,
     bounded_lines,
     depth_exceeds,
+    require_size,
     text_fault,
-    within,
 )
 
 # Fields of a manifest that two runs must share for one to go on where the other stopped.
@@ -271,7 +271,7 @@ def _damaged(path: str | Path, line: int) -> BabelscopeError:
 def read_own(path: Path) -> bytes:
     """A file of a run folder as a whole; it must be there itself, no link to another, and no pipe."""
     with io.BufferedReader(open_regular(path)) as file:
-        return within(file.read(LARGEST_DOCUMENT + 1), path)
+        return require_size(file.read(LARGEST_DOCUMENT + 1), path)
 
 
 def read_object(path: Path) -> dict[str, Any]:

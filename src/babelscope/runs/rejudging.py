@@ -10,12 +10,12 @@ from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature
 from babelscope.methods.base import Method, Settings, checked, find_method, restored
 from babelscope.methods.cells import judge_records
-from babelscope.metrics.base import named_by_caller
+from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import Methods, conclude, finish
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, MethodPart
 from babelscope.runs.reading import Run, read_records, read_run
-from babelscope.util.damage import telling_damage
+from babelscope.util.damage import explain_damage
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
@@ -47,7 +47,7 @@ def rejudge(
         name for name in changed if not any(name in type(own).model_fields for _, own in methods.values())
     ]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
-    with named_by_caller(_texts(changed)):
+    with allow_only(_texts(changed)):
         return _rejudged(run, methods, by, out)
 
 
@@ -63,7 +63,7 @@ def _rejudged(run: Run, methods: Methods, by: Sequence[str] | None, out: str | P
     manifest = _manifest(run.manifest, methods)
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})
-    with telling_damage(str(folder)):
+    with explain_damage(str(folder)):
         records = _judged(manifest, read_records(folder), methods)
     if out is None:
         return conclude(manifest, records, methods)

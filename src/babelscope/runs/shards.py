@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from babelscope.core.results import Record, Result, differences
-from babelscope.metrics.base import named_by_caller
+from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs.manifest import Manifest, read_manifest, total_cost
@@ -70,7 +70,7 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
         for chunk in run.missing():
             run.store(answered[chunk])
         try:
-            with named_by_caller(()):
+            with allow_only(()):
                 return finish(run, manifest, methods, total_cost(each.manifest.cost for each in stored))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             # What a method's records hold is its own to know; these were changed, since it cannot read them.

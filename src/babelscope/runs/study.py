@@ -31,7 +31,7 @@ from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import open_system, schemes
+from babelscope.systems.opening import find_scheme, open_system
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
@@ -316,7 +316,7 @@ def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
         return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
 
     def opened(spec: str) -> Any:
-        if (scheme := schemes().get(spec.partition(":")[0])) and scheme.stored:
+        if find_scheme(spec).stored:
             return open_system(spec)
         # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
         return spread(spec, pool=pool(), part=None)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from babelscope.core.specs import parse_options, split_options
 from babelscope.runs.study import Study, read_study
-from babelscope.systems.opening import Scheme, schemes
+from babelscope.systems.opening import Scheme, named_scheme, scheme_names
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
 from babelscope.util.text import read_bytes
@@ -58,13 +58,12 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
 
     All texts are looked at, so that nothing is missed: what only looks like a program is taken for one.
     """
-    known = schemes()
-    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, known))}):")
+    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, scheme_names()))}):")
     runs: list[str] = []
     contacts: list[str] = []
     for place, text in _texts_of(study):
         for each in _unquoted(text):
-            named = [(known[found[1]], each[found.end() :]) for found in names.finditer(each)]
+            named = [(named_scheme(found[1]), each[found.end() :]) for found in names.finditer(each)]
             contacts += [who for scheme, rest in named for who in _contacts(scheme, rest, folder)]
             if any(scheme.runs for scheme, _ in named):
                 runs.append(f"{place}: {text!r}")

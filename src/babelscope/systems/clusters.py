@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.extras import install_hint
 from babelscope.util.regular import open_regular
 
 # Answers pass through shared memory, of which a container often has little.
@@ -40,7 +41,7 @@ def import_ray() -> Any:
         import ray
     except ModuleNotFoundError as error:
         raise BabelscopeError(
-            "spreading work over processes needs Ray; install it with: pip install 'babelscope[ray]'"
+            f"spreading work over processes needs Ray; install it with: {install_hint('ray')}"
         ) from error
     return ray
 

@@ -10,6 +10,7 @@ from babelscope.core.answers import CAPABILITIES, Capability, System, capabiliti
 from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.core.specs import Options, split_spec
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.extras import install_hint
 from babelscope.util.text import check_name
 
 
@@ -24,7 +25,7 @@ class Scheme:
     example: str
     capabilities: frozenset[Capability] = frozenset()
     extra: str = ""
-    """The optional dependency it needs, as in `pip install babelscope[extra]`."""
+    """The optional dependency it needs, an extra of Babelscope, such as `ct2`."""
     runs: bool = False
     """True if its name says what program is started: a study that has one is asked about before it is run."""
     contacts: Literal["", "server", "hub"] = ""
@@ -142,9 +143,19 @@ SCHEMES: Registry[Scheme] = Registry(
 )
 
 
-def schemes() -> dict[str, Scheme]:
-    """All schemes by name: ours, and those of installed packages (entry points in `babelscope.systems`)."""
-    return SCHEMES.all()
+def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
+    """All schemes by name, ours and those of plug-ins, and why each plug-in that is missing cannot be used."""
+    return SCHEMES.load_all()
+
+
+def scheme_names() -> list[str]:
+    """The names of all schemes; no plug-in is imported."""
+    return SCHEMES.names()
+
+
+def named_scheme(name: str) -> Scheme:
+    """A scheme by its name; of all plug-ins, only the one that offers it is imported."""
+    return SCHEMES.find(name)
 
 
 def open_system(spec: str) -> Any:
@@ -157,7 +168,7 @@ def open_system(spec: str) -> Any:
         if not scheme.extra:
             raise
         raise BabelscopeError(
-            f"{name}: needs {error.name}; install it with: pip install 'babelscope[{scheme.extra}]'"
+            f"{name}: needs {error.name}; install it with: {install_hint(scheme.extra)}"
         ) from error
     path, options = split_spec(spec, rest)
     system = opener(path, options)
@@ -168,24 +179,26 @@ def open_system(spec: str) -> Any:
 def find_scheme(spec: str) -> Scheme:
     """The scheme that a system's name begins with; nothing is opened."""
     name, colon, rest = check_name(spec).partition(":")
-    known = schemes()
+    known = scheme_names()
     if not colon or name not in known:
         otherwise = "" if colon else f"did you mean hf:{spec}?"
         hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
         raise BabelscopeError(
             f"{spec!r} names no system: it must begin with one of "
-            f"{', '.join(f'{scheme}:' for scheme in known)}{f'; {hint}' if hint else ''}"
+            f"{', '.join(f'{each}:' for each in known)}{f'; {hint}' if hint else ''}"
         )
+    scheme = named_scheme(name)
     if not rest:
-        raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
-    return known[name]
+        raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
+    return scheme
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:
     """Raise before any work if `system` lacks a capability, and say which kinds of system have it."""
     missing = [name for name in needed if name not in capabilities(system)]
     if missing:
-        have = [scheme.name for scheme in schemes().values() if set(missing) <= scheme.capabilities]
+        known, _ = load_schemes()
+        have = [scheme.name for scheme in known.values() if set(missing) <= scheme.capabilities]
         raise BabelscopeError(
             f"{what_for} needs a system that {' and '.join(CAPABILITIES[name] for name in missing)}, "
             f"which {system.name} does not; these do: {', '.join(f'{name}:' for name in have)}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-from babelscope.core.answers import Choice, Fingerprint, ItemScores
+from babelscope.core.answers import Fingerprint, ItemChoice, ItemScores
 from babelscope.core.specs import Options
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import parse_lines, read_line_bytes, shorten
@@ -48,7 +48,7 @@ class ScoresFile:
         # By content, not by name: a moved or renamed file gives the same answers.
         self.fingerprint = Fingerprint("scores", hashlib.sha256(data).hexdigest(), settings=settings)
 
-    def item_scores(self, items: Sequence[Choice], *, best: bool = True) -> list[ItemScores | None]:
+    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
         """The scores of all items of a test set; None for items without texts if the file leaves them all out.
 
         With `best`, a last column is the 1-best's; without, three columns begin with the item's id.
@@ -59,7 +59,7 @@ class ScoresFile:
             found = self._by_line(self._counted(items), best=best)
         return [found.get(item.id) for item in items]
 
-    def _counted(self, items: Sequence[Choice]) -> Sequence[Choice]:
+    def _counted(self, items: Sequence[ItemChoice]) -> Sequence[ItemChoice]:
         """The items that the file has lines of: all, or those that have texts to be scored."""
         asked = [item for item in items if not item.empty]
         for some in (items, asked):
@@ -75,10 +75,10 @@ class ScoresFile:
         )
 
     @staticmethod
-    def _expected(items: Sequence[Choice], layout: str) -> int:
+    def _expected(items: Sequence[ItemChoice], layout: str) -> int:
         return len(items) if layout == "columns" else len(items) + sum(item.others for item in items)
 
-    def _by_line(self, items: Sequence[Choice], *, best: bool) -> dict[str, ItemScores]:
+    def _by_line(self, items: Sequence[ItemChoice], *, best: bool) -> dict[str, ItemScores]:
         if self._layout == "columns":
             rows = enumerate(zip(self._rows, items, strict=True), 1)
             return {item.id: self._from_columns(row, item, number, best=best) for number, (row, item) in rows}
@@ -96,7 +96,7 @@ class ScoresFile:
             for item in items
         }
 
-    def _from_columns(self, row: Sequence[str], item: Choice, number: int, *, best: bool) -> ItemScores:
+    def _from_columns(self, row: Sequence[str], item: ItemChoice, number: int, *, best: bool) -> ItemScores:
         place, others = at(self._path, number), item.others
         if len(row) not in (1 + others, 2 + others if best else 1 + others):
             more = (
@@ -111,7 +111,7 @@ class ScoresFile:
         known = scores[-1] if len(row) > 1 + others else None
         return ItemScores(scores[0], tuple(scores[1 : 1 + others]), known, place)
 
-    def _by_id(self, items: Sequence[Choice]) -> dict[str, ItemScores]:
+    def _by_id(self, items: Sequence[ItemChoice]) -> dict[str, ItemScores]:
         """Lines that begin with the id of their item, in any order."""
         found: dict[str, ItemScores] = {}
         wanted = {item.id: item for item in items}

@@ -1,4 +1,4 @@
-"""What is asked: test sets, their formats, and the public ones by name."""
+"""Test sets: their items, their formats, and the public ones by name."""
 
 from babelscope.testsets.items import AmbiguousSource, Dependency, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.loading import Format, formats, load

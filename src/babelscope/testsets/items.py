@@ -1,4 +1,4 @@
-"""What is asked: minimal pairs, ambiguous sources, parallel sentences, dependencies; as JSON and back."""
+"""The items of test sets: minimal pairs, ambiguous sources, parallel sentences, dependencies; to JSON and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from babelscope.core.question import Question
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten, text_fault
 
-# Written as the bare text where there is only one, as in "contrastive": "..."; either form can be read.
+# A list of one text is written as the text itself, as in "contrastive": "..."; both forms can be read.
 _ONE_AS_TEXT = {"one_as_text": True}
 
 
 class EmptyText(BabelscopeError):
-    """A text is empty where a system would be asked or compared with it."""
+    """A field is empty that a system would be asked about or compared with."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"field {name!r} is empty")
@@ -26,14 +26,14 @@ class EmptyText(BabelscopeError):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """What all items share: the way to JSON and back. Each item checks itself when it is made."""
+    """Base of all items: conversion to JSON and back. Subclasses check their fields when they are made."""
 
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
-    """Whatever else its JSON object has; kept, and written back."""
+    """Other fields of its JSON object; kept, and written back."""
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any], **how: bool) -> Self:
-        """The item a JSON object stands for; fields it does not know become `extra`, `how` is no part of it."""
+        """Make an item from a JSON object; unknown fields become `extra`. `how` is passed to the class."""
         values: dict[str, Any] = {}
         rest = dict(record)
         for known in _own_fields(cls):
@@ -57,13 +57,17 @@ class _Item:
 
     @property
     def carried(self) -> dict[str, Any]:
-        """What a record says of its item, whatever the method: languages, context, and `extra`."""
-        return {name: value for name, value in self.as_json().items() if name in _ABOUT or name in self.extra}
+        """The fields that every method copies into its records: languages, context and `extra`."""
+        return {
+            name: value
+            for name, value in self.as_json().items()
+            if name in _CONTEXT_FIELDS or name in self.extra
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked(_Item):
-    """What items share that a system is asked about; None where a JSON object does not have the field."""
+    """Base of items that a system is asked about; None for fields that the JSON object does not have."""
 
     source_language: str | None = field(default=None, kw_only=True)
     target_language: str | None = field(default=None, kw_only=True)
@@ -74,12 +78,14 @@ class _Asked(_Item):
 
     @property
     def question(self) -> Question:
-        """What a system is asked: the source, with what is known of its context and languages."""
+        """The question for a system: the source with its context and languages."""
         source: str = self.source  # type: ignore[attr-defined]  # each kind has one
-        return Question(source, **{name: getattr(self, name) for name in _ABOUT if getattr(self, name)})
+        return Question(
+            source, **{name: getattr(self, name) for name in _CONTEXT_FIELDS if getattr(self, name)}
+        )
 
 
-_ABOUT = ("source_language", "target_language", "context_source", "context_target")
+_CONTEXT_FIELDS = ("source_language", "target_language", "context_source", "context_target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class MinimalPair(_Asked):
     reference: Literal["human", "machine"]
     """Who wrote the correct translation."""
     for_scores: bool = field(default=False, kw_only=True, compare=False, repr=False)
-    """Stored scores may be all that is asked about it: texts may be empty, and variants missing."""
+    """Only stored scores will be read for it, so that texts may be empty and variants missing."""
 
     def __post_init__(self) -> None:
         for name in ("id", "source", "correct", "phenomenon", "reference"):
@@ -105,26 +111,26 @@ class MinimalPair(_Asked):
             raise BabelscopeError(
                 f"field 'reference' must be human or machine, not {shorten(self.reference)}"
             )
-        _check_about(self)
+        _check_context(self)
 
     @property
     def can_be_asked(self) -> bool:
-        """False if it has an empty text or no variant, so that only stored scores can say anything about it."""
+        """Whether a system can be asked: it has no empty text, and a variant."""
         texts = (self.source, self.correct, *self.contrastive)
         return bool(self.contrastive) and all(text.strip() for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class AmbiguousSource(_Asked):
-    """A source with a word of several senses, and the source with cues that tell right and wrong senses."""
+    """A source with an ambiguous word, and the same source with cues for the right and for wrong senses."""
 
     id: str
     source: str
     correct_sources: tuple[str, ...]
-    """The source with each cue for the right sense in it; none where no cue could be inserted."""
+    """The source with each cue for the right sense; empty if no cue could be inserted."""
     incorrect_sources: tuple[str, ...]
     category: str
-    """What accuracies are grouped by, such as male and female, or frequent and rare."""
+    """The group of items it is counted with, such as male and female, or frequent and rare."""
     translation: str | None = None
     """A translation to judge instead of asking a system for one; it may be empty."""
     gold: str | None = None
@@ -139,7 +145,7 @@ class AmbiguousSource(_Asked):
             _check_text("translation", self.translation, may_be_empty=True)
         if self.gold is not None:
             _check_text("gold", self.gold)
-        _check_about(self)
+        _check_context(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,7 @@ class ParallelSentence(_Asked):
         _check_text("id", self.id)
         _check_text("source", self.source)
         _set_texts(self, "references", least=1, name="reference")
-        _check_about(self)
+        _check_context(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +179,7 @@ class Dependency(_Item):
         for name, least in (("head", 0), ("dependent", 1), ("distance", 0)):
             value = getattr(self, name)
             if type(value) is not int:  # bool is an int to isinstance
-                raise BabelscopeError(f"field {name!r} must be a whole number, not {_told(value)}")
+                raise BabelscopeError(f"field {name!r} must be a whole number, not {_type_in_words(value)}")
             if value < least:
                 raise BabelscopeError(f"field {name!r} must be at least {least}, not {value}")
         _check_extra(self)
@@ -181,8 +187,8 @@ class Dependency(_Item):
 
 Item = MinimalPair | AmbiguousSource | ParallelSentence | Dependency
 
-# Fields that only one kind of item has. A minimal pair has a `reference` too, so parallel text comes last.
-_TELLING: Mapping[type[Item], frozenset[str]] = {
+# Fields that identify a kind of item. A minimal pair has a `reference` too, so parallel text comes last.
+_KIND_FIELDS: Mapping[type[Item], frozenset[str]] = {
     MinimalPair: frozenset({"correct", "contrastive"}),
     AmbiguousSource: frozenset({"correct_sources", "incorrect_sources"}),
     Dependency: frozenset({"head", "dependent"}),
@@ -191,11 +197,13 @@ _TELLING: Mapping[type[Item], frozenset[str]] = {
 
 
 def kind_of(record: Mapping[str, Any]) -> type[Item]:
-    """Which kind of item a JSON object is, told by its fields."""
-    for kind, telling in _TELLING.items():
+    """The kind of item that a JSON object is, by its fields."""
+    for kind, telling in _KIND_FIELDS.items():
         if telling & record.keys():
             return kind
-    shown = "; ".join(f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _TELLING.items())
+    shown = "; ".join(
+        f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _KIND_FIELDS.items()
+    )
     raise BabelscopeError(f"no item: its fields tell no kind (a {shown})")
 
 
@@ -204,9 +212,9 @@ _OWN_FIELDS: dict[type[_Item], list[dataclasses.Field[Any]]] = {}
 
 
 def _own_fields(kind: type[_Item]) -> list[dataclasses.Field[Any]]:
-    if kind not in _OWN_FIELDS:  # remembered, since large sets ask for it with every item
+    if kind not in _OWN_FIELDS:  # cached, since it is needed for every item
         known = [each for each in dataclasses.fields(kind) if each.name not in _NO_JSON]
-        _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _ABOUT)  # these come last
+        _OWN_FIELDS[kind] = sorted(known, key=lambda each: each.name in _CONTEXT_FIELDS)  # written last
     return _OWN_FIELDS[kind]
 
 
@@ -217,7 +225,7 @@ def _json_name(known: dataclasses.Field[Any]) -> str:
 
 def _check_text(name: str, value: object, *, may_be_empty: bool = False, many: str = "text") -> None:
     if not isinstance(value, str):
-        raise BabelscopeError(f"field {name!r} must be {many}, not {_told(value)}")
+        raise BabelscopeError(f"field {name!r} must be {many}, not {_type_in_words(value)}")
     if fault := text_fault(value):
         raise BabelscopeError(f"field {name!r} {fault}: {shorten(value)}")
     if not may_be_empty and not value.strip():
@@ -227,14 +235,14 @@ def _check_text(name: str, value: object, *, may_be_empty: bool = False, many: s
 def _set_texts(
     item: _Item, attribute: str, *, least: int = 0, name: str = "", may_be_empty: bool = False
 ) -> None:
-    """Check a field of several texts, and make a tuple of it; where one is enough, text alone will do."""
+    """Check a field of several texts and make it a tuple; if `least` is 1, a single text is accepted too."""
     name = name or attribute
     value = getattr(item, attribute)
     if isinstance(value, str) and least:
         value = (value,)
     if not isinstance(value, list | tuple):
         wanted = "text or a list of texts" if least else "a list of texts"
-        raise BabelscopeError(f"field {name!r} must be {wanted}, not {_told(value)}")
+        raise BabelscopeError(f"field {name!r} must be {wanted}, not {_type_in_words(value)}")
     if len(value) < least and not may_be_empty:
         raise EmptyText(name)
     for text in value:
@@ -242,9 +250,9 @@ def _set_texts(
     object.__setattr__(item, attribute, tuple(value))
 
 
-def _check_about(item: _Asked) -> None:
-    """Check languages, context, and what else there is."""
-    for name in _ABOUT:
+def _check_context(item: _Asked) -> None:
+    """Check languages, context and `extra`."""
+    for name in _CONTEXT_FIELDS:
         if (value := getattr(item, name)) is None:
             continue
         if name.startswith("context"):
@@ -255,7 +263,7 @@ def _check_about(item: _Asked) -> None:
 
 
 def _check_extra(item: _Item) -> None:
-    """Refuse what could not be written back as JSON."""
+    """Raise if `extra` repeats a field of the item or cannot be written as JSON."""
     if not item.extra:
         return
     clash = {_json_name(known) for known in _own_fields(type(item))} & item.extra.keys()
@@ -272,8 +280,8 @@ def _check_extra(item: _Item) -> None:
     raise BabelscopeError(f"fields beyond the item's own cannot be kept as JSON: {reason}")
 
 
-def _told(value: object) -> str:
-    """A wrong value's type in plain words."""
+def _type_in_words(value: object) -> str:
+    """The type of a value in plain words, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The challenge sets that Choshen and Abend released: which lines of a corpus have which phenomenon."""
+"""The released challenge sets of Choshen and Abend: which lines of a corpus have which phenomenon."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row
+from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
-# `de_particle2.ids`: at least 2 words between; no digit, and the sets from news, are of at least 1.
+# `de_particle2.ids`: at least 2 words between; without a digit, and in sets from news, at least 1.
 _LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<least>\d*)(?:_news)?\.ids")
 # The released code keeps a difference of positions *above* the number in the file's name.
 _REORDERING = re.compile(r".+_reorder(?P<above>\d+)\.ids")
 
-Found = dict[str, list[dict[str, Any]]]
-"""The dependencies of a sentence by phenomenon."""
-Sets = dict[int, Found]
-"""The same by the line of the corpus, from 1."""
+ByPhenomenon = dict[str, list[dict[str, Any]]]
+"""Phenomenon -> its dependencies in a sentence."""
+ByLine = dict[int, ByPhenomenon]
+"""Line of the corpus, from 1 -> what it has."""
 
 
 def read_ldd(spec: str | Path) -> TestSet:
-    """`FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
+    """Read `FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
 
     `FOLDER,de` takes the text from the folder itself: the corpus if it is there (newstest2013, tokenised),
     else only the sentences of its sets (Books). Where a set has a parse, the released rules say which words
@@ -52,9 +52,9 @@ def read_ldd(spec: str | Path) -> TestSet:
     return TestSet(name, tuple(make_items(rows)))
 
 
-def _sets(folder: Path, language: str) -> Sets:
-    """What the `.ids` files say of every line."""
-    found: Sets = {}
+def _sets(folder: Path, language: str) -> ByLine:
+    """The dependencies of every line that an `.ids` file names."""
+    found: ByLine = {}
     for path in sorted(folder.glob("*.ids")):
         lexical, reordering = _LEXICAL.fullmatch(path.name), _REORDERING.fullmatch(path.name)
         if lexical is not None and lexical["language"] == language:
@@ -73,7 +73,7 @@ def _sets(folder: Path, language: str) -> Sets:
             own = found.setdefault(number, {}).setdefault(phenomenon, [])
             if not own:
                 own.append({"phenomenon": phenomenon, "side": "source", "distance": least})
-            elif "head" not in own[0]:  # not from a parse, which knows better
+            elif "head" not in own[0]:  # a parse gives exact distances
                 own[0]["distance"] = max(least, own[0]["distance"])
     if not found:
         raise BabelscopeError(f"{folder} has no .ids files of sets with the source language {language}")
@@ -89,7 +89,7 @@ def _numbers(path: Path) -> Iterator[int]:
 
 
 def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:
-    """What the released rules find in the parse of a set, a sentence an id; roots count as in the released code."""
+    """Instances that the released rules find in the parse of a set, one list for each of its numbers."""
     from babelscope.language.ud import read_trees
     from babelscope.language.ud_rules import Finder, choose_rules
 
@@ -103,8 +103,8 @@ def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[di
         yield instances
 
 
-def _corpus(source: Path, reference: Path, sets: Sets) -> Iterator[Row]:
-    """All lines of a corpus, each with its dependencies."""
+def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedRecord]:
+    """All lines of a corpus as items with their dependencies."""
     columns = [read_lines(path, keep_separators=True) for path in (source, reference)]
     require_equal_counts({str(source): len(columns[0]), str(reference): len(columns[1])})
     beyond = max(sets)
@@ -114,8 +114,8 @@ def _corpus(source: Path, reference: Path, sets: Sets) -> Iterator[Row]:
         yield at(source, number), _fields(number, text, translation, sets.get(number, {}))
 
 
-def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
-    """The text that a folder has: a corpus, or that of its sets."""
+def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedRecord]:
+    """Items from the text in the folder itself: a whole corpus, or the sentences of its sets."""
     endings = (language, _OTHER[language])
     for path in sorted(folder.glob(f"*.{language}")):
         other = path.with_suffix(f".{endings[1]}")
@@ -126,7 +126,7 @@ def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
         f"{folder} has no whole corpus, only sentences with a phenomenon: `all` is all of these",
         stacklevel=2,
     )
-    texts: dict[int, Row] = {}
+    texts: dict[int, LocatedRecord] = {}
     for path in sorted(folder.glob(f"{language}_*.ids")):
         files = [path.with_suffix(f".{ending}") for ending in endings]
         if not all(file.exists() for file in files):
@@ -141,8 +141,8 @@ def _own_text(folder: Path, language: str, sets: Sets) -> Iterator[Row]:
     yield from (texts[number] for number in sorted(texts))
 
 
-def _fields(number: int, source: str, reference: str, found: Found) -> dict[str, Any]:
-    """An item with the dependencies that were found in it."""
+def _fields(number: int, source: str, reference: str, found: ByPhenomenon) -> dict[str, Any]:
+    """The JSON object of an item with its dependencies."""
     dependencies = [each for phenomenon in sorted(found) for each in found[phenomenon]]
     return {
         "id": str(number),

@@ -1,4 +1,4 @@
-"""How a test set is loaded by name: a registered name, a JSON-lines file, or `format:path`."""
+"""Loading a test set by name: a registered name, a JSON-lines file, or `format:path`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from babelscope.util.text import check_name
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of file: the word before the colon, and the function that reads the path after it."""
+    """A format of test sets: the word before the colon, and the function that reads the path after it."""
 
     name: str
     reader: str
-    """`module:function`, imported only when used; takes the path, and each flag as a keyword."""
+    """`module:function`, imported when used; takes the path, and each flag and number as a keyword."""
     summary: str
     example: str
     flags: tuple[str, ...] = ()
-    """What can be said after the path, as in `?neutral=yes`."""
+    """Names of yes/no options after the path, as in `?neutral=yes`."""
     numbers: tuple[str, ...] = ()
-    """The same for whole numbers, as in `?seed=3`; 0 if not said."""
+    """Names of whole-number options, as in `?seed=3`; 0 by default."""
     scores: Literal["blocks", "interleaved"] = "interleaved"
-    """How files of scores are laid out that are parallel to it, see `systems/scores.py`."""
+    """Layout of files of scores for it; see `systems/scores.py`."""
 
 
 _READERS = "babelscope.testsets.readers"
@@ -108,10 +108,12 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
     spec = check_name(str(spec))
     name, colon, rest = spec.partition(":")
-    if colon and name in (known := formats()):
+    known = FORMATS.names()
+    if colon and name in known:
+        found = FORMATS.find(name)
         if not rest:
-            raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {known[name].example}")
-        return _read(known[name], spec, rest)
+            raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
+        return _read(found, spec, rest)
     if spec in registry.named_sets():
         return registry.load_named(spec, data_dir)
     if os.path.isdir(spec):
@@ -120,26 +122,26 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
         )
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
-    choices = [*registry.named_sets(), *(f"{known}:" for known in formats())]
+    choices = [*registry.named_sets(), *(f"{each}:" for each in known)]
     near = did_you_mean(f"{name}:" if colon else spec, choices, cutoff=0.5)
     hint = f"; {near}" if near else ""
     raise BabelscopeError(
         f"{spec!r} is neither a registered test set (see babelscope data list), nor a file, nor one of "
-        f"{', '.join(f'{known}:' for known in formats())}{hint}"
+        f"{', '.join(f'{each}:' for each in known)}{hint}"
     )
 
 
-def for_scores(spec: str) -> tuple[str, str]:
-    """A test set as score files count it, with items that no system can be asked; and the layout of such files."""
+def spec_for_scores(spec: str) -> tuple[str, str]:
+    """The spec under which score files number the items, those with empty texts included; and the files' layout."""
     from babelscope.testsets import registry
 
     name, colon, rest = spec.partition(":")
     if not colon:
         named = registry.named_sets().get(spec)
-        return spec, formats()[named.parts[0].format].scores if named else "interleaved"
-    known = formats().get(name)
-    if known is None or not rest:
+        return spec, FORMATS.find(named.parts[0].format).scores if named else "interleaved"
+    if name not in FORMATS.names() or not rest:
         return spec, "interleaved"
+    known = FORMATS.find(name)
     if "empty" in known.flags:
         path, query = split_options(rest)
         spec = f"{name}:{path}?{'&'.join(filter(None, (query, 'empty=yes')))}"
@@ -147,8 +149,8 @@ def for_scores(spec: str) -> tuple[str, str]:
 
 
 def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:
-    """Read a file or folder in a format, told by its name."""
-    reader = cast(Callable[..., TestSet], resolve(formats()[name].reader))
+    """Read a file or folder in the format of this name."""
+    reader = cast(Callable[..., TestSet], resolve(FORMATS.find(name).reader))
     return reader(path, **flags)
 
 

@@ -1,4 +1,4 @@
-"""MuCoW's translation suite (Raganato et al. 2019): sentences with a word of several senses, keys, cues.
+"""MuCoW's translation suite (Raganato et al. 2019): sentences with an ambiguous word, keys, cues.
 
 The files of a language pair have one prefix, such as `mucow/en-de`: `.text.txt` (sources) and `.key.tsv`
 (id, corpus, word, lemmas of the right sense, lemmas of the others) are needed; `.ref.txt`, `.domain.tsv`,
@@ -15,24 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_all, read_cues
+from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_cues, read_cues
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.json_lines import LocatedRecord, parse_json
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten
 
 NO_CATEGORY = "none"
 """The category of a sense that was not counted."""
 
 Sense = tuple[str, str]
-"""A source word, and the lemmas of one of its senses with spaces between."""
+"""A source word, and the lemmas of one of its senses joined by spaces."""
 
 _SUFFIXES = (".text.txt", ".key.tsv", ".key.txt")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a sentence asks for."""
+    """The key of a sentence: its ambiguous word, and the lemmas of its right and wrong senses."""
 
     id: str
     corpus: str
@@ -46,7 +46,7 @@ class Key:
 
 
 def read_mucow(prefix: str | Path, *, all: bool = False, paper_cues: bool = False) -> TestSet:
-    """The sentences whose word can take a cue; the others are left out and counted, unless `all`.
+    """Read the sentences whose word can take a cue; others are left out and counted, unless `all`.
 
     `paper_cues` inserts cues by plain replacement, as the released code does (inside other words too).
     """
@@ -57,7 +57,7 @@ def read_mucow(prefix: str | Path, *, all: bool = False, paper_cues: bool = Fals
 
 
 def read_keys(path: str | Path) -> list[Key]:
-    """The keys of a suite, one a line."""
+    """Read the keys of a suite, one a line."""
     keys = []
     for number, line in enumerate(read_lines(path, keep_separators=True), 1):
         columns = line.split("\t")
@@ -76,7 +76,7 @@ def read_keys(path: str | Path) -> list[Key]:
 
 
 def read_sense_counts(path: str | Path) -> dict[Sense, int]:
-    """How often each sense occurs in the training data, from `"word - lemmas": count` (appendix A)."""
+    """Read how often each sense occurs in the training data: `"word - lemmas": count` (appendix A)."""
     counted = parse_json(read_bytes(path), path)
     if not isinstance(counted, dict):
         raise BabelscopeError(f"{path} must be an object of counts")
@@ -90,11 +90,11 @@ def read_sense_counts(path: str | Path) -> dict[Sense, int]:
 
 
 def frequency_categories(counts: Mapping[Sense, int]) -> dict[Sense, str]:
-    """frequent: more often than every other sense of the word; the others are infrequent (section 4.2)."""
+    """Category of each sense: `frequent` if it occurs more often than every other sense, else `infrequent` (4.2)."""
     most: dict[str, int] = {}
     for (word, _), count in counts.items():
         most[word] = max(count, most.get(word, 0))
-    # Equally frequent senses do not occur more often than each other.
+    # Of equally frequent senses, none is more frequent than the others.
     times = Counter((word, count) for (word, _), count in counts.items())
     return {
         (word, lemmas): "frequent" if count == most[word] and times[word, count] == 1 else "infrequent"
@@ -103,7 +103,7 @@ def frequency_categories(counts: Mapping[Sense, int]) -> dict[Sense, str]:
 
 
 def read_domains(path: str | Path) -> dict[Sense, str]:
-    """Which senses are `in` and which are `out` of the domain of WMT's training data."""
+    """Read which senses are `in` and which are `out` of the domain of WMT's training data."""
     domains = {}
     for number, line in enumerate(read_lines(path, keep_separators=True), 1):
         columns = line.split("\t")
@@ -113,12 +113,12 @@ def read_domains(path: str | Path) -> dict[Sense, str]:
     return domains
 
 
-def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) -> Iterator[Row]:
-    text, key = _needed(prefix, ".text.txt"), _needed(prefix, ".key.tsv", ".key.txt")
+def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) -> Iterator[LocatedRecord]:
+    text, key = _require_file(prefix, ".text.txt"), _require_file(prefix, ".key.tsv", ".key.txt")
     sources, keys = read_lines(text, keep_separators=True), read_keys(key)
     sizes = {str(text): len(sources), str(key): len(keys)}
     references: Sequence[str | None] = [None] * len(sources)
-    if (path := _beside(prefix, ".ref.txt")) is not None:
+    if (path := _find_file(prefix, ".ref.txt")) is not None:
         references = read_lines(path, keep_separators=True)
         sizes[str(path)] = len(references)
     cues: Sequence[Cues | None] = [None] * len(sources)
@@ -131,7 +131,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
             f"say mucow:{prefix}?all=yes for the sentences without"
         )
     require_equal_counts(sizes)
-    domain_path, counts_path = _beside(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
+    domain_path, counts_path = _find_file(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
     domains = read_domains(domain_path) if domain_path else {}
     categories = frequency_categories(read_sense_counts(counts_path)) if counts_path else {}
     for number, columns in enumerate(zip(sources, keys, references, cues, strict=True), 1):
@@ -144,7 +144,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
         form = find_form(asked.word, source)
         cued = None
         if form is not None and own is not None and own.correct and own.incorrect:
-            cued = insert_all(source, form, own, mode)
+            cued = insert_cues(source, form, own, mode)
         if cued is None and not keep_all:
             reason = "word not in the sentence" if form is None else "no cues"
             skipped[reason] = skipped.get(reason, 0) + 1
@@ -169,7 +169,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
 
 
 def _prefix(path: str | Path) -> Path:
-    """The prefix of a language pair's files; one of the files will do as well."""
+    """The common prefix of a language pair's files, given as such or as one of the files."""
     text = str(path)
     prefix = Path(next((text.removesuffix(suffix) for suffix in _SUFFIXES if text.endswith(suffix)), text))
     if not prefix.name:
@@ -179,8 +179,8 @@ def _prefix(path: str | Path) -> Path:
     return prefix
 
 
-def _needed(prefix: Path, *suffixes: str) -> Path:
-    found = _beside(prefix, *suffixes)
+def _require_file(prefix: Path, *suffixes: str) -> Path:
+    found = _find_file(prefix, *suffixes)
     if found is None:
         raise BabelscopeError(
             f"{prefix}{suffixes[0]}: no such file; mucow: takes what the files of a language pair begin with"
@@ -188,9 +188,9 @@ def _needed(prefix: Path, *suffixes: str) -> Path:
     return found
 
 
-def _beside(prefix: Path, *suffixes: str) -> Path | None:
+def _find_file(prefix: Path, *suffixes: str) -> Path | None:
     paths = (prefix.with_name(prefix.name + suffix) for suffix in suffixes)
-    # Not Path.exists, which raises on a name that is too long.
+    # os.path.exists, since Path.exists raises on a name that is too long.
     return next((path for path in paths if os.path.exists(path)), None)
 
 

@@ -1,4 +1,4 @@
-"""What pattern matching is given beside translations: lemmas and verdicts, each matched with its item."""
+"""Files for pattern matching beside translations: lemmas and verdicts, matched with items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 
 def read_lemmas(path: str | Path, given: Sequence[Given], *, parallel_to: str) -> list[Given]:
-    """The same translations with lemmas from a line-parallel file."""
+    """Add lemmas from a line-parallel file to translations."""
     lines = read_lines(path, keep_separators=True)
     require_equal_counts({parallel_to: len(given), str(path): len(lines)})
     return [
@@ -23,13 +23,13 @@ def read_lemmas(path: str | Path, given: Sequence[Given], *, parallel_to: str) -
     ]
 
 
-def match(
+def match_translations(
     items: Sequence[AmbiguousSource], given: Sequence[Given], *, what: str, skip_missing: bool = False
 ) -> list[int | None]:
-    """For every item the number of its translation: by its source where sources are given, else by line.
+    """For every item the index of its translation: by source where sources are given, else by line.
 
-    A source that stands in both several times is matched in order. An item without a translation is an
-    error, or None with `skip_missing`.
+    A source that occurs several times is matched in order. An item without a translation is an error, or None
+    with `skip_missing`.
     """
     if not given:
         raise BabelscopeError(f"{what} has no translations")
@@ -50,7 +50,7 @@ def match(
 
 
 def read_verdicts(path: str | Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """What a method said, an item a line: our own records, or the released log of pattern matching."""
-    # Our own records of items without a translation say nothing.
+    """Read (place, record) of each item's verdict: our own records, or the released log of pattern matching."""
+    # Records of items without an answer have no verdict.
     rows = read_json_lines(path)
     return [(place, renamed(record)) for place, record in rows if "unanswered" not in record]

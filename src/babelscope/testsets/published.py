@@ -1,10 +1,10 @@
-"""Facts about public test sets: where they are published, how large they are, their SHA-256."""
+"""The public test sets: where each is published, sizes and SHA-256 of its files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from babelscope.util.published import File, NamedSet, Part, Project
+from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 
 _DISTIL = Project(
     "ZurichNLP/distil-lingeval",
@@ -27,7 +27,7 @@ _WINOMT = Project(
     "for Assessing Disambiguation in MT: A Case Study of Distilled Bias. EMNLP.",
 )
 
-# Revisions are pinned in full, so that a file at the server cannot change under its checksum.
+# Full commit ids, so that the file behind a URL cannot change.
 _DISTIL_AT = f"{_DISTIL.repository}/9c6cabbb3aaa90af1c335f98d10bf5282f73f704/data"
 _MUCOW_AT = "Helsinki-NLP/MuCoW"
 _WINOMT_AT = "ZurichNLP/contrastive-conditioning/3f23f4ade9fcd6a3dd7b8faee1e7b6ce771f58e8"
@@ -42,7 +42,7 @@ _DISTIL_ERRORS = {
     "polarity_particle_nicht_del": "nicht is left out",
     "subj_verb_agreement": "subject and verb disagree",
 }
-# A set and how many items it has; then bytes and SHA-256 of its files, where they are known.
+# A line `set NAME ITEMS`, then bytes and SHA-256 of each of its files, where they are known.
 _DISTIL_SETS = """\
 set clause_omission.human 1104
 222222 1f27db6e2dd052f92676d5be416a5ff5358c835be1c452138d39aad4634b9922
@@ -107,14 +107,16 @@ def _distil_facts() -> dict[str, tuple[int, list[tuple[int, str]]]]:
     return found
 
 
-def _distil_part(name: str, items: int, facts: Sequence[tuple[int, str]]) -> Part:
+def _distil_part(name: str, items: int, facts: Sequence[tuple[int, str]]) -> SetPart:
     files = (
-        File(f"distil-lingeval/{name}/{file}", f"{_DISTIL_AT}/{name}/{file}", *fact)
+        PublishedFile(f"distil-lingeval/{name}/{file}", f"{_DISTIL_AT}/{name}/{file}", *fact)
         for file, fact in zip(
             ("src.en", "tgt.correct.de", "tgt.incorrect.de"), facts or ((0, ""),) * 3, strict=True
         )
     )
-    return Part(f"distil-lingeval/{name}", "distil-lingeval", f"distil-lingeval/{name}", items, tuple(files))
+    return SetPart(
+        f"distil-lingeval/{name}", "distil-lingeval", f"distil-lingeval/{name}", items, tuple(files)
+    )
 
 
 def _distil_sets() -> list[NamedSet]:
@@ -133,18 +135,18 @@ def _mucow_set(pair: str, items: int, remote: str, size: int, sha256: str) -> Na
     source, target = pair.split("-")
     project = Project(_MUCOW_AT, (source, target), "CC BY 4.0", _MUCOW_CITATION)
     local = f"mucow-scoring/{pair}.json"
-    file = File(local, f"{_MUCOW_AT}/{remote}", size, sha256)
-    part = Part(f"mucow-scoring/{pair}", "mucow-scoring", local, items, (file,))
+    file = PublishedFile(local, f"{_MUCOW_AT}/{remote}", size, sha256)
+    part = SetPart(f"mucow-scoring/{pair}", "mucow-scoring", local, items, (file,))
     return NamedSet(part.name, "a word translated in another of its senses", project, (part,))
 
 
-_WINOMT_PART = Part(
+_WINOMT_PART = SetPart(
     "winomt",
     "winomt",
     "winomt/test.tsv",
     3888,
     (
-        File(
+        PublishedFile(
             "winomt/test.tsv",
             f"{_WINOMT_AT}/tasks/data/winomt/test.tsv",
             380928,

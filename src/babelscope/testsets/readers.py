@@ -1,4 +1,4 @@
-"""The public formats of test sets, each read into items."""
+"""Readers of public formats of test sets."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 
 from babelscope.testsets.sets import TestSet, make_items, read_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row, parse_json
+from babelscope.util.json_lines import LocatedRecord, parse_json
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}
-# The right cue for each gender, then the wrong one.
+# Gender -> the right cue, then the wrong one.
 _CUES = {"male": ("male", "female"), "female": ("female", "male"), "neutral": ()}
 
 
 def read_jsonl(path: str | Path, *, skip_empty: bool = False) -> TestSet:
-    """Our own format: an item a line, as JSON."""
+    """Read our own format: an item a line, as JSON."""
     skipped: dict[str, int] = {}
     items = tuple(read_items(path, skipped=skipped if skip_empty else None))
     return TestSet(Path(path).stem, items, skipped)
 
 
 def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False) -> TestSet:
-    """Line-parallel text: a file of sources, and one or more of references; the id is the line's number.
+    """Read line-parallel text: a file of sources, and one or more of references; the id is the line number.
 
-    `paths` is a list, or text with commas between.
+    `paths` is a list, or text separated by commas.
     """
     paths = paths.split(",") if isinstance(paths, str) else paths
     if len(paths) < 2:
@@ -45,9 +45,9 @@ def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False
 
 
 def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
-    """Tab-separated text: source, then one or more references; the id is the line's number."""
+    """Read tab-separated text: source, then one or more references; the id is the line number."""
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[LocatedRecord]:
         width = 0
         for number, line in enumerate(read_lines(path), 1):
             source, *references = line.split("\t")
@@ -64,9 +64,9 @@ def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
 
 
 def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
-    """DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or several such.
+    """Read DistilLingEval: a folder `<phenomenon>.<human|mt>` of three line-parallel files, or a folder of such.
 
-    Pairs with an empty text, of which score files may have scores, are left out and counted unless `empty`.
+    Pairs with an empty text are left out and counted, unless `empty`: score files have scores for them.
     """
     folder = Path(folder)
     if not os.path.isdir(folder):  # not Path.is_dir, which raises on a name that is too long
@@ -77,15 +77,15 @@ def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
             f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
             "named <phenomenon>.human or <phenomenon>.mt"
         )
-    # The name of "." is that of the folder it stands for.
+    # "." gets the name of the folder.
     name = folder.resolve().name
     return _pairs(name, (row for path in folders for row in _distil_rows(path)), empty=empty)
 
 
 def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
-    """MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses.
+    """Read MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses.
 
-    Items without a variant, which score files have a score of, are left out and counted unless `empty`.
+    Items without a variant are left out and counted, unless `empty`: score files have scores for them.
     """
     entries = parse_json(read_bytes(path), path)
     if not isinstance(entries, list):
@@ -94,23 +94,23 @@ def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
 
 
 def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
-    """WinoMT: occupations whose gender a pronoun tells, with the cues `[male]` and `[female]` before them.
+    """Read WinoMT: occupations whose gender a pronoun shows, with the cues `[male]` and `[female]` before them.
 
-    Rows of neutral gender, for which there are no cues, are left out and counted unless `neutral`.
+    Rows of neutral gender have no cues; they are left out and counted, unless `neutral`.
     """
     skipped: dict[str, int] = {}
     return _collect(Path(path).stem, _winomt_rows(path, neutral, skipped), skip_empty=True, skipped=skipped)
 
 
 def _collect(
-    name: str, rows: Iterator[Row], *, skip_empty: bool, skipped: dict[str, int] | None = None
+    name: str, rows: Iterator[LocatedRecord], *, skip_empty: bool, skipped: dict[str, int] | None = None
 ) -> TestSet:
     skipped = {} if skipped is None else skipped
     items = tuple(make_items(rows, skipped=skipped if skip_empty else None))
     return TestSet(name, items, skipped)
 
 
-def _pairs(name: str, rows: Iterator[Row], *, empty: bool) -> TestSet:
+def _pairs(name: str, rows: Iterator[LocatedRecord], *, empty: bool) -> TestSet:
     if empty:
         return TestSet(name, tuple(make_items(rows, for_scores=True)))
     return _collect(name, rows, skip_empty=True)
@@ -121,7 +121,7 @@ def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]
 
 
 def _distil_folders(folder: Path) -> list[Path]:
-    """A set itself, or those of a folder of sets in the order of their names."""
+    """The folder itself if it is a set, else the sets in it, sorted by name."""
     if (folder / _DISTIL_FILES[0]).exists():
         return [folder]
     return [path for path in sorted(folder.glob("*")) if path.is_dir() and _distil_name(path)]
@@ -131,7 +131,7 @@ def _distil_name(folder: Path) -> re.Match[str] | None:
     return re.fullmatch(r"(?P<phenomenon>.+)\.(?P<reference>human|mt)", folder.resolve().name)
 
 
-def _distil_rows(folder: Path) -> Iterator[Row]:
+def _distil_rows(folder: Path) -> Iterator[LocatedRecord]:
     name = _distil_name(folder)
     if name is None:
         raise BabelscopeError(
@@ -154,9 +154,9 @@ def _distil_rows(folder: Path) -> Iterator[Row]:
         )
 
 
-def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
+def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[LocatedRecord]:
     for number, entry in enumerate(entries, 1):
-        # The parser keeps no line numbers, so the place is the item's number.
+        # The JSON parser keeps no line numbers, so messages give the item's number.
         place = f"{path}: item {number}"
         try:
             errors = entry["errors"]
@@ -180,7 +180,7 @@ def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[Row]:
         yield place, {**{k: v for k, v in entry.items() if k not in ("errors", "reference")}, **fields}
 
 
-def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[Row]:
+def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[LocatedRecord]:
     for number, line in enumerate(read_lines(path, keep_separators=True), 1):
         place = at(path, number)
         columns = line.split("\t")
@@ -214,15 +214,15 @@ def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> It
 
 
 def _split_before(occupation: str, sentence: str, index: str, place: str) -> tuple[str, str]:
-    """The sentence before and from its token `index`, which must be the occupation's first word.
+    """Split the sentence before its token `index`, which must be the first word of the occupation.
 
-    The authors' code puts cue and occupation in place of the token, and so loses a comma after it, doubles
-    "worker" in "construction worker" and lowers "Someone"; we add the cue and change nothing.
+    The released code replaces the token by cue and occupation, and so loses a comma after it, doubles "worker"
+    in "construction worker" and lower-cases "Someone"; we insert the cue and change nothing else.
     """
     tokens = sentence.split(" ")
     found = whole_number(index)
     position = len(tokens) if found is None else found
-    # Where two spaces follow each other, the published index counts the nothing between them.
+    # The published index counts the empty token between two spaces.
     while position < len(tokens) and not tokens[position]:
         position += 1
     if position >= len(tokens):

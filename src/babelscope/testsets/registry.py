@@ -1,4 +1,4 @@
-"""Named public test sets and models: found in the data folder, or downloaded into it."""
+"""Public test sets and models by name, read from the data folder or downloaded into it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from babelscope.language.published_models import MODELS
 from babelscope.testsets.published import SETS
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import NamedSet, Part, data_folder, fetch
+from babelscope.util.published import NamedSet, SetPart, data_folder, fetch
 
 
 def named_sets() -> Mapping[str, NamedSet]:
-    """All public test sets by name."""
+    """Every public test set that `load` and `babelscope data` know, by name; nothing is downloaded."""
     return SETS
 
 
 def find_set(name: str) -> NamedSet:
-    """A public test set by its name."""
+    """The public test set of this name; an error with the closest name if there is none."""
     if name not in SETS:
         hint = did_you_mean(name, [*SETS, *MODELS], "see babelscope data list", cutoff=0.5)
         kind = "a model, not a test set" if name in MODELS else "no registered test set"
@@ -28,12 +28,12 @@ def find_set(name: str) -> NamedSet:
 
 
 def find_download(name: str) -> NamedSet:
-    """A public test set or model by its name."""
+    """The public test set or model of this name."""
     return MODELS[name] if name in MODELS else find_set(name)
 
 
 def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
-    """Load a named set, all its parts together; a part that cannot be had is counted as skipped."""
+    """Load all parts of a named set; parts that are missing and cannot be downloaded are counted as skipped."""
     from babelscope.testsets.loading import read_format
 
     wanted = find_set(name)
@@ -53,7 +53,8 @@ def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
     return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
 
 
-def _check_count(part: Part, made: TestSet) -> None:
+def _check_count(part: SetPart, made: TestSet) -> None:
+    """Raise if a part has not as many items, skipped ones included, as were published."""
     count = len(made) + sum(made.skipped.values())
     if count != part.items:
         raise BabelscopeError(

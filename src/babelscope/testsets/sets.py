@@ -13,7 +13,7 @@ from babelscope.testsets.items import EmptyText, Item, kind_of
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
-from babelscope.util.json_lines import Row, fault, read_json_lines
+from babelscope.util.json_lines import LocatedRecord, fail_at, read_json_lines
 from babelscope.util.text import LARGEST_HELD
 
 _Kind = TypeVar("_Kind", bound=Item)
@@ -23,7 +23,7 @@ _Kind = TypeVar("_Kind", bound=Item)
 class TestSet:
     """Items of one kind, in order."""
 
-    # Not a test of ours, whatever pytest thinks of the name.
+    # Keeps pytest from collecting the class because of its name.
     __test__ = False
 
     name: str
@@ -31,7 +31,7 @@ class TestSet:
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many items of the files are left out, by reason."""
     version: int = 1
-    """Raised by whoever reads or publishes the set when figures over it change."""
+    """Raised by its reader or publisher when figures over it change."""
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -55,21 +55,21 @@ class TestSet:
 
     @property
     def kind(self) -> type[Item]:
-        """What its items are."""
+        """The class of its items."""
         return type(self.items[0])
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the items, whatever the set is called and wherever it was read from."""
+        """SHA-256 of the items; name and path of the set are not part of it."""
         return digest_json([self.kind.__name__, [item.as_json() for item in self.items]])
 
     @property
     def identity(self) -> dict[str, str | int]:
-        """What a signature is made of."""
+        """What goes into a signature."""
         return {"kind": self.kind.__name__, "digest": self.digest, "version": self.version}
 
     def items_of(self, kind: type[_Kind], *, what_for: str) -> tuple[_Kind, ...]:
-        """The items for a method that needs one kind, or an error that says so."""
+        """The items if they are of this kind; else an error that says what needs it."""
         if self.kind is not kind:
             raise BabelscopeError(
                 f"{what_for} needs {kind.__name__} items, but {self.name} has {self.kind.__name__} items"
@@ -77,21 +77,21 @@ class TestSet:
         return self.items  # type: ignore[return-value]
 
     def write(self, path: str | Path) -> None:
-        """Write the items as JSON lines; an existing file is replaced when all are written."""
+        """Write the items as JSON lines; an existing file is replaced at the end, atomically."""
         with replacing(Path(path)) as file:
             for item in self.items:
                 file.write(json.dumps(item.as_json(), ensure_ascii=False).encode() + b"\n")
 
 
 def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
-    """The items of a JSON-lines file, one after another; with `skipped`, empty ones are counted there."""
+    """Yield the items of a JSON-lines file; with `skipped`, those with an empty text are counted there instead."""
     return make_items(read_json_lines(path, most=LARGEST_HELD), skipped=skipped)
 
 
 def make_items(
-    rows: Iterable[Row], *, skipped: MutableMapping[str, int] | None = None, **how: bool
+    rows: Iterable[LocatedRecord], *, skipped: MutableMapping[str, int] | None = None, **how: bool
 ) -> Iterator[Item]:
-    """Items from JSON objects, all of the kind of the first; every fault is told with its place."""
+    """Yield items made from JSON objects, all of the first one's kind; errors name the place of the object."""
     kind: type[Item] | None = None
     places: dict[str, str] = {}
     for place, record in rows:
@@ -100,13 +100,13 @@ def make_items(
             item = kind.from_json(record, **how)
         except EmptyText as error:
             if skipped is None:
-                fault(place, error)
+                fail_at(place, error)
             reason = f"empty {error.name}"
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
         except BabelscopeError as error:
-            fault(place, error)
+            fail_at(place, error)
         if item.id in places:
-            fault(place, f"id {item.id!r} is already used at {places[item.id]}")
+            fail_at(place, f"id {item.id!r} is already used at {places[item.id]}")
         places[item.id] = place
         yield item

@@ -1,10 +1,10 @@
-"""Characters that steer or hide text instead of being text."""
+"""Characters that control or hide text: which they are, and how they are shown."""
 
 from __future__ import annotations
 
 import re
 
-# Not here, since people write with them: zero-width joiner and non-joiner (Persian, Indic scripts, emoji), zero-width
+# Left out, since people write with them: zero-width joiner and non-joiner (Persian, Indic scripts, emoji), zero-width
 # space (between Khmer and Thai words), soft hyphen, variation selectors (emoji, Japanese names), the Mongolian vowel
 # separator.
 _RANGES = (
@@ -30,10 +30,10 @@ _RANGES = (
 )
 
 PATTERN = "[" + "".join(rf"\U{ord(first):08x}-\U{ord(last):08x}" for first, last in _RANGES) + "]"
-"""One such character, as a regular expression."""
+"""A regular expression for one such character."""
 HIDDEN = re.compile(PATTERN)
-"""Finds what must be shown by its number, since it would otherwise be obeyed or not be seen."""
-# Pages have the same table in their own script; tests compare the two.
+"""Matches a character that must be shown by its code point."""
+# The pages have the same table in visible.js; tests compare the two.
 
 
 def name_of(character: str) -> str:
@@ -42,7 +42,7 @@ def name_of(character: str) -> str:
 
 
 def mark_hidden(text: str, most: int = 4) -> str:
-    """The text with hidden characters as `⟦U+202E⟧`; of a long run the first `most`, and how many more."""
+    """The text with hidden characters as `⟦U+202E⟧`; of a longer run, the first `most` and the number of others."""
     return _RUN.sub(lambda found: placeholder(found[0], most), text)
 
 
@@ -50,6 +50,6 @@ _RUN = re.compile(f"{PATTERN}+")
 
 
 def placeholder(run: str, most: int = 4) -> str:
-    """What stands for some hidden characters one after another."""
+    """What is shown for a run of hidden characters."""
     shown = "".join(f"⟦{name_of(each)}⟧" for each in run[:most])
     return shown if len(run) <= most else f"{shown}⟦{len(run) - most:,} more⟧"

@@ -1,4 +1,4 @@
-"""Run folders that somebody has changed: whatever goes wrong with what they hold is told in a sentence."""
+"""Errors from files that somebody has changed, turned into one sentence for the user."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 @contextlib.contextmanager
-def telling_damage(what: str) -> Iterator[None]:
-    """Says of `what` that it does not hold what a method writes, instead of a traceback from deep inside."""
+def explain_damage(what: str) -> Iterator[None]:
+    """Turn any unexpected error in the block into one that says the files of `what` are damaged."""
     try:
         yield
     except (BabelscopeError, OSError, MemoryError):
         raise
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"[:200] + _own_frame(error)
         raise BabelscopeError(
-            f"{what}: the files do not hold what the method writes ({told[:200]}{_place(error)}): they were changed "
-            "or damaged; run it again (or, if nobody has changed them, report this as a fault of Babelscope)"
+            f"{what}: the files do not hold what the method writes ({reason}): they were changed or damaged; "
+            "run it again (or, if nobody has changed them, report this as a fault of Babelscope)"
         ) from error
 
 
-def _place(error: Exception) -> str:
-    """Where in our own code it was noticed."""
+def _own_frame(error: Exception) -> str:
+    """The innermost line of our own code in the traceback, for the message."""
     own = [
         f", at {path.relative_to(_PACKAGE)}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)

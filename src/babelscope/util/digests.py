@@ -1,4 +1,4 @@
-"""SHA-256 of values and files, the ground of fingerprints and signatures."""
+"""SHA-256 of values and files, from which fingerprints and signatures are made."""
 
 from __future__ import annotations
 

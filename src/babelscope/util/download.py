@@ -1,4 +1,4 @@
-"""Downloading a file: retried, checked by SHA-256, and there as a whole or not at all."""
+"""Downloading a file: with retries, checked by SHA-256, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from babelscope.util.files import replacing
 
 ATTEMPTS = 4
 WAIT: Callable[[tenacity.RetryCallState], float] = tenacity.wait_random_exponential(multiplier=1, max=10)
-_PASSING_STATUS = {408, 425, 429}
+_TEMPORARY_STATUS = {408, 425, 429}
 
 
 def download(
     url: str, path: Path, *, size: int, sha256: str, advance: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Put the file behind `url` at `path` if it is the one expected; otherwise `path` stays as it was."""
+    """Download `url` to `path` if size and SHA-256 are as expected; otherwise leave `path` unchanged."""
     retrying = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(ATTEMPTS),
         wait=WAIT,
-        retry=tenacity.retry_if_exception(_may_pass),
+        retry=tenacity.retry_if_exception(_is_temporary),
         reraise=True,
     )
     try:
@@ -63,7 +63,8 @@ def _attempt(url: str, path: Path, size: int, sha256: str, advance: Callable[[in
         raise
 
 
-def _may_pass(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
+    """Whether another attempt may succeed."""
     if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code >= 500 or error.response.status_code in _PASSING_STATUS
+        return error.response.status_code >= 500 or error.response.status_code in _TEMPORARY_STATUS
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)

@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence a user can act on."""
+"""The errors that users see: one sentence each, with what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from babelscope.util.terminal import visible
 
-# Characters of a message: an id or a name in it may be as long as a file.
+# Characters of a message. Ids and names come from files, and may be as long as the file.
 _LONGEST = 2000
 
 
@@ -18,28 +18,31 @@ class BabelscopeError(Exception):
 
     def __str__(self) -> str:
         """One line, whatever a name or text in it holds; nothing in it can steer a terminal."""
-        return _cut(visible(_cut(super().__str__())))
+        return _shorten(visible(_shorten(super().__str__())))
 
 
-def _cut(told: str) -> str:
-    return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]} … {told[-_LONGEST // 4 :]}"
+def _shorten(message: str) -> str:
+    if len(message) <= _LONGEST:
+        return message
+    return f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 4 :]}"
 
 
 Side = Literal["source", "target"]
 
 
 class RefusedText(BabelscopeError):
-    """A text that a system cannot be asked about. Only who asked knows where it stands: see `relocate_errors`."""
+    """A text that a system cannot be asked about. The caller adds where it came from, with `relocate_errors`."""
 
     def __init__(self, side: Side, number: int, reason: str) -> None:
-        """Text `number`, counted from 1, of what was asked at once; `reason` goes on from there: "is empty"."""
+        """`number` counts from 1 within one call; `reason` is the rest of the sentence, such as "is empty"."""
         super().__init__(f"{side} {number} {reason}")
         self.side: Side = side
         self.number = number
         self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.side, self.number, self.reason)  # it crosses processes
+        # Pickling an exception passes it its message alone; workers send this one back.
+        return type(self), (self.side, self.number, self.reason)
 
 
 class SystemFailure(BabelscopeError):

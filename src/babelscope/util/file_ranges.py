@@ -1,4 +1,4 @@
-"""Large text files, read without being held: whole, or a stretch of one by whoever has its share of the work."""
+"""Large text files as streams of lines: the whole file, or a range of it for one of several workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import (
     LONGEST_LINE,
     bounded_lines,
-    reading,
+    open_to_read,
     require_equal_counts,
     shorten,
     text_fault,
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Some units of a file, be they lines or sentences, and where the first of them is."""
+class FileRange:
+    """A run of units (lines or sentences) in a file: where it starts, and how many units it has."""
 
     number: int = 1
-    """Of the first unit, from 1."""
+    """Number of its first unit, from 1."""
     line: int = 1
-    """The line it begins at, from 1."""
+    """Line at which the first unit begins, from 1."""
     byte: int = 0
-    """The byte it begins at."""
+    """Byte at which the first unit begins, from 0."""
     count: int | None = None
-    """How many units; all that follow without it."""
+    """How many units; None for all that follow."""
 
 
-WHOLE = Stretch()
+WHOLE = FileRange()
 
-# Text shrinks to a tenth, one sentence parsed over and over to a fiftieth; what is beyond is made to fill a disk.
+# Text compresses to a tenth, one parsed sentence repeated to a fiftieth. A higher ratio is a zip bomb.
 _MOST_EXPANDED = 100
-_EXPANDED_FREELY = 4 << 20  # bytes
+_EXPANDED_FREELY = 4 << 20  # bytes below which the ratio is not looked at
 
 
 @contextlib.contextmanager
-def opened(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
-    """A file to read from a byte on, unzipped (once) if its name ends in .gz."""
-    with reading(path) as file:
+def open_at(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
+    """Open a file to read from a byte on; a name in .gz is unzipped, and `byte` counts unzipped bytes."""
+    with open_to_read(path) as file:
         if not str(path).endswith(".gz"):
             if byte:
                 file.seek(byte)
@@ -67,7 +67,7 @@ def opened(path: str | Path, byte: int = 0) -> Iterator[IO[bytes]]:
 
 
 class _Counted:
-    """A file whose bytes are counted while they are read."""
+    """A file that counts the bytes read from it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -80,7 +80,7 @@ class _Counted:
 
 
 class _Unzipped(io.RawIOBase):
-    """The content of a gzipped file, unless it expands as no text does."""
+    """The content of a gzipped file; an error if it expands more than text can."""
 
     def __init__(self, unzipped: gzip.GzipFile, packed: _Counted, path: str | Path) -> None:
         self._unzipped, self._packed, self._path = unzipped, packed, path
@@ -99,16 +99,16 @@ class _Unzipped(io.RawIOBase):
         return count
 
 
-def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
-    """The lines of a UTF-8 file, one after another."""
-    with opened(path, stretch.byte) as file:
-        lines = bounded_lines(file, path, first=stretch.line)
-        for number, raw in enumerate(itertools.islice(lines, stretch.count), stretch.line):
+def stream_lines(path: str | Path, part: FileRange = WHOLE) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, or of a range of it, without their newlines."""
+    with open_at(path, part.byte) as file:
+        lines = bounded_lines(file, path, first=part.line)
+        for number, raw in enumerate(itertools.islice(lines, part.count), part.line):
             try:
                 line = raw.removesuffix(b"\n").decode("utf-8")
             except UnicodeDecodeError as error:
-                told = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BabelscopeError(f"{at(path, number)}: {told}") from None
+                reason = f"not UTF-8 ({error.reason} at byte {error.start})"
+                raise BabelscopeError(f"{at(path, number)}: {reason}") from None
             if fault := text_fault(line):
                 raise BabelscopeError(f"{at(path, number)} {fault}: {shorten(line)}")
             yield line
@@ -117,7 +117,7 @@ def stream_lines(path: str | Path, stretch: Stretch = WHOLE) -> Iterator[str]:
 def count_lines(path: str | Path) -> int:
     """How many lines a file has; a last one without a newline counts."""
     count = begun = 0
-    with opened(path) as file:
+    with open_at(path) as file:
         while some := file.read(LONGEST_LINE):
             first = some.find(b"\n")
             if begun + (first if first >= 0 else len(some)) > LONGEST_LINE:
@@ -127,46 +127,46 @@ def count_lines(path: str | Path) -> int:
     return count + bool(begun)
 
 
-def line_stretches(path: str | Path, size: int) -> list[Stretch]:
-    """The lines of a file in stretches of `size`, the last one shorter."""
+def line_ranges(path: str | Path, size: int) -> list[FileRange]:
+    """Divide a file into ranges of `size` lines; the last one may be shorter."""
 
     def starts() -> Iterator[tuple[int, int]]:
         byte = 0
-        with opened(path) as file:
+        with open_at(path) as file:
             for number, raw in enumerate(bounded_lines(file, path), 1):
                 yield number, byte
                 byte += len(raw)
 
-    return cut(starts(), size, path)
+    return split_units(starts(), size, path)
 
 
-def can_be_cut(path: str | Path) -> bool:
-    """Whether a file can be read from any of its bytes on: a plain one, not zipped."""
+def is_seekable(path: str | Path) -> bool:
+    """Whether a file can be read from any byte on: a regular file, not gzipped."""
     return Path(path).is_file() and not str(path).endswith(".gz")
 
 
-def cut(starts: Iterable[tuple[int, int]], size: int, path: str | Path) -> list[Stretch]:
-    """Units, given by the line and byte that each begins at, in stretches of `size`; one is kept of each stretch."""
+def split_units(starts: Iterable[tuple[int, int]], size: int, path: str | Path) -> list[FileRange]:
+    """Group units, given as (line, byte) of their starts, into ranges of `size`; keeps one start a range."""
     if str(path).endswith(".gz"):
-        # To get at a byte of it, all before must be unzipped.
+        # Reaching a byte of it means unzipping all bytes before.
         raise BabelscopeError(f"{path} is gzipped, so that workers cannot share it; unzip it first")
     if Path(path).exists() and not Path(path).is_file():
         raise BabelscopeError(f"{path} is no regular file, so that workers cannot share it")
-    found: list[Stretch] = []
+    found: list[FileRange] = []
     number = 0
     for number, (line, byte) in enumerate(starts, 1):
         if (number - 1) % size == 0:
-            found.append(Stretch(number, line, byte, size))
+            found.append(FileRange(number, line, byte, size))
     if found:
         last = found[-1]
-        found[-1] = Stretch(last.number, last.line, last.byte, number - last.number + 1)
+        found[-1] = FileRange(last.number, last.line, last.byte, number - last.number + 1)
     return found
 
 
-def side_by_side(
+def parallel_rows(
     columns: Sequence[tuple[str, Iterator[Any]]], first: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Rows of all columns, numbered from `first`; columns that end before others are an error with all counts."""
+    """Yield (number, row) of columns read in parallel, from `first`; unequal lengths are an error with all counts."""
     end = object()
     finite = [place for place, (_, column) in enumerate(columns) if not isinstance(column, itertools.repeat)]
     for number in itertools.count(first):

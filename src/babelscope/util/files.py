@@ -1,4 +1,4 @@
-"""Writing a file so that it is there as a whole, or not at all."""
+"""Writing files atomically: an output is there as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -22,32 +22,34 @@ from babelscope.util.terminal import visible
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OutputTarget:
+    """Where an output goes: a file to be replaced, or a stream to be written into."""
+
     target: Path
-    """What was named, its links followed, also one that points to nothing yet."""
+    """The path with links followed, also where a link points to nothing yet."""
     status: os.stat_result | None
-    """Of what is there."""
+    """Status of what is there now; None if nothing is."""
     descriptor: int | None = None
-    """Of a file that is open already: /dev/stdout, /dev/fd/3."""
+    """Number of the open file that the path names: /dev/stdout, /dev/fd/3."""
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is written into as it is (a pipe, a device, an open file), not replaced."""
+        """Whether it is written into (a pipe, a device, an open file) and not replaced."""
         if self.descriptor is not None:
             return True
         return self.status is not None and not stat.S_ISREG(self.status.st_mode)
 
 
-def find_place(path: Path) -> Place:
-    """Where `path` leads; a folder is refused."""
+def resolve_target(path: Path) -> OutputTarget:
+    """Find where writing to `path` leads; folders, disks and sockets are refused."""
     if "\0" in str(path):
         raise BabelscopeError(f"{path} cannot be the name of a file")
-    with _faults_told(path):
+    with _explain_os_errors(path):
         descriptor = _open_descriptor(path)
         if descriptor is not None:
             if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
                 raise BabelscopeError(f"{path} cannot be written: it is open for reading only")
-            return Place(path, os.fstat(descriptor), descriptor)
+            return OutputTarget(path, os.fstat(descriptor), descriptor)
         try:
             status = path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -56,34 +58,34 @@ def find_place(path: Path) -> Place:
             raise BabelscopeError(f"{str(path)!r} is a folder; name a file to be written")
         if status is not None and (stat.S_ISBLK(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
             raise BabelscopeError(f"{path} is a disk or a socket; name a file to be written")
-        return Place(Path(os.path.realpath(path)), status)
+        return OutputTarget(Path(os.path.realpath(path)), status)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends well; otherwise `path` stays as it was.
+    """A file that replaces `path` when the block ends without an error; otherwise `path` stays unchanged.
 
-    Links and permissions stay; of a file with several names, the others keep the old content. What is no
-    regular file is written into.
+    Links and permissions stay; other hard links of the file keep the old content. Pipes and devices are
+    written into directly.
     """
-    place = find_place(path)
-    with _faults_told(path):
+    place = resolve_target(path)
+    with _explain_os_errors(path):
         if place.is_stream:
             with _stream(place) as stream:
                 yield stream
             return
-        with _unfinished(place) as (part, file):
+        with _part_file(place) as (part, file):
             yield file
             file.flush()
-            os.fsync(file.fileno())  # some disks say only here that they are full
+            os.fsync(file.fileno())  # some file systems report a full disk only here
             os.replace(part, place.target)
 
 
 def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
-    """Put bytes at `end` of an open file, and sync; what the disk refuses leaves nothing of them there."""
+    """Write bytes at offset `end` of an open file and sync; on an error, truncate the file back to `end`."""
     descriptor = file.fileno()
     try:
-        if os.fstat(descriptor).st_size > end:  # a kill may have left the beginning of what comes now
+        if os.fstat(descriptor).st_size > end:  # a killed process may have written part of this before
             os.ftruncate(descriptor, end)
         os.lseek(descriptor, end, os.SEEK_SET)
         left = memoryview(data)
@@ -99,12 +101,12 @@ def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
         ) from error
 
 
-def check_writable(path: Path) -> Place:
-    """Refuse now what `replacing` would refuse later; nothing is left behind."""
-    place = find_place(path)
-    with _faults_told(path):
+def check_writable(path: Path) -> OutputTarget:
+    """Raise now the error that `replacing` would raise later; nothing is left behind."""
+    place = resolve_target(path)
+    with _explain_os_errors(path):
         if not place.is_stream:
-            with _unfinished(place):
+            with _part_file(place):
                 pass
         elif place.descriptor is None and not os.access(place.target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -112,19 +114,19 @@ def check_writable(path: Path) -> Place:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse now a folder that cannot be made or written to."""
+    """Raise now if a folder cannot be made or written to; nothing is left behind."""
     if path.is_dir():
         check_writable(path / f".{secrets.token_hex(4)}")
     elif path.exists():
         raise BabelscopeError(f"{path} is a file, not a folder")
     else:
-        with _faults_told(path), _folders(path):
+        with _explain_os_errors(path), _folders(path):
             pass
 
 
 @contextlib.contextmanager
-def _unfinished(place: Place) -> Iterator[tuple[Path, BinaryIO]]:
-    """A file beside the target, since a rename is atomic within one file system only; afterwards it is gone."""
+def _part_file(place: OutputTarget) -> Iterator[tuple[Path, BinaryIO]]:
+    """A temporary file beside the target (a rename is atomic only within a file system); removed at the end."""
     target, status = place.target, place.status
     if status is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -144,15 +146,15 @@ def _unfinished(place: Place) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
-    """A part file whose lock says, until we end in whatever way, that it is in use."""
+    """Create a part file, locked for as long as this process lives, so that others see it is in use."""
     while True:
         part = target.with_name(f"{_part_prefix(target)}.{secrets.token_hex(4)}.part")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            # A disk without locks is one where nothing is taken for stale either.
+            # On a disk without locks, `_remove_stale` cannot lock a file either, and so removes none.
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Before it was locked, another process may have taken it for stale.
+            # Between creation and lock, another process may have removed it as stale.
             if part.exists() and os.path.samestat(part.stat(), os.fstat(descriptor)):
                 return part, descriptor
         except BaseException:
@@ -162,7 +164,7 @@ def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove part files that nobody holds: a kill has left them."""
+    """Remove part files that no process has locked: a killed process left them."""
     named = re.compile(rf"{re.escape(_part_prefix(target))}\.[0-9a-f]{{8}}\.part")
     for entry in os.scandir(target.parent):
         if named.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
@@ -176,13 +178,13 @@ def _remove_stale(target: Path) -> None:
 
 
 def _part_prefix(target: Path) -> str:
-    """Hidden, and short enough that also the longest name can be added to."""
+    """What part files of a target begin with: hidden, and short enough for the longest file name."""
     return "." + os.fsdecode(os.fsencode(target.name)[:200])
 
 
 @contextlib.contextmanager
 def _folders(path: Path) -> Iterator[None]:
-    """The folder and those above it, made for the block; those that are still empty after it are removed."""
+    """Make a folder and its parents for the block; remove those that were made and are empty afterwards."""
     missing = missing_folders(path / "file")
     try:
         try:
@@ -195,19 +197,19 @@ def _folders(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _stream(place: Place) -> Iterator[BinaryIO]:
+def _stream(place: OutputTarget) -> Iterator[BinaryIO]:
     if place.descriptor is None:
         opened = os.open(place.target, os.O_WRONLY | os.O_CLOEXEC)
     else:
-        with contextlib.suppress(AttributeError):  # what was printed before comes before
+        with contextlib.suppress(AttributeError):  # keep what was printed in front
             sys.stdout.flush()
         opened = os.dup(place.descriptor)
     with open(opened, "wb") as file:
-        yield _ForPeople(file) if file.isatty() else file
+        yield _VisibleTerminal(file) if file.isatty() else file
 
 
-class _ForPeople(io.BytesIO):
-    """A terminal that was named as a file: what is written is made visible, here too."""
+class _VisibleTerminal(io.BytesIO):
+    """A terminal that was named as an output file: control characters are escaped, as on stdout."""
 
     def __init__(self, terminal: BinaryIO) -> None:
         super().__init__()
@@ -238,7 +240,7 @@ def _open_descriptor(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _faults_told(path: Path) -> Iterator[None]:
+def _explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Finished parts of a long piece of work, kept on disk: stopped at any moment, it goes on after the last of them.
+"""Finished parts of a long command, kept on disk, so that it can be stopped at any moment and resumed.
 
 A journal is a file of JSON lines. The first says what was asked; every other line is one finished part: its number,
 its place (what the part is about, in the caller's words) and its value. Work asks for its parts in a fixed order;
@@ -26,7 +26,7 @@ from babelscope.util.regular import open_regular
 _Value = TypeVar("_Value")
 
 _BLOCK = 1 << 20
-# Journals of commands that only print, and that nobody came back to.
+# After this long, the journal of a command that only prints is removed.
 _STALE_SECONDS = 30 * 24 * 3600.0
 
 
@@ -37,12 +37,12 @@ class Keep(Protocol):
 
 
 def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
-    """Makes every part."""
+    """A `Keep` that stores nothing."""
     return make()
 
 
 class Parts(Protocol):
-    """The parts of a piece of work, taken in a fixed order."""
+    """The parts of a command's work, asked for in a fixed order."""
 
     @property
     def stored(self) -> int: ...
@@ -52,19 +52,19 @@ class Parts(Protocol):
 
 
 class NothingStored:
-    """Parts that are made each time."""
+    """Parts of work that cannot be resumed: each is made."""
 
     stored = 0
     part = staticmethod(keep_nothing)
 
 
 class Journal:
-    """A journal held open, by one process at a time; it is removed when its block ends well."""
+    """An open journal, locked by one process; removed when its block ends without an error."""
 
     def __init__(
         self, path: Path, asked: Mapping[str, Any], *, private: bool = False, lasting: bool = False
     ) -> None:
-        """Begin a journal, or go on with that of the same question; a `lasting` one stays when all is done."""
+        """Start a journal, or resume one with the same `asked`; a `lasting` one is not removed at the end."""
         self.path = path
         self._stored = 0
         self._taken = 0
@@ -91,7 +91,7 @@ class Journal:
         return self._stored
 
     def part(self, place: str, make: Callable[[], _Value]) -> _Value:
-        """The value of the next part, the same whether it was stored or is made now: as JSON gives it back."""
+        """The value of the next part, stored or made now; either way after a round trip through JSON."""
         self._taken += 1
         if self._taken <= self.stored:
             stored: _Value = self._read(place)
@@ -118,7 +118,7 @@ class Journal:
             file = open_regular(self.path, create=True, append=True, private=private)
             try:
                 lock(file.fileno(), self.path, instead="write to another file")
-                # Whoever held it before may have been done, and have removed the file that was opened here.
+                # A process that held the lock before may have finished and removed this file.
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(self.path, follow_symlinks=False)):
                     return file
             except FileNotFoundError:
@@ -129,13 +129,13 @@ class Journal:
             file.close()
 
     def _begin(self, header: Mapping[str, Any]) -> None:
-        """Cut off a torn last line, check what the journal belongs to, and count its parts."""
+        """Cut off an incomplete last line, check that the journal is of the same work, and count its parts."""
         lines, complete = self._measure()
         os.ftruncate(self._file.fileno(), complete)
         if not lines:
             self._append(json.dumps(header, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
             return
-        found = _parsed(self._lines.readline())
+        found = _parse(self._lines.readline())
         if not isinstance(found, dict) or not isinstance(found.get("asked"), dict):
             raise BabelscopeError(
                 f"{self.path} stands where unfinished work is kept, and holds something else or work of an older "
@@ -150,7 +150,7 @@ class Journal:
         self._stored = lines - 1
 
     def _measure(self) -> tuple[int, int]:
-        """How many complete lines there are, and how many bytes these have."""
+        """Number of complete lines, and their bytes."""
         lines = complete = position = 0
         self._file.seek(0)
         while block := self._file.read(_BLOCK):
@@ -162,7 +162,7 @@ class Journal:
         return lines, complete
 
     def _read(self, place: str) -> Any:
-        found = _parsed(self._lines.readline())
+        found = _parse(self._lines.readline())
         if not isinstance(found, list) or len(found) != 3 or found[:2] != [self._taken, place]:
             raise BabelscopeError(
                 f"{at(self.path, self._taken + 1)} is not the part that belongs there ({place}): the file was "
@@ -176,36 +176,34 @@ class Journal:
 
 @contextlib.contextmanager
 def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
-    """Keeps the parts of a command in OUT.partial, beside its output; if it only prints, in the user's state folder.
+    """Keep a command's parts in OUT.partial beside its output or, if it only prints, in the user's state folder.
 
-    The output is to be written inside the block: when that ends well, the parts are removed.
+    Write the output inside the block: when that ends without an error, the parts are removed.
     """
-    if out is not None and is_plain(out):
-        with Journal(partial(out), asked) as journal:
+    if out is not None and may_keep_beside(out):
+        with Journal(partial_path(out), asked) as journal:
             yield journal
         return
     try:
-        opened = _of_user(asked)
-    except (
-        BabelscopeError,
-        OSError,
-    ):  # the same command runs already, or there is no place: only not resumable
+        opened = _user_journal(asked)
+    # The same command runs already, or the folder cannot be written: work without a journal.
+    except (BabelscopeError, OSError):
         yield NothingStored()
         return
     with opened as journal:
         yield journal
 
 
-def is_plain(out: Path) -> bool:
-    """Whether unfinished work may stand beside an output; not beside a pipe, a device, or a link to somewhere."""
+def may_keep_beside(out: Path) -> bool:
+    """Whether a journal may be kept beside an output: only if that is a regular file, or not there yet."""
     try:
         return stat.S_ISREG(out.lstat().st_mode)
     except OSError:  # not there yet
         return True
 
 
-def stamp(path: Path) -> tuple[str, int, int]:
-    """Name, size and time of a file: what tells whether it is the one that was read before."""
+def file_stamp(path: Path) -> tuple[str, int, int]:
+    """Name, size in bytes and modification time in ns of a file, to see later whether it has changed."""
     try:
         found = path.stat()
     except OSError:
@@ -213,12 +211,12 @@ def stamp(path: Path) -> tuple[str, int, int]:
     return str(path), found.st_size, found.st_mtime_ns
 
 
-def partial(out: Path) -> Path:
-    """Where the finished parts of an output are kept."""
+def partial_path(out: Path) -> Path:
+    """Where the finished parts of an output are kept: OUT.partial."""
     return out.with_name(f"{out.name}.partial")
 
 
-def _of_user(asked: Mapping[str, Any]) -> Journal:
+def _user_journal(asked: Mapping[str, Any]) -> Journal:
     from platformdirs import user_state_path
 
     folder = user_state_path("babelscope") / "unfinished"
@@ -230,7 +228,7 @@ def _of_user(asked: Mapping[str, Any]) -> Journal:
     return Journal(folder / f"{digest_json(asked)}.jsonl", asked, private=True)
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

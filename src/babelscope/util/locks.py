@@ -1,4 +1,4 @@
-"""One process at a time: a lock on an open file or folder, which the system releases however the process ends."""
+"""Locks on open files and folders, which the operating system releases however the process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
-    """Lock an open file or folder, or refuse in a sentence that says what to do `instead`."""
+    """Lock an open file or folder; if another process has it, raise an error that says what to do `instead`."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -23,7 +23,7 @@ def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if it is not there; if it was made here and the block leaves it empty, it goes again."""
+    """Lock a folder, made if missing; one that was made here and is empty after the block is removed."""
     made = missing_folders(folder / "file")
     try:
         try:
@@ -43,11 +43,12 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def missing_folders(path: Path) -> list[Path]:
-    """The folders above `path` that are not there yet, the innermost first."""
+    """The parents of `path` that do not exist, innermost first."""
     return [folder for folder in path.parents if not folder.exists()]
 
 
 def remove_empty(folders: list[Path]) -> None:
+    """Remove those of the folders that are empty."""
     for folder in folders:
-        with contextlib.suppress(OSError):  # not empty: its content stays; or never made
+        with contextlib.suppress(OSError):  # not empty, or not there
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""All that a command will write, checked before it does any work."""
+"""Checks, before any work, of all files that a command will write."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder, check_writable
 from babelscope.util.terminal import unfiltered
 
-_OF_A_RUN = ("manifest.json", "records.jsonl", "summary.json")
+_RUN_FILES = ("manifest.json", "records.jsonl", "summary.json")
 
 
 def check_outputs(
     files: Mapping[str, Path | None], *, folder: Path | None = None, inputs: Iterable[str | Path | None] = ()
 ) -> None:
-    """Refuse outputs that cannot be written, that overwrite each other, stdout or what is read.
+    """Refuse outputs that cannot be written, or that would overwrite each other, stdout or an input.
 
-    `files` and `folder`, a run folder, are what options name. Inputs are paths, or specs that have paths in them.
+    `files` are paths by option, `folder` is a run folder. Inputs are paths, or specs with paths in them.
     """
     taken = {path: f"which is read ({path})" for path in _read_files(inputs)}
     if folder is not None:
         check_folder(folder)
-        taken |= {_resolved(folder / name): "which the run folder keeps for itself" for name in _OF_A_RUN}
+        taken |= {_resolved(folder / name): "which the run folder keeps for itself" for name in _RUN_FILES}
     for option, path in files.items():
         if path is None:
             continue
@@ -43,7 +43,7 @@ def check_outputs(
 
 
 def _read_files(inputs: Iterable[str | Path | None]) -> Iterator[Path]:
-    """The files that inputs name; of a run folder, its own."""
+    """The files that inputs name; for a run folder, the files in it."""
     for given in inputs:
         for name in [given] if isinstance(given, Path) else _paths_in(given or ""):
             if not str(name):
@@ -53,11 +53,11 @@ def _read_files(inputs: Iterable[str | Path | None]) -> Iterator[Path]:
                 if path.is_file():
                     yield _resolved(path)
                 elif path.is_dir():
-                    yield from (_resolved(path / each) for each in _OF_A_RUN)
+                    yield from (_resolved(path / each) for each in _RUN_FILES)
 
 
 def _paths_in(spec: str) -> set[str]:
-    """What may be a path in `scheme:path,path?option=path&option=path`."""
+    """All texts in `scheme:path,path?option=path&option=path` that may be paths."""
     found = {spec, *re.split(r"[?&=,]", spec)}
     return found | {name.partition(":")[2] for name in found}
 

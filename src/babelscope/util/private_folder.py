@@ -1,4 +1,4 @@
-"""Folders that only this user can write to, for what is believed when it is read back."""
+"""Folders that only this user can write to, for files that are trusted when they are read again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 def private_folder(path: Path) -> Path:
-    """The folder, links resolved, made if it is not there; PermissionError if others can change what is in it."""
-    if not path.is_absolute():  # in a working folder that may be a stranger's, though its files are ours
+    """Make a folder if missing and resolve its links; PermissionError if other users can change its files."""
+    if not path.is_absolute():  # it would depend on the working folder
         raise PermissionError(errno.EPERM, "the folder has no absolute path", str(path))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = path.resolve()
@@ -31,7 +31,7 @@ def private_folder(path: Path) -> Path:
 
 
 def _own_group(group: int) -> bool:
-    """True for the group of one that many systems give each user, called as the user is."""
+    """Whether a group is the user's own: many systems give each user a group of the same name."""
     import grp
     import pwd
 

@@ -1,4 +1,4 @@
-"""Programs that read lines on their standard input and write lines: started without a shell unless asked for."""
+"""Running programs that read lines on stdin and write lines on stdout; without a shell unless asked for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STDERR_LINES = 5
 
 @dataclass(frozen=True)
 class Program:
-    """A command line that can be run; refused at once if its program is not found or a secret stands in it."""
+    """A command line that can be run; refused when made if its program is missing or it holds a secret."""
 
     name: str
     """What it is called in messages."""
@@ -54,7 +54,7 @@ class Program:
 
     @cached_property
     def words(self) -> list[str]:
-        """The command line split as a shell would; of a line for a shell that cannot be split, none."""
+        """The command line split as a shell would; empty if it is for a shell and cannot be split."""
         try:
             return shlex.split(self.command)
         except ValueError as error:
@@ -73,7 +73,7 @@ class Program:
         return files
 
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
-        """What one run writes for `lines`, and how its standard error ends, ready to be added to a message."""
+        """Run the program once on `lines`: the lines it wrote, and the end of its stderr, ready for a message."""
         try:
             process = subprocess.Popen(
                 self.command if self.shell else self.words,
@@ -91,20 +91,21 @@ class Program:
                     "".join(f"{line}\n" for line in lines).encode(), timeout=self.timeout
                 )
             except subprocess.TimeoutExpired as error:
-                _end(process)
+                _kill(process)
                 raise SystemFailure(
                     f"{self.name} did not finish within {self.timeout:g} seconds (timeout=) on "
                     f"{len(lines)} lines{_tail(error.stderr)}"
                 ) from None
             except BaseException:  # Ctrl-C goes to us alone, since the command has its own session
-                _end(process)
+                _kill(process)
                 raise
         if process.returncode:
             raise SystemFailure(f"{self.name} failed with exit code {process.returncode}{_tail(stderr)}")
         return parse_lines(output, f"the output of {self.name}", keep_separators=True), _tail(stderr)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and its children."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -114,5 +115,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _tail(stderr: bytes | None) -> str:
     """The last lines of a program's standard error, for a message."""
     lines = [line.strip() for line in (stderr or b"").decode(errors="replace").split("\n") if line.strip()]
-    told = " | ".join(lines[-_STDERR_LINES:])
-    return f"; its standard error ends: {shorten(told[-500:], 500)}" if told else ""
+    last = " | ".join(lines[-_STDERR_LINES:])
+    return f"; its standard error ends: {shorten(last[-500:], 500)}" if last else ""

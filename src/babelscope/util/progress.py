@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal only, on stderr, and only for what takes a while."""
+"""Progress bars on stderr: on a terminal only, and only for work of more than two seconds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from babelscope.util.terminal import Filtered, unfiltered, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What is done sooner needs no bar.
+# Work that is done sooner shows no bar.
 PATIENCE_SECONDS = 2.0
 
 
 @contextmanager
 def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
-    """Shows how far `what` is; the function it gives is called with the number of things done since."""
+    """Show a bar for the block; call the function it gives with the number of things (or bytes) done since."""
     if not sys.stderr.isatty():
         yield lambda _count: None
         return
@@ -36,7 +36,7 @@ def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Calla
         *columns,
         console=live_console(),
         transient=True,
-        # Else rich would print on stderr also what belongs into the file or pipe that stdout is.
+        # Otherwise rich sends to stderr what is printed to a redirected stdout.
         redirect_stdout=sys.stdout.isatty(),
     )
     task = bar.add_task(visible(what), total=total)
@@ -52,20 +52,20 @@ def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Calla
         yield lambda count: bar.advance(task, count)
     finally:
         timer.cancel()
-        # It may just be starting the bar, which would then never be stopped.
+        # The timer may be starting the bar right now; wait, or nobody would stop it.
         timer.join()
         bar.stop()
 
 
 def live_console() -> Console:
-    """Where rich draws: stderr without the filter, which would show what moves the cursor."""
+    """A console on the unfiltered stderr: the filter would escape the codes that move the cursor."""
     from rich.console import Console
 
     return Console(file=unfiltered(sys.stderr))
 
 
 def filter_redirected() -> None:
-    """While it draws, rich has streams of its own in place of ours: put the filter on them too."""
+    """Filter the streams that rich puts in place of stdout and stderr while it draws."""
     from rich.file_proxy import FileProxy
 
     for name in ("stdout", "stderr"):
@@ -74,12 +74,12 @@ def filter_redirected() -> None:
 
 
 def hub_bar() -> type[Any]:
-    """The bar of downloads from the Hugging Face hub, drawn without the filter too."""
+    """A progress bar class for downloads from the Hugging Face hub, drawn on the unfiltered stderr."""
     from huggingface_hub.utils.tqdm import tqdm
 
     class Bar(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            told = {"desc": visible(options.get("desc") or ""), "file": unfiltered(sys.stderr)}
-            super().__init__(*arguments, **{**options, **told})  # type: ignore[no-untyped-call]
+            ours = {"desc": visible(options.get("desc") or ""), "file": unfiltered(sys.stderr)}
+            super().__init__(*arguments, **{**options, **ours})  # type: ignore[no-untyped-call]
 
     return Bar

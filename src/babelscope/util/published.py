@@ -14,47 +14,49 @@ from babelscope.util.progress import progress
 
 SERVER = "https://raw.githubusercontent.com"
 
-Status = Literal["present", "downloaded", "unchecked", "missing"]
+FetchStatus = Literal["present", "downloaded", "unchecked", "missing"]
 """present: found, and its checksum is right. unchecked: found, but its checksum is not known to us.
 missing: not found, and not downloaded, since its checksum is not known to us."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file of a named set, where it is now, and how it came there."""
+    """A file of a named set: where it is on this machine, and how it got there."""
 
-    file: File
+    file: PublishedFile
     path: Path
-    status: Status
+    status: FetchStatus
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class PublishedFile:
+    """A file on a public server, with its size in bytes and SHA-256."""
+
     local: str
     """Its path in the data folder."""
     remote: str
     """Its path at the server: owner/repository/revision/path."""
     bytes: int = 0
     sha256: str = ""
-    """Empty where we have not seen the file; such a file is used where it lies, and never downloaded."""
+    """Empty if it is not known; such a file is used if the user has it, and never downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What is read at once: a file or a folder in one of the formats."""
+class SetPart:
+    """A part of a named set: one file or folder in one format."""
 
     name: str
     format: str
     path: str
     """In the data folder."""
     items: int
-    """How many items are published, with those we skip."""
-    files: tuple[File, ...]
+    """How many items are published, including those that we skip."""
+    files: tuple[PublishedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Who made a test set, and on what terms."""
+    """Where a test set comes from: repository, languages, licence and citation."""
 
     repository: str
     languages: tuple[str, str]
@@ -70,16 +72,16 @@ class NamedSet:
     name: str
     description: str
     project: Project
-    parts: tuple[Part, ...]
+    parts: tuple[SetPart, ...]
     version: int = 1
-    """Raised when other items are read from the same files, or other files are published under the name."""
+    """Raised when the same files give other items, or the name stands for other files."""
 
     @property
     def items(self) -> int:
         return sum(part.items for part in self.parts)
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[PublishedFile, ...]:
         return tuple(file for part in self.parts for file in part.files)
 
 
@@ -92,7 +94,7 @@ def data_folder(given: str | Path | None = None) -> Path:
     return Path(platformdirs.user_data_dir("babelscope", appauthor=False))
 
 
-def file_url(file: File) -> str:
+def file_url(file: PublishedFile) -> str:
     """Where a file is downloaded from; BABELSCOPE_MIRROR names another server with the same paths."""
     server = os.environ.get("BABELSCOPE_MIRROR") or SERVER
     if not server.startswith(("http://", "https://")):
@@ -101,18 +103,18 @@ def file_url(file: File) -> str:
 
 
 def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
-    """See that the files of a named set or model are in the data folder and are the published ones.
+    """Check the files of a named set or model in the data folder, and download those that are missing.
 
-    Missing files are downloaded; with `refresh`, all are. A file that is there but differs is an error.
+    With `refresh`, all are downloaded. A file whose SHA-256 differs is an error.
     """
     folder, name = data_folder(data_dir), wanted.name
-    found: dict[File, Status] = {}
+    found: dict[PublishedFile, FetchStatus] = {}
     for file in wanted.files:
         if (folder / file.local).exists() and not (refresh and file.sha256):
             found[file] = _check(file, folder / file.local, name)
     needed = [file for file in wanted.files if file not in found and file.sha256]
     if needed:
-        # Late, since most runs find their files, and httpx is slow to import.
+        # Imported late: httpx is slow to import, and most runs have their files.
         from babelscope.util.download import download
 
         with progress(name, sum(file.bytes for file in needed), of_bytes=True) as advance:
@@ -129,7 +131,7 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     return made
 
 
-def _check(file: File, path: Path, name: str) -> Status:
+def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
     if not file.sha256:
         return "unchecked"
     try:

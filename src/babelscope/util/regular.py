@@ -1,4 +1,4 @@
-"""Opening a file that must be a plain one: no link is followed, nothing but a regular file is read or written."""
+"""Opening regular files only: symbolic links, folders, pipes, sockets and devices are refused."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def open_regular(
     append: bool = False,
     private: bool = False,
 ) -> io.FileIO:
-    """An unbuffered file at its start, readable, and writable if asked for; opening it changes no byte of it.
+    """Open a regular file, unbuffered, to read and, if asked for, to write; nothing is truncated.
 
-    A symbolic link as its last part, a folder, pipe, socket or device is refused. So is, to write, a file with
-    several names (hard links): what is written would change under the others too. `append` lets all writing go
-    to the end, whoever else has written; `create` makes a missing file, with mode 0600 if `private`.
+    To write, a file with several hard links is refused, since it would change under its other names too.
+    `append` makes every write go to the end of the file; `create` makes a missing file, with mode 0600 if
+    `private`.
     """
     writing = write or append or create
 
@@ -41,7 +41,7 @@ def open_regular(
         return descriptor
 
     name = os.fspath(path)
-    if "\0" in name:  # which no file's name can have
+    if "\0" in name:  # no file name can have one
         raise BabelscopeError(f"{name}: no such file")
     try:
         return io.FileIO(name, "r+b" if writing else "rb", opener=opened)
@@ -54,8 +54,8 @@ def open_regular(
             raise BabelscopeError(f"{name} is not a regular file") from None
         if error.errno == errno.ENOENT and not create:
             raise BabelscopeError(f"{name}: no such file") from None
-        told = "written" if writing else "read"
-        raise BabelscopeError(f"{name} cannot be {told}: {error.strerror or error}") from error
+        done = "written" if writing else "read"
+        raise BabelscopeError(f"{name} cannot be {done}: {error.strerror or error}") from error
 
 
 def _check(name: str, found: os.stat_result, writing: bool) -> None:

@@ -1,4 +1,4 @@
-"""Python processes of our own, kept from importing what lies in the working folder."""
+"""Keeps Python processes that we start from importing modules of the working folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _VARIABLE = "PYTHONSAFEPATH"
 
 @contextlib.contextmanager
 def safe_import_path() -> Iterator[None]:
-    """Python processes started in the block have no working folder on their import path.
+    """Start Python processes in the block without the working folder on their import path.
 
-    multiprocessing starts them with `-c`, which would put it first, before the standard library.
+    multiprocessing starts them with `-c`, which puts the working folder before the standard library.
     """
     before = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = "1"

@@ -1,4 +1,4 @@
-"""Files of one folder, read as they were checked: regular, inside the folder, unchanged while in use."""
+"""Files of one folder that are checked when opened and must not change while they are used."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DEEPEST = 50
 
 
 class SealedFiles:
-    """Some files of a folder, by their names relative to it; `check` tells if one has changed since."""
+    """Regular files of a folder, by relative name; `check` raises if one has changed since."""
 
     def __init__(self, folder: Path, names: Iterable[str], *, also_inside: Iterable[Path] = ()) -> None:
-        """Files may be links into `folder` itself or into the folders of `also_inside`, and nowhere else."""
+        """Files may be links, but only to files inside `folder` or the folders of `also_inside`."""
         self.folder = folder
         places = (folder.resolve(), *also_inside)
         self.paths = {name: _regular_file(folder, name, places) for name in sorted(set(names))}
@@ -33,7 +33,7 @@ class SealedFiles:
         return self._stamps[name][1]
 
     def read_json(self, name: str, *, most: int) -> dict[str, Any]:
-        """The JSON object in a file of at most so many bytes."""
+        """The JSON object in a file of at most `most` bytes."""
         if self.size(name) > most:
             raise BabelscopeError(
                 f"{self.folder / name} has {self.size(name):,} bytes; a file of its kind has at most {most:,}"
@@ -53,7 +53,7 @@ class SealedFiles:
         return value
 
     def digest(self, names: Iterable[str] | None = None) -> str:
-        """SHA-256 over names and contents, as `digest_files` makes it of files in one folder; "" for none."""
+        """SHA-256 over names and contents, the same as that of `digest_files`; "" for no files."""
         chosen = sorted(self.paths if names is None else names)
         for name in chosen:
             if name not in self._contents:
@@ -65,7 +65,7 @@ class SealedFiles:
         return whole.hexdigest() if chosen else ""
 
     def check(self) -> None:
-        """Raise if a file is not what it was when this was made."""
+        """Raise if a file is gone or has changed since this was made."""
         for name, was in self._stamps.items():
             try:
                 now = _stamp(self.paths[name])
@@ -75,7 +75,7 @@ class SealedFiles:
                 ) from None
             if now == was:
                 continue
-            # A new link to a file or new permissions change its ctime only: the content decides.
+            # A new hard link or new permissions change only the ctime; then compare the contents.
             if now[:3] == was[:3] and self._contents.get(name) == digest_file(self.paths[name]):
                 self._stamps[name] = now
                 continue
@@ -83,7 +83,7 @@ class SealedFiles:
 
     @contextmanager
     def view(self, instead: Mapping[str, bytes] | None = None) -> Iterator[Path]:
-        """A temporary folder that holds these files and no others, some with other contents."""
+        """A temporary folder of links to these files and no others; `instead` replaces the contents of some."""
         instead = instead or {}
         try:
             place = tempfile.TemporaryDirectory(prefix="babelscope-", ignore_cleanup_errors=True)
@@ -102,7 +102,7 @@ class SealedFiles:
         self.check()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: digests, and nothing to check, since contents are sent along."""
+        """For another process: digests, but no stamps, since the files' contents are sent along."""
         self.digest()
         return {**self.__dict__, "_stamps": {}}
 
@@ -122,6 +122,6 @@ def _regular_file(folder: Path, name: str, places: Iterable[Path]) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int]:
-    """Inode, size, time of writing, time of any change."""
+    """Inode, size in bytes, modification and change time in ns."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

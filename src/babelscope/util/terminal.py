@@ -1,4 +1,4 @@
-"""What people read on a terminal: text that steers or hides other text is shown, not obeyed."""
+"""Terminal output: control and invisible characters are escaped, so that no text can steer the terminal."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any, TextIO, cast
 
 from babelscope.util.characters import PATTERN
 
-# On a terminal, a line break or tab in a name can forge a line or column.
+# A line break or tab inside a name could fake a line or column.
 _STEERS = re.compile(f"{PATTERN}|[\\t\\n]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    """The text with every character that steers or hides text as an escape, but for those in `keep`."""
+    """The text with control and invisible characters as escapes, except those in `keep`."""
     return _STEERS.sub(
         lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text
     )
 
 
 def visible_json(line: str) -> str:
-    """The same for a line of JSON, which stays JSON of the same value."""
+    """As `visible`, for a line of JSON, which keeps its value."""
     return _STEERS.sub(lambda found: json.dumps(found[0])[1:-1], line)
 
 
 class Filtered:
-    """A text stream for people: all that is printed to it is made visible on its way."""
+    """A text stream that passes everything printed through `visible`."""
 
     def __init__(self, stream: TextIO, *, name: str = "", may_fail: bool = False) -> None:
-        """With `may_fail`, what cannot be written is dropped: messages are no reason to end the work."""
+        """With `may_fail`, write errors are ignored: a lost message must not end the work."""
         self.unfiltered = stream
         self._name = name or str(getattr(stream, "name", "output")).strip("<>")
         self._may_fail = may_fail
@@ -45,36 +45,38 @@ class Filtered:
             self.write(line)
 
     def write_data(self, text: str) -> None:
-        self._tell_faults(self.unfiltered.write, text)
+        self._write_checked(self.unfiltered.write, text)
 
     def flush(self) -> None:
-        self._tell_faults(self.unfiltered.flush)
+        self._write_checked(self.unfiltered.flush)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.unfiltered, name)
 
-    def _tell_faults(self, write: Any, *arguments: str) -> None:
+    def _write_checked(self, write: Any, *arguments: str) -> None:
         try:
             write(*arguments)
         except BrokenPipeError:
             if not self._may_fail:
-                raise  # nobody reads any more: no error to be told
+                raise  # the reader has gone; the shell ends quietly
         except OSError as error:
             if not self._may_fail:
-                from babelscope.util.errors import SystemFailure  # which shows its text through this module
+                from babelscope.util.errors import (
+                    SystemFailure,
+                )  # imported late: errors.py imports this module
 
                 raise SystemFailure(f"{self._name} cannot be written: {error.strerror or error}") from error
 
 
 def unfiltered(stream: TextIO) -> TextIO:
-    """The stream itself, for what we draw ourselves, such as progress bars."""
+    """The stream under the filter, for what we draw ourselves, such as progress bars."""
     while isinstance(stream, Filtered):
         stream = stream.unfiltered
     return stream
 
 
 def write_data(line: str, *, is_json: bool) -> None:
-    """A line for other programs to stdout: as it is, unless people see it, on a terminal."""
+    """Print a line of data to stdout: unchanged to a file or pipe, escaped on a terminal."""
     stream = sys.stdout
     if stream.isatty():
         line = visible_json(line) if is_json else visible(line, keep="\t")
@@ -85,9 +87,9 @@ def write_data(line: str, *, is_json: bool) -> None:
 
 
 def filter_streams() -> None:
-    """Put the filter on stdout and stderr, which may be closed; both are UTF-8, whatever the locale says."""
+    """Filter stdout and stderr, which may be closed, and set both to UTF-8 whatever the locale."""
     _occupy_closed()
-    # A file's name may be no text at all; stdin stays None where it is closed, which its readers tell.
+    # File names may be invalid UTF-8, so stdout must pass on their bytes. A closed stdin stays None.
     for name, errors in (("stdout", "surrogateescape"), ("stderr", "backslashreplace")):
         stream = getattr(sys, name) or open(os.devnull, "w")  # noqa: SIM115
         if isinstance(stream, Filtered):
@@ -97,7 +99,7 @@ def filter_streams() -> None:
 
 
 def _occupy_closed() -> None:
-    """Where stdin, stdout or stderr is closed, a file opened later would get its number, and what is printed."""
+    """Fill closed descriptors 0 to 2: a file opened later would get the number, and receive what is printed."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)

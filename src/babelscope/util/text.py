@@ -1,4 +1,4 @@
-"""Lines of text: UTF-8, split on "\\n" only, faults told with file and line."""
+"""Reading text: UTF-8, lines split at "\\n" only, bounded in size; errors name file and line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import IO, Any
 from babelscope.util.errors import BabelscopeError, RefusedText, Side, at
 from babelscope.util.terminal import visible
 
-# Where other tools, and str.splitlines, would break a line; we break at "\n" only.
+# Other tools, and str.splitlines, break lines here too; we break at "\n" only.
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
-# What is read has bounds, so that no file ends in a kill or a hang. Streams (corpora, records) have none in total.
+# Bounds keep a hostile file from filling the memory. Streams (corpora, records) have none in total.
 LONGEST_LINE = 1 << 20
 """Bytes of a line of text, which is a sentence: half of "War and Peace" on one line is more."""
 LONGEST_RECORD = 16 << 20
@@ -33,23 +33,28 @@ LARGEST_TOML = 1 << 18
 LARGEST_HELD = 2 << 30
 """Bytes of all lines that are held at once: sources, translations, test sets."""
 DEEPEST = 100
-"""Lists and objects in one another. Python can read more, but not write or compare them: it calls itself."""
+"""Levels of nested lists and objects. Python parses deeper ones, but fails to write or compare them."""
 
-# Python's reader of TOML takes time that grows with the square of a key's parts.
+# tomllib takes time quadratic in the number of parts of a dotted key.
 _DOTTED = re.compile(rb"""(?<![\w"'.-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){32}""")
 _REGULAR_ONLY: ContextVar[bool] = ContextVar("regular_only", default=False)
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """A text as shown in messages: quoted as by `repr`, what steers or hides text escaped, cut."""
+    """A text for messages: cut to `width` characters, quoted as by `repr`, control characters escaped."""
     text = text if len(text) <= width else text[: width - 1] + "…"
-    # Not `repr` itself, which takes the joiners that many scripts are written with for unprintable.
+    # Not `repr` itself, which escapes the zero-width joiners that many scripts need.
     quote = '"' if "'" in text and '"' not in text else "'"
     return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote
 
 
+def plain_words(name: str) -> str:
+    """A name as it stands in a sentence: spaces in place of underscores."""
+    return name.replace("_", " ")
+
+
 def check_texts(texts: Iterable[str], *, what: Side, allow_empty: bool = False) -> None:
-    """Refuse what no system can be asked: empty text, NUL, line breaks, lone surrogates."""
+    """Raise RefusedText for texts that no system can take: empty, or with NUL, line breaks or lone surrogates."""
     for number, text in enumerate(texts, 1):
         reason = text_fault(text)
         if reason is None and not text.strip() and not allow_empty:
@@ -59,7 +64,7 @@ def check_texts(texts: Iterable[str], *, what: Side, allow_empty: bool = False) 
 
 
 def check_name(name: str) -> str:
-    """A system's or test set's name, which is stored with results; a file's name need be no text at all."""
+    """Return the name of a system or test set; an error if it is no valid Unicode, as file names may be."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -68,7 +73,7 @@ def check_name(name: str) -> str:
 
 
 def text_fault(text: str) -> str | None:
-    """Why `text` cannot be one line of UTF-8 text, or None."""
+    """Why `text` cannot be one line of UTF-8 text, as the end of a sentence; None if it can."""
     if "\n" in text or "\r" in text:
         return "has a line break inside"
     if "\0" in text:
@@ -90,24 +95,24 @@ def read_lines(path: str | Path, *, keep_separators: bool = False) -> list[str]:
 
 
 def read_line_bytes(path: str | Path) -> bytes:
-    """The content of a file of lines, for `parse_lines`."""
-    with reading(path) as file:
-        return held_lines(file, path)
+    """The bytes of a file of lines, for `parse_lines`."""
+    with open_to_read(path) as file:
+        return read_all_lines(file, path)
 
 
-def held_lines(file: IO[bytes], path: str | Path) -> bytes:
-    """The same of a file that is open."""
+def read_all_lines(file: IO[bytes], path: str | Path) -> bytes:
+    """As `read_line_bytes`, of an open file."""
     return b"".join(bounded_lines(file, path, most=LARGEST_HELD))
 
 
 def read_bytes(path: str | Path, *, most: int = LARGEST_DOCUMENT) -> bytes:
-    """A file's content as a whole, or one clear sentence why not."""
-    with reading(path) as file:
-        return within(file.read(most + 1), path, most)
+    """The content of a file of at most `most` bytes."""
+    with open_to_read(path) as file:
+        return require_size(file.read(most + 1), path, most)
 
 
-def within(data: bytes, path: str | Path, most: int = LARGEST_DOCUMENT) -> bytes:
-    """The bytes of a file, of which one more than `most` was asked for; refused if it is there."""
+def require_size(data: bytes, path: str | Path, most: int = LARGEST_DOCUMENT) -> bytes:
+    """Return bytes that were read with a limit of `most` + 1; an error if there are more than `most`."""
     if len(data) > most:
         raise BabelscopeError(f"{path} has more than {_size(most)}, too much for one document")
     return data
@@ -116,9 +121,9 @@ def within(data: bytes, path: str | Path, most: int = LARGEST_DOCUMENT) -> bytes
 def bounded_lines(
     file: IO[bytes], path: str | Path, *, longest: int = LONGEST_LINE, most: int | None = None, first: int = 1
 ) -> Iterator[bytes]:
-    """The lines of a binary file, which break at "\\n" only; one that is too long is refused before it is held.
+    """Yield the lines of a binary file, newlines included; one of more than `longest` bytes is an error.
 
-    So is what is more than `most` bytes in all, for those who hold every line. `first` is the first one's number.
+    So are more than `most` bytes in all, for callers that keep every line. `first` is the first line's number.
     """
     left = most
     for number, raw in enumerate(iter(partial(file.readline, longest + 1), b""), first):
@@ -131,7 +136,7 @@ def bounded_lines(
 
 
 def too_long(path: str | Path, number: int, longest: int = LONGEST_LINE) -> BabelscopeError:
-    """What to say of a line that has more than it may have."""
+    """The error for a line of more than `longest` bytes."""
     return BabelscopeError(f"{at(path, number)} has more than {_size(longest)}, too much for one line")
 
 
@@ -145,7 +150,7 @@ def _size(count: int) -> str:
 
 @contextlib.contextmanager
 def regular_only() -> Iterator[None]:
-    """Within this block only regular files are read: files that a stranger's file names could be pipes or devices."""
+    """Refuse, inside the block, to read anything but regular files: paths in a stranger's file may name pipes."""
     before = _REGULAR_ONLY.set(True)
     try:
         yield
@@ -154,7 +159,7 @@ def regular_only() -> Iterator[None]:
 
 
 def _open_regular(name: str, flags: int) -> int:
-    descriptor = os.open(name, flags | os.O_NONBLOCK)  # or a pipe would be waited for
+    descriptor = os.open(name, flags | os.O_NONBLOCK)  # opening a pipe would block
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise BabelscopeError(f"{name} is no regular file, and only such can be named in a file")
@@ -162,9 +167,9 @@ def _open_regular(name: str, flags: int) -> int:
 
 
 @contextlib.contextmanager
-def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file to read bytes from; what the disk refuses is told in a sentence."""
-    if "\0" in str(path):  # which no file's name can have
+def open_to_read(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file to read bytes; errors of the operating system become one sentence."""
+    if "\0" in str(path):  # no file name can have one
         raise BabelscopeError(f"{path}: no such file")
     try:
         with open(path, "rb", opener=_open_regular if _REGULAR_ONLY.get() else None) as file:
@@ -189,7 +194,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         return found
     except UnicodeDecodeError as error:
         raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    except (ValueError, RecursionError) as error:  # not TOML, or numbers and nests too large for Python
+    except (ValueError, RecursionError) as error:  # not TOML, or numbers or nesting beyond Python's limits
         raise BabelscopeError(f"{path}: not TOML: {error}") from None
 
 
@@ -209,12 +214,12 @@ def depth_exceeds(value: Any, most: int) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """The number that up to 18 digits stand for, or None; Python refuses thousands of digits with an error."""
+    """The number that 1 to 18 decimal digits stand for, else None; int() raises on thousands of digits."""
     return int(text) if text.isdecimal() and len(text) <= 18 else None
 
 
 def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False) -> list[str]:
-    """The lines of bytes already read; `path` is for the messages."""
+    """Split bytes into checked lines; `path` is for the messages."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -226,7 +231,7 @@ def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False)
             lines.pop()
         if 4 * max(map(len, lines), default=0) <= LONGEST_LINE:  # bytes of a character
             return lines
-    # One of them has a fault, or may be too long: which one?
+    # Some line is faulty or may be too long: look at each, to name it.
     raw = bounded_lines(io.BytesIO(data), path)
     return [_line(line, path, number, keep_separators) for number, line in enumerate(raw, 1)]
 
@@ -235,8 +240,8 @@ def _line(raw: bytes, path: str | Path, number: int, keep_separators: bool) -> s
     try:
         text = raw.removesuffix(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:
-        told = f"not UTF-8 ({error.reason} at byte {error.start})"
-        raise BabelscopeError(f"{at(path, number)}: {told}") from None
+        reason = f"not UTF-8 ({error.reason} at byte {error.start})"
+        raise BabelscopeError(f"{at(path, number)}: {reason}") from None
     fault = text_fault(text)
     if fault is None and not keep_separators:
         fault = next((f"has the line separator U+{ord(c):04X} inside" for c in SEPARATORS if c in text), None)
@@ -248,5 +253,5 @@ def _line(raw: bytes, path: str | Path, number: int, keep_separators: bool) -> s
 def require_equal_counts(counts: dict[str, int]) -> None:
     """Refuse line-parallel files of unequal length, naming each with its count."""
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise BabelscopeError(f"line-parallel files must have equally many lines, but {told}")
+        sizes = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise BabelscopeError(f"line-parallel files must have equally many lines, but {sizes}")

@@ -11,7 +11,7 @@ _AT_MOST = 1 << 20  # bytes of a file
 
 
 def version_of(package: Path) -> str:
-    """What a checkout's own files say of it, or what was built into an installed package."""
+    """The version of a checkout from its own files, or that of the installed distribution."""
     root = package.parent.parent
     stated = re.search(r'^fallback_version = "([^"]+)"', _read(root / "pyproject.toml"), re.MULTILINE)
     if package.parent.name == "src" and stated:
@@ -26,7 +26,7 @@ def version_of(package: Path) -> str:
 
 
 def _commit(git: Path) -> str:
-    """The commit a repository is at, from its files; empty if they do not say."""
+    """The commit that is checked out, read from .git without git; empty if it cannot be found."""
     if linked := re.match(r"gitdir: (.+)", _read(git)):  # of a worktree
         git = git.parent / linked[1]
     head = _read(git / "HEAD").strip()
@@ -36,7 +36,7 @@ def _commit(git: Path) -> str:
 
 
 def _branch(git: Path, name: str) -> str:
-    """What a branch points to; branches of a worktree are kept by the repository it was made from."""
+    """The commit of a branch; a worktree keeps its branches in the repository that it was made from."""
     common = git / (_read(git / "commondir").strip() or ".")
     if found := _read(common / name).strip():
         return found

@@ -12,7 +12,7 @@ import pytest
 from babelscope.lab.grammar import corpus as lab
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.language.ud_rules import RULES
-from babelscope.making.challenge import Corpus, Limits, Search, Wanted
+from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings
 from babelscope.making.challenge.reading import _MARKS, word_splitter
 from babelscope.util.errors import BabelscopeError
 
@@ -42,7 +42,7 @@ def corpus(folder: Path, side: str = "source", *, aligned: bool = True) -> Corpu
 def test_gold_trees_of_the_lab_give_its_labels(world: tuple[Path, list[SentencePair]], side: str) -> None:
     folder, pairs = world
     search = Search(
-        corpus(folder, side), Wanted(sorted(NAMES & {"particle", "reflexive", "preposition_stranding"}))
+        corpus(folder, side), SearchSettings(sorted(NAMES & {"particle", "reflexive", "preposition_stranding"}))
     )
     items = list(search.items())
     counts: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def test_our_aligner_finds_much_of_the_reordering(world: tuple[Path, list[Senten
     """Measured with 3,000 pairs in docs/challenge.md; 400 are too few to align well, so this asks little."""
     pytest.importorskip("thot")
     folder, pairs = world
-    items = list(Search(corpus(folder, aligned=False), Wanted(["reordering"])).items())
+    items = list(Search(corpus(folder, aligned=False), SearchSettings(["reordering"])).items())
     ours = [bool(item.extra["dependencies"]) for item in items]
     gold = [max(abs(i - j) for i, j in pair.alignment) >= 5 for pair in pairs]
     both = sum(a and b for a, b in zip(ours, gold, strict=True))
@@ -109,7 +109,7 @@ def test_minimum_and_exact_distances(world: tuple[Path, list[SentencePair]]) -> 
         [one.distance for one in pair.labels.phenomena if (one.side, one.name) == ("de", "particle")]
         for pair in pairs
     ]
-    search = Search(Corpus(parses=folder / "c.de.conllu"), Wanted(["particle"]))
+    search = Search(Corpus(parses=folder / "c.de.conllu"), SearchSettings(["particle"]))
     search.count()
     for exact, row in itertools.product((False, True), range(4)):
         found = search.rows(exact=exact)[row]
@@ -121,7 +121,7 @@ def test_minimum_and_exact_distances(world: tuple[Path, list[SentencePair]]) -> 
         assert found.counts["sentences"] == sum(any(map(wide, own)) for own in gold)
         assert found.counts["instances"] == sum(sum(map(wide, own)) for own in gold)
         assert found.estimate.n == N
-    least = Search(corpus(folder, "target"), Wanted(["particle"], least=2))
+    least = Search(corpus(folder, "target"), SearchSettings(["particle"], least=2))
     kept = [one["distance"] for item in least.items() for one in item.extra["dependencies"]]
     assert sorted(kept) == sorted(distance for own in gold for distance in own if distance >= 2)
 
@@ -201,11 +201,11 @@ def test_what_cannot_be_looked_for_is_told(world: tuple[Path, list[SentencePair]
     folder = world[0]
     texts = folder / "c.en", folder / "c.de"
     with pytest.raises(BabelscopeError, match="particle is found in parses"):
-        Search(Corpus(*texts), Wanted(["particle"]))
+        Search(Corpus(*texts), SearchSettings(["particle"]))
     with pytest.raises(BabelscopeError, match="reordering needs a source and a reference"):
-        Search(Corpus(parses=folder / "c.en.conllu"), Wanted(["reordering"]))
+        Search(Corpus(parses=folder / "c.en.conllu"), SearchSettings(["reordering"]))
     with pytest.raises(BabelscopeError, match="did you mean reordering_crossing"):
-        Search(corpus(folder), Wanted(["reordering_crossings"]))
+        Search(corpus(folder), SearchSettings(["reordering_crossings"]))
     with pytest.raises(BabelscopeError, match="belong together"):
         Corpus(folder / "c.en")
     with pytest.raises(BabelscopeError, match="or parses to count in"):
@@ -239,7 +239,7 @@ def test_words_of_a_text_without_parses(world: tuple[Path, list[SentencePair]], 
 def test_parses_without_features_make_the_reflexive_rule_blind(tmp_path: Path) -> None:
     path = tmp_path / "t.conllu"
     path.write_text("1\tsich\tsich\tPRON\t_\t_\t2\tobj\t_\t_\n2\tirrt\tirren\tVERB\t_\t_\t0\troot\t_\t_\n\n")
-    search = Search(Corpus(parses=path), Wanted(limits=Limits()))
+    search = Search(Corpus(parses=path), SearchSettings(limits=Limits()))
     search.count()
     assert search.finder.blind_rules() == ["reflexive"]
     path.write_text(path.read_text().replace("PRON\t_\t_", "PRON\t_\tReflex=Yes"))

@@ -20,7 +20,7 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
 from babelscope.methods.challenge.figures import _coefficients, matched
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens
+from babelscope.metrics.sacre import tokens_13a
 from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -105,7 +105,8 @@ def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
         "chrf": sacrebleu.corpus_chrf(translations, references).score,
         "ribes": mean(
-            sentence_ribes(tokens(t), [tokens(r)]) for t, r in zip(translations, references[0], strict=True)
+            sentence_ribes(tokens_13a(t), [tokens_13a(r)])
+            for t, r in zip(translations, references[0], strict=True)
         ),
     }
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition, run_method
-from babelscope.core.answers import Choice, Fingerprint, ItemScores, Scored, Target
+from babelscope.core.answers import ItemChoice, Fingerprint, ItemScores, Scored, Target
 from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import (
@@ -44,7 +44,7 @@ class GivenScores:
         self._scores = scores
         self.fingerprint = Fingerprint("given", settings={"scores": repr(sorted(scores.items()))})
 
-    def item_scores(self, items: Sequence[Choice], *, best: bool = True) -> list[ItemScores | None]:
+    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
         assert not best
         return [ItemScores(self._scores[each.id][0], self._scores[each.id][1:]) for each in items]
 

@@ -15,7 +15,7 @@ from babelscope.core.answers import ItemScores
 from babelscope.core.results import Result, Row
 from babelscope.methods.contrast.ask import question_direction
 from babelscope.systems.scores import ScoresFile
-from babelscope.testsets.loading import for_scores
+from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
@@ -74,7 +74,7 @@ def contrast_scores(
     **chosen: Any,
 ) -> Result:
     """What `contrast --scores` does."""
-    spec, lines = for_scores(tests)
+    spec, lines = spec_for_scores(tests)
     paths = [scores] if isinstance(scores, str | Path) else scores
     files = [ScoresFile(str(each), direction=direction, layout=layout, lines=lines) for each in paths]
     return contrast(files, load(spec), **chosen)

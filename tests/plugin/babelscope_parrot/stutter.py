@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from babelscope.language.base import Analysed, ErrorType, Variant, swapped
+from babelscope.language.base import Analysed, ErrorType, Variant, replace_word
 
 
 def variants(sentence: Analysed[Any]) -> list[Variant]:
     """One variant for each word of at least four letters."""
     return [
-        swapped(sentence, token, f"{token.text} {token.lemma}")
+        replace_word(sentence, token, f"{token.text} {token.lemma}")
         for token in sentence.tokens
         if len(token.text) > 3
     ]
@@ -23,4 +23,11 @@ def detect(source: str, translation: Analysed[Any]) -> bool:
     return any(one.lemma == other.lemma for one, other in pairwise(translation.tokens))
 
 
-ERROR = ErrorType("parrot_stutter", "xx", "A word is said twice in succession.", variants, detect)
+ERROR = ErrorType(
+    "parrot_stutter",
+    "xx",
+    "A word is said twice in succession.",
+    variants,
+    detect,
+    label="a word said twice",
+)

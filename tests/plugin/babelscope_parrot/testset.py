@@ -8,7 +8,7 @@ from pathlib import Path
 from babelscope.testsets.loading import Format
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import Row
+from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import read_lines
 
 FORMAT = Format(
@@ -24,7 +24,7 @@ def read_parrot(path: str | Path) -> TestSet:
     return TestSet(Path(path).stem, tuple(make_items(_rows(path))))
 
 
-def _rows(path: str | Path) -> Iterator[Row]:
+def _rows(path: str | Path) -> Iterator[LocatedRecord]:
     for number, line in enumerate(read_lines(path), 1):
         columns = line.split("\t")
         if len(columns) != 3:

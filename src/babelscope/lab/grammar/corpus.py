@@ -19,7 +19,7 @@ from babelscope.lab.grammar.morphology import CASES
 from babelscope.lab.grammar.plans import JOINS, draw_meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
 from babelscope.lab.grammar.words import Word, conllu, plain_text
-from babelscope.util.growing import growing_together
+from babelscope.util.resumable import resumable_outputs
 from babelscope.util.version import __version__
 
 Split = Literal["train", "dev", "test", "all"]
@@ -126,7 +126,7 @@ def make_corpus(
     files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
     drawing = _Drawing(seed, split)
     rows: dict[str, Row] = {}
-    with growing_together(folder / f"{name}.partial", files, asked) as grown:
+    with resumable_outputs(folder / f"{name}.partial", files, asked) as grown:
         done = grown.stored
         made: dict[str, Any] = {}
         for number, first in enumerate(range(0, n, _CHUNK)):

@@ -20,7 +20,7 @@ LANGUAGE = Language(
     "de",
     "German",
     packages=("HanTa", "german-nouns"),
-    install="babelscope[german]",
+    extra="german",
     opener=default_analyser,
     tokenise=tokenise,
     morphology=GermanGender,

@@ -1,4 +1,4 @@
-"""German text analysed: tokens with offsets, STTS tags, lemmas, and what a noun form can stand for."""
+"""Analysis of German: tokens with offsets, STTS tags, lemmas, and readings of noun forms."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Nominal(NamedTuple):
 
 
 class Nouns(Protocol):
-    """What a noun form can stand for."""
+    """Readings of noun forms."""
 
     def readings(self, form: str) -> frozenset[Nominal]:
-        """All readings of `form`, compounds by their last part; none if nothing is known."""
+        """All readings of `form`; a compound has those of its last part, an unknown form none."""
 
     def head(self, form: str) -> str:
-        """The last part of `form` that is known as a noun, or nothing."""
+        """The longest end of `form` that is a known noun; empty if there is none."""
 
     def listed(self, form: str) -> frozenset[Nominal]:
-        """The readings of `form` if it is known as a whole."""
+        """The readings of `form` if the whole form is listed; else none."""
 
     def declines_as_adjective(self, form: str) -> bool:
         """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
 
     def is_common(self, form: str) -> bool:
-        """Whether `form` is surely a common noun, no name of a person or place."""
+        """Whether `form` is certainly a common noun, not the name of a person or place."""
 
 
 class Tagger(Protocol):
@@ -72,18 +72,18 @@ Analysed = base.Analysed[Analyser]
 
 @dataclass(frozen=True, slots=True)
 class German:
-    """The default analyser: our tokenizer, a tagger, our corrections of it, and a noun list."""
+    """The default analyser: our tokenizer, a tagger with our corrections, and a noun list."""
 
     tagger: Tagger
     nouns: Nouns
 
     def analyse(self, text: str) -> Analysed:
         """The text with its tokens."""
-        from babelscope.language.german.clauses import corrected
+        from babelscope.language.german.clauses import correct_tags
 
         spans = list(tokenise(text))
         words = [text[start:end] for start, end in spans]
-        found = corrected(words, self.tagger.tag(words), self.tagger, self.nouns)
+        found = correct_tags(words, self.tagger.tag(words), self.tagger, self.nouns)
         tokens = tuple(
             Token(word, start, end, tag, lemma)
             for word, (start, end), (tag, lemma) in zip(words, spans, found, strict=True)
@@ -92,11 +92,11 @@ class German:
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text, for tables of words."""
+    """The words of a text as a set, for word lists."""
     return frozenset(text.split())
 
 
-# Abbreviations keep their stop, since it ends no sentence; a capital alone is an initial.
+# Abbreviations keep their full stop, which ends no sentence. A single capital is an initial.
 ABBREVIATIONS = word_set(
     "abs allg art aug bd bsp bspw bzgl bzw ca chr co corp dez dipl dr etc evtl exkl feb fr geb gem ggf hl hr"
     " hrsg inc inkl ing jan jh jhd jr kap ltd lt mag max med min mio mr mrd mrs ms nov nr okt op prof rd rev s"
@@ -116,7 +116,7 @@ _SOMETHING = re.compile(r"\S")
 
 
 def tokenise(text: str) -> list[tuple[int, int]]:
-    """Start and end of each word and mark."""
+    """Character offsets (start, end) of words and punctuation marks."""
     spans = []
     for match in _WORD.finditer(text):
         start, end = match.span()
@@ -132,7 +132,7 @@ def tokenise(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, end: int) -> bool:
-    """Whether the sentence goes on after a number with a stop, which is then an ordinal."""
+    """Whether another word follows a number with a full stop, which is then an ordinal."""
     return bool(_NEXT_WORD.match(text, end))
 
 

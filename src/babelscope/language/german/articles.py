@@ -1,4 +1,4 @@
-"""Determiners: which gender, number and case each form shows."""
+"""Determiners: gender, number and case of each form."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ DEFINITE = _readings(_DEFINITE)
 KEIN = _readings(_KEIN)
 
 
-def definite(gender: Gender, number: Number, case: Case) -> str:
+def definite_article(gender: Gender, number: Number, case: Case) -> str:
+    """The form of the definite article."""
     row = _DEFINITE[_CASES.index(case)].split()
     return row[3] if number == "pl" else row[_GENDERS.index(gender)]

@@ -1,4 +1,4 @@
-"""Corrections of a tagger where German capitals decide: inside a sentence, they mark nouns."""
+"""Corrects tags by capital letters, which mark nouns inside a German sentence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _POLITE = word_set("sie ihr ihre ihrem ihren ihrer ihres ihnen du dich dir euch"
 
 
 def begins_sentence(words: list[str], tags: list[str], place: int) -> bool:
-    """Whether a capital at `place` may be owed to the beginning of a sentence."""
+    """Whether the word at `place` may have a capital because it begins a sentence."""
     before = place - 1
     while before >= 0 and words[before] in _QUOTES:
-        # After an opening mark a whole sentence may begin.
+        # A sentence may begin after an opening quote or bracket.
         if words[before] not in "-–—/" or before == 0:
             return True
         before -= 1
@@ -24,12 +24,12 @@ def begins_sentence(words: list[str], tags: list[str], place: int) -> bool:
 
 
 def nouns_by_capital(words: list[str], tagged: list[tuple[str, str]], nouns: Nouns) -> list[tuple[str, str]]:
-    """Tags with NN for words that only their capital shows to be nouns, and for nouns taken for names."""
+    """Tag as NN words that only a capital shows to be nouns, and common nouns tagged as names."""
     tags = [tag for tag, _ in tagged]
     found = list(tagged)
     for place, word in enumerate(words):
         tag = tags[place]
-        # All capitals and capitals inside are names and abbreviations, unless a compound ends in a noun.
+        # Words in capitals, or with capitals inside, are names and abbreviations, unless a compound ends in a noun.
         titled = word[0].isupper() and word[1:].islower() and word.lower() not in _POLITE
         if not titled and not (_hyphenated(word) and tag in ("ADJA", "ADJD", "NE", "FM")):
             continue
@@ -50,6 +50,6 @@ def nouns_by_capital(words: list[str], tagged: list[tuple[str, str]], nouns: Nou
 
 
 def _hyphenated(word: str) -> bool:
-    """Whether a compound such as "US-Präsident" ends in a noun by its capital."""
+    """Whether the last part of a hyphenated compound has a capital, as in "US-Präsident"."""
     last = word.rsplit("-", 1)[-1]
     return "-" in word and last[:1].isupper() and last[1:].islower()

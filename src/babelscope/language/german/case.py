@@ -1,4 +1,4 @@
-"""The case of a noun phrase, as far as its place in the sentence tells."""
+"""The case of a noun phrase, as far as its position in the sentence shows it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _GOVERNED: dict[str, set[Case]] = {
     **{word: {"dat"} for word in _DATIVE.split()},
     **{word: {"acc"} for word in _ACCUSATIVE.split()},
     **{word: {"dat", "acc"} for word in _EITHER.split()},
-    # In everyday German most of these take the dative, too.
+    # In everyday German, most of these also take the dative.
     **{word: {"gen", "dat"} for word in _GENITIVE.split()},
 }
-# Pronouns that are the subject, so that what follows is not.
+# Pronouns that are subjects, so that the phrase after them is not.
 _NOMINATIVE = word_set("ich du er wir man jemand niemand")
 _QUOTES = "\"'„“”»«‚‘’("
 
 
 def cases_at(sentence: Analysed, place: int, possible: set[Case]) -> set[Case]:
-    """Which of the possible cases a phrase that begins at `place` can have there."""
+    """Which of the `possible` cases a phrase that begins at `place` can have."""
     if len(possible) == 1:
         return possible
     before = place - 1
@@ -36,7 +36,7 @@ def cases_at(sentence: Analysed, place: int, possible: set[Case]) -> set[Case]:
         before -= 1
     previous = sentence.tokens[before] if before >= 0 else None
     if "nom" in possible and (previous is None or previous.tag in ("$.", "KOUS") or previous.text == ":"):
-        return {"nom"}  # what comes first is mostly the subject
+        return {"nom"}  # the first phrase is mostly the subject
     if previous is not None:
         if "acc" in possible and previous.text.lower() in _NOMINATIVE:
             return possible - {"nom"}
@@ -46,8 +46,7 @@ def cases_at(sentence: Analysed, place: int, possible: set[Case]) -> set[Case]:
         # A noun before it: the genitive of "das Ende der Woche".
         if "gen" in possible and previous.tag == "NN":
             return {"gen"}
-        if (
-            "gen" in possible and previous.tag == "NE"
-        ):  # or the dative of "Anna half der Katze, bot Anna der Katze"
+        # After a name, the dative is possible too: "Bald half Anna der Katze".
+        if "gen" in possible and previous.tag == "NE":
             return possible & {"gen", "dat"}
     return possible

@@ -1,4 +1,4 @@
-"""Corrections of a tagger where the build of German clauses decides: every clause has its finite verb."""
+"""Corrects tags by the structure of German clauses: every clause has a finite verb."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import pairwise
 from babelscope.language.german.analysis import Nouns, Tagger, word_set
 from babelscope.language.german.capitals import nouns_by_capital
 
-# What opens a clause whose finite verb comes last; with a preposition or an adverb it may stand second or third.
+# Words that open a clause with its finite verb at the end; they may be the second or third word of it.
 _OPENERS = ("KOUS", "PRELS", "PRELAT", "PWAV", "PWS", "PWAT")
 _RELATIVE = word_set("der die das dem den denen deren dessen")
 _INFINITE = ("VVINF", "VVPP", "VMINF", "VAINF", "VMPP")
 _CONJOINED = ("ADJA", "ADJD", "ART", "CARD", "PIAT", "TRUNC")
 
 
-def corrected(
+def correct_tags(
     words: list[str], tagged: list[tuple[str, str]], tagger: Tagger, nouns: Nouns
 ) -> list[tuple[str, str]]:
-    """Better tags for nouns and finite verbs."""
+    """Correct the tags of nouns and finite verbs."""
     found = nouns_by_capital(words, tagged, nouns)
     clauses = _Clauses(words, [tag for tag, _ in found], tagger)
     clauses.correct()
@@ -32,9 +32,9 @@ class _Clauses:
     tagger: Tagger
 
     def correct(self) -> None:
-        """Find the finite verb of clauses that seem to have none."""
+        """Find the finite verb of each clause that seems to have none."""
         self._conjoined()
-        waiting = 0  # subordinate clauses that were interrupted before their finite verb
+        waiting = 0  # number of subordinate clauses interrupted before their finite verb
         for start, end in self._segments():
             has_finite = any(tag.endswith("FIN") for tag in self.tags[start:end])
             opened = self._is_opened(start, end)
@@ -54,7 +54,7 @@ class _Clauses:
                 self._first_of_two(start, end)
 
     def _segments(self) -> list[tuple[int, int]]:
-        """What stands between marks, which divide clauses."""
+        """Ranges of tokens between punctuation marks, which divide clauses."""
         marks = [p for p, tag in enumerate(self.tags) if tag in ("$,", "$.") or self.words[p] in ":;–-()"]
         cuts = [-1, *marks, len(self.words)]
         return [(a + 1, b) for a, b in pairwise(cuts) if b > a + 1]
@@ -66,7 +66,7 @@ class _Clauses:
         if start == 0 or self.words[start - 1] != ",":
             return False
         first = start + (self.tags[start] == "APPR")
-        # A relative pronoun taken for an article: ", die Freunde helfen".
+        # A relative pronoun that was tagged as an article: ", die Freunde helfen".
         return (
             first < end
             and self.words[first] in _RELATIVE
@@ -74,14 +74,14 @@ class _Clauses:
         )
 
     def _last_verb(self, start: int, end: int) -> int | None:
-        """The last verb of a segment that could be finite: not with zu, and no participle with ge-."""
+        """Index of the last infinitive or participle of a segment, which may be finite; None after "zu"."""
         for place in range(end - 1, start, -1):
             if self.tags[place] in _INFINITE:
                 return None if self.tags[place - 1] == "PTKZU" else place
         return None
 
     def _main_clause(self, start: int, end: int) -> None:
-        """The finite verb of a main clause without one: the first that is not at its beginning."""
+        """Find the finite verb of a main clause: the first candidate that does not begin it."""
         for place in range(start + 1, end):
             tag = self.tags[place]
             if (
@@ -99,7 +99,7 @@ class _Clauses:
                 return
 
     def _continued(self, start: int, end: int) -> None:
-        """The finite verb of what goes on after a clause in between: "lachten Kinder", "kommen können"."""
+        """Find the finite verb of a clause that continues after another one: "lachten Kinder", "kommen können"."""
         if self.tags[start] == "ADJA" and self.words[start].endswith(("te", "ten")):
             self._make_finite(start)
         elif (
@@ -110,7 +110,7 @@ class _Clauses:
             self._make_finite(end - 1)
 
     def _first_of_two(self, start: int, end: int) -> None:
-        """The first of two finite verbs in a subordinate clause: "die Bäume pflanzen und den Garten pflegen"."""
+        """Find the first of two conjoined finite verbs: "die Bäume pflanzen und den Garten pflegen"."""
         last = max((n for n in range(start, end) if self.tags[n].endswith("FIN")), default=-1)
         for place in range(start + 1, end - 3):
             conjoined = self.tags[place] in ("VVINF", "VAINF") and self.tags[place + 1] == "KON"
@@ -120,7 +120,7 @@ class _Clauses:
                 self._make_finite(place)
 
     def _conjoined(self) -> None:
-        """A preterite after "und" that looks like an adjective: "er sang und erntete Applaus"."""
+        """Find preterites after "und" that were tagged as adjectives: "er sang und erntete Applaus"."""
         finite = "VVFIN" in self.tags[:1]
         for place in range(2, len(self.words) - 1):
             finite = finite or self.tags[place - 1] == "VVFIN"
@@ -134,7 +134,7 @@ class _Clauses:
                 self._make_finite(place)
 
     def _make_finite(self, place: int) -> bool:
-        """Tag a verb as finite, if its form can be so."""
+        """Tag a verb as finite if its form allows it; returns whether it does."""
         word, tag = self.words[place].lower(), self.tags[place]
         finite = (tag[:2] if tag[0] == "V" else "VV") + "FIN"
         participle = tag == "VVPP" and word.startswith("ge") and not self.tagger.can_be(word, finite)

@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 from babelscope.language.base import Gender, GenderRules, words_and_marks
 
-# A German word that tells the gender of the nearest noun: articles and pronouns. "den" is left out by the
-# authors, since it is the plural's too; "der" and "die" are theirs whatever the case.
+# Articles and pronouns that show the gender of the nearest noun, as in the published code: it leaves out "den",
+# which is also a plural, and reads "der" and "die" as nominatives.
 _TELLING_BY_GENDER: dict[Gender, str] = {
     "male": "der dem des ein einen er ihn ihm sein seinen seinem seiner ihren ihrem",
     "female": "die eine einer sie seine ihrer",
     "neutral": "das ihr ihre jemanden",
 }
 _TELLING = {word: gender for gender, words in _TELLING_BY_GENDER.items() for word in words.split()}
-# Of old only a woman's: whatever the translation says, the authors count it as female.
+# The published code always counts these occupations as female.
 _ALWAYS_FEMALE = frozenset({"nurse", "the nurse"})
 
 
 @dataclass(frozen=True, slots=True)
 class GermanGender:
-    """An ending in -in, else the nearest article or pronoun."""
+    """Gender by the ending -in, else by the nearest article or pronoun."""
 
     rules: GenderRules
 
     def gender(self, found: Sequence[int], words: Sequence[str], occupation: str) -> Gender:
-        """Of the occupation whose translation is at the positions `found` of the translation's words."""
+        """Gender of the occupation whose translation is at the positions `found` of the translation's `words`."""
         if occupation.lower() in _ALWAYS_FEMALE:
             return "female"
         published = self.rules == "published"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from babelscope.language.german import LANGUAGE
 
-# Word forms remembered: enough for a news test set, and memory stays flat beyond it.
+# Word forms cached: enough for a news test set, and a bound on memory.
 REMEMBERED = 50_000
-# Characters of a word that are analysed: the time grows with their square, and what is longer is no word of German.
+# Characters of a word that are analysed: the time is quadratic in them, and German words are shorter.
 LONGEST = 100
 _PLAIN = {
     **dict.fromkeys("„“”»«‟", '"'),
@@ -21,14 +21,14 @@ _PLAIN = {
 
 
 class HanTaTagger:
-    """HanTa's German model; the sentence decides among a word's tags."""
+    """HanTa's German model, which chooses among a word's tags by the sentence."""
 
     def __init__(self) -> None:
         try:
             hanta = import_module("HanTa.HanoverTagger")
         except ImportError:
             raise LANGUAGE.missing("HanTa") from None
-        # The model is a pickle, and a bare name would be looked for in the working folder first.
+        # The model is a pickle. Its full path is given, since a bare name is searched in the working folder first.
         self._model = hanta.HanoverTagger(str(Path(str(hanta.__file__)).with_name("morphmodel_ger.pgz")))
         # The morphological analysis of a word form does not depend on its sentence, and costs the most.
         self._model.analyze_forward = lru_cache(REMEMBERED)(self._model.analyze_forward)
@@ -36,6 +36,7 @@ class HanTaTagger:
         self._tags = lru_cache(REMEMBERED)(self._tags_of)
 
     def tag(self, words: list[str]) -> list[tuple[str, str]]:
+        """An STTS tag and a lemma for each word."""
         if not words:
             return []
         # The model was trained on plain quotes and dashes.
@@ -59,7 +60,7 @@ class HanTaTagger:
 
 
 def _stts(tag: str) -> str:
-    """HanTa writes VV(FIN) where STTS has VVFIN, and tells nouns from adjectives (NNA) and infinitives (NNI)."""
+    """Turn a tag of HanTa into STTS: VV(FIN) is VVFIN, nominalised adjectives (NNA) and infinitives (NNI) are NN."""
     if tag in ("NNA", "NNI"):
         return "NN"
     return tag.replace("(", "").replace(")", "") if len(tag) > 2 else tag

@@ -12,9 +12,9 @@ def _lines(name: str) -> list[str]:
 
 
 def _auxiliaries() -> dict[str, tuple[Tense, ...]]:
-    """Verbs whose present looks like a past, and the auxiliaries.
+    """Forms of auxiliaries, and of verbs whose present looks like a preterite.
 
-    A row has four tenses, each as first and third person singular and plural: present, preterite, subjunctive I, II.
+    Infinitive -> present, preterite, subjunctive I and II, each as (first singular, third singular, plural).
     """
     found = {}
     for line in _lines("auxiliaries.txt"):
@@ -28,9 +28,9 @@ AUXILIARIES = _auxiliaries()
 
 
 def principal_parts() -> dict[str, tuple[str, str, str]]:
-    """Infinitive: third person singular present, preterite, subjunctive II (with its -e).
+    """Infinitive -> (third person singular present, preterite, subjunctive II).
 
-    The table has a subjunctive only where the preterite's umlaut does not give it.
+    The file has a subjunctive only where it is not the preterite with umlaut and -e.
     """
     found = {}
     for entry in ";".join(_lines("irregular_verbs.txt")).split(";"):
@@ -40,7 +40,7 @@ def principal_parts() -> dict[str, tuple[str, str, str]]:
 
 
 def _umlauted(preterite: str) -> str:
-    """kam: käme; ging: ginge; schuf: schüfe."""
+    """The subjunctive II of a preterite: kam, käme; ging, ginge; schuf, schüfe."""
     stem = preterite.removesuffix("e")
     for place in range(len(stem) - 1, -1, -1):
         letter = stem[place]

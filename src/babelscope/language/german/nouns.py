@@ -1,4 +1,4 @@
-"""Genders and paradigms of nouns: german-nouns (from the German Wiktionary), compounds and suffixes by rule."""
+"""Readings of noun forms from german-nouns (the German Wiktionary), with rules for compounds and suffixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babelscope.language.german.analysis import Case, Gender, Nominal, Number
 
 _CASES = {"nominativ": "nom", "genitiv": "gen", "dativ": "dat", "akkusativ": "acc"}
 _NUMBERS = {"singular": "sg", "plural": "pl"}
-# Every reading is one bit, so that 350,000 forms fit in a small table.
+# A reading is one bit of an integer, so that 350,000 forms take little memory.
 _READINGS = [
     Nominal(gender, number, case)
     for gender in get_args(Gender)
@@ -23,10 +23,10 @@ _READINGS = [
 _BIT = {reading: 1 << place for place, reading in enumerate(_READINGS)}
 _ADJECTIVAL = 1 << len(_READINGS)
 _NAME = _ADJECTIVAL << 1
-# Names have a gender but hardly an article, and many look like other nouns.
+# Left out: names hardly take an article, and many look like other nouns.
 _NO_NOUN = frozenset({"Vorname", "Nachname", "Buchstabe", "Symbol", "Affix", "Suffix", "Wortverbindung"})
 _NAMES = frozenset({"Toponym", "Eigenname", "Straßenname", "Abkürzung", "Vorname", "Nachname"})
-# What a derived noun's ending tells: its gender, and how its plural ends.
+# Suffixes of derived nouns: gender, and ending of the plural.
 _SUFFIXES: tuple[tuple[str, Gender, str], ...] = (
     ("ung", "f", "en"),
     ("heit", "f", "en"),
@@ -52,7 +52,7 @@ _SUFFIXES: tuple[tuple[str, Gender, str], ...] = (
     ("er", "m", ""),
 )
 _SHORTEST_PART = 3
-# Shorter last parts are found in many names: "Hartmann".
+# Shorter last parts occur in many names, such as "Hartmann".
 _SHORTEST_SURE_PART = 5
 
 
@@ -68,7 +68,7 @@ class NounList:
         self._mask = lru_cache(50_000)(self._mask_of)
 
     def readings(self, form: str) -> frozenset[Nominal]:
-        """All readings of `form`, compounds by their last part; none if nothing is known."""
+        """All readings of `form`; a compound has those of its last part, an unknown form none."""
         return _unpacked(self._mask(form))
 
     def listed(self, form: str) -> frozenset[Nominal]:
@@ -78,7 +78,7 @@ class NounList:
         return bool(self._mask(form) & _ADJECTIVAL)
 
     def is_common(self, form: str) -> bool:
-        """Whether `form` is surely a common noun: in the list as such, or a compound with a long last part."""
+        """Whether `form` is certainly a common noun: listed as one, or a compound with a long last part."""
         part = self.head(form)
         sure = part == form or len(part) >= _SHORTEST_SURE_PART
         return sure and len(part) > _SHORTEST_PART and not self._forms[part] & _NAME
@@ -114,7 +114,7 @@ def _by_suffix(form: str) -> int:
 
 
 def _load(path: Path) -> dict[str, int]:
-    """Each form with the bits of its readings; the order of columns says what a form is."""
+    """Read german-nouns: form -> bits of its readings."""
     forms: dict[str, int] = {}
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
@@ -133,8 +133,8 @@ def _load(path: Path) -> dict[str, int]:
             known = [row[place] for place in genders]
             for place, (case, number, variant) in columns:
                 if form := row[place]:
-                    told = [known[variant]] if variant and known[variant] else [g for g in known if g] or [""]
-                    for gender in told:
+                    own = [known[variant]] if variant and known[variant] else [g for g in known if g] or [""]
+                    for gender in own:
                         if (reading := Nominal(gender, number, case)) in _BIT:  # type: ignore[arg-type]
                             forms[form] = forms.get(form, 0) | _BIT[reading] | marks
     return forms

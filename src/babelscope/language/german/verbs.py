@@ -1,4 +1,4 @@
-"""Finite verbs with the other number: person, tense and mood are kept."""
+"""Turns finite verbs into the other number; person, tense and mood stay."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _VOWELS = "aeiouäöüy"
 
 
 def other_number(form: str, lemma: str, person: Person = 3) -> list[str]:
-    """The finite forms that differ from `form` in number alone, the likeliest first; none if it is not understood."""
+    """The finite form that differs from `form` in number alone, as a list of one; empty if it is not known."""
     lower = form.lower()
     present = lower == lemma.lower() and not any(
         verb in _parts() or verb in AUXILIARIES for _, verb in _splits(lower)
     )
-    # "drängen" is no past of "dringen" where the lemma says so.
+    # The lemma tells "drängen" (present) from the past of "dringen".
     found = [] if present else [new for new in _irregular(lower, person) if new != lower]
     if not found:
         found += _regular(lower, lemma.lower(), person)
@@ -44,7 +44,7 @@ def _parts() -> dict[str, tuple[str, str, str]]:
 
 @lru_cache(maxsize=1)
 def _index() -> dict[str, list[tuple[str, str, str]]]:
-    """Each irregular form with its counterparts in the first, second and third person."""
+    """Irregular form -> its counterparts of the other number, for the first, second and third person."""
     index: dict[str, list[tuple[str, str, str]]] = {}
 
     def add(form: str, first: str, second: str, third: str) -> None:
@@ -56,7 +56,7 @@ def _index() -> dict[str, list[tuple[str, str, str]]]:
             if third != first:
                 add(third, plural, plural, plural)
             add(plural, first, first, third)
-    # The present comes first where forms coincide.
+    # The present is added first, so that it wins where forms coincide.
     for infinitive, (third, _, _) in _parts().items():
         add(third, infinitive, third, infinitive)
         add(infinitive, infinitive[:-1] if infinitive.endswith("en") else infinitive[:-1] + "e", third, third)
@@ -71,7 +71,7 @@ def _index() -> dict[str, list[tuple[str, str, str]]]:
 
 @lru_cache(maxsize=50_000)
 def _splits(form: str) -> tuple[tuple[str, str], ...]:
-    """A form as prefix and verb, for all prefixes that German has, also two in a row; shortest prefix first."""
+    """All splits of a form into a known prefix, or two in a row, and a verb; the shortest prefix first."""
     found = []
     for cut in range(max(1, len(form) - 1)):
         prefix = form[:cut]
@@ -84,7 +84,7 @@ def _splits(form: str) -> tuple[tuple[str, str], ...]:
 
 def _irregular(form: str, person: Person) -> list[str]:
     index = _index()
-    # Old and Swiss spelling have "muß" and "liess".
+    # Old and Swiss spelling: "muß", "liess".
     for spelling in dict.fromkeys((form, form.replace("ß", "ss"), form.replace("ss", "ß"))):
         for prefix, verb in _splits(spelling):
             if verb in index:
@@ -118,7 +118,7 @@ def _regular_third(infinitive: str) -> str:
 
 
 def _needs_e(stem: str) -> bool:
-    """arbeit-et, red-et, öffn-et, atm-et; but nicht lern-et, wohn-et, komm-et."""
+    """Whether a stem takes -et: arbeit-et, red-et, öffn-et, atm-et; but lern-t, wohn-t, komm-t."""
     if stem.endswith(("t", "d")):
         return True
     return bool(re.search(r"(?:ch|[^aeiouäöülrhmny])[mn]$", stem)) and not stem.endswith(("mm", "nn"))
@@ -136,7 +136,7 @@ def _infinitive_of_third(form: str, lemma: str) -> str:
 
 
 def _first_singular(plural: str) -> str:
-    """wir machen: ich mache; wir handeln: ich handle; wir ändern: ich ändere."""
+    """The first person singular of a plural: machen, mache; handeln, handle; ändern, ändere."""
     if plural.endswith("eln"):
         return plural[:-3] + "le"
     return plural[:-1] if plural.endswith("en") else plural[:-1] + "e"

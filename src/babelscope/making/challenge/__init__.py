@@ -2,8 +2,8 @@
 
 from babelscope.language.ud_rules import RULES, Finder, Instance, Pattern, Rule, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
-from babelscope.making.challenge.reordering import Limits, measure
-from babelscope.making.challenge.search import Search, Wanted
+from babelscope.making.challenge.reordering import Limits, measure_order
+from babelscope.making.challenge.search import Search, SearchSettings
 
 __all__ = [
     "RULES",
@@ -14,8 +14,8 @@ __all__ = [
     "Pattern",
     "Rule",
     "Search",
-    "Wanted",
+    "SearchSettings",
     "choose_rules",
-    "measure",
+    "measure_order",
     "read_rules",
 ]

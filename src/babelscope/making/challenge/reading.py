@@ -1,4 +1,4 @@
-"""Parallel text with parses and alignments, read side by side: a pair at a time, every pair checked."""
+"""Reads parallel text with its parses and alignments, one sentence pair at a time, and checks every pair."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 from babelscope.language.align import Links, align, parse_links
 from babelscope.language.parsers import Parser, open_parser
-from babelscope.language.ud import BadSentence, Tree, read_trees, tree_stretches
+from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.file_ranges import (
     WHOLE,
-    Stretch,
+    FileRange,
     count_lines,
-    line_stretches,
-    side_by_side,
+    line_ranges,
+    parallel_rows,
     stream_lines,
 )
 from babelscope.util.text import require_equal_counts, shorten
@@ -41,32 +41,32 @@ class Pair:
     """A sentence pair, its words, and what was found in it."""
 
     number: int
-    """Its line, from 1."""
+    """Number of its line, from 1."""
     source: str
     reference: str
     source_words: Words
     reference_words: Words
     instances: Sequence[Instance] = ()
     spans: Sequence[Span] = ()
-    """Begin and end of the words of the parsed side, where something was found."""
+    """Character offsets (start, end) of the words of the parsed side, if it has instances."""
     links: Links | None = None
     sent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Where the parts of a parallel corpus are; one side may be parsed. Parses alone can be counted in."""
+    """The files of a parallel corpus, of which one side may be parsed; or parses alone, which can be counted."""
 
     source: Path | None = None
     reference: Path | None = None
     parses: Path | None = None
     parser: Parser | str | None = None
-    """A parser, or the name of one, which is opened where the corpus is read."""
+    """A parser, or the spec of one, which is opened in the process that reads the corpus."""
     parsed_side: str = "source"
     """source or target."""
     alignments: Path | None = None
-    stretches: Mapping[str, Stretch] = field(default_factory=dict)
-    """What to read of each file; all of it where nothing is said."""
+    ranges: Mapping[str, FileRange] = field(default_factory=dict)
+    """Name of a file -> the range to read; the whole file by default."""
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.reference is None):
@@ -80,19 +80,19 @@ class Corpus:
 
     @property
     def lines(self) -> int:
-        """How many lines it has (of CoNLL-U, if there are parses alone); for progress bars."""
-        if self.stretches:
-            return next(iter(self.stretches.values())).count or 0
+        """Number of its lines (of CoNLL-U, if there are only parses), for progress bars."""
+        if self.ranges:
+            return next(iter(self.ranges.values())).count or 0
         return count_lines(self.source or self.parses or "")
 
     @property
     def first(self) -> int:
         """The number of its first sentence, from 1."""
-        return next(iter(self.stretches.values()), WHOLE).number
+        return next(iter(self.ranges.values()), WHOLE).number
 
     @property
     def files(self) -> dict[str, Path]:
-        """Its files, by the names of their stretches."""
+        """Its files by name: source, target, parses, alignments."""
         found = {
             "source": self.source,
             "target": self.reference,
@@ -102,41 +102,41 @@ class Corpus:
         return {name: path for name, path in found.items() if path is not None}
 
     def split(self, size: int) -> list[Corpus]:
-        """The corpus in parts of `size` sentences, the last one shorter; each can be read by itself.
+        """Split the corpus into parts of `size` sentences that can be read separately; the last may be shorter.
 
-        Of every file one pass is made, in memory for one place a part.
+        Makes one pass over every file, and keeps one position for each part.
         """
         files = self.files
         found = {
-            name: (tree_stretches if name == "parses" else line_stretches)(path, size)
+            name: (tree_ranges if name == "parses" else line_ranges)(path, size)
             for name, path in files.items()
         }
         counts = {str(files[name]): sum(each.count or 0 for each in own) for name, own in found.items()}
         require_equal_counts(counts)
         return [
-            replace(self, stretches=dict(zip(found, part, strict=True)))
+            replace(self, ranges=dict(zip(found, part, strict=True)))
             for part in zip(*found.values(), strict=True)
         ]
 
     def trees(self, skipped: MutableMapping[str, int] | None = None) -> Iterator[Tree | None]:
-        """The parses alone, in order; a bad one is an error, or with `skipped` counted there and None."""
+        """Yield the parses; a bad one is an error or, with `skipped`, counted there and None."""
         assert self.parses is not None
-        return read_trees(self.parses, skipped=skipped, stretch=self.stretches.get("parses", WHOLE))
+        return read_trees(self.parses, skipped=skipped, part=self.ranges.get("parses", WHOLE))
 
     def pairs(
         self, finder: Finder | None = None, *, skipped: MutableMapping[str, int] | None = None
     ) -> Iterator[Pair]:
-        """The pairs in order. A bad one is an error; with `skipped` it is counted there by reason."""
+        """Yield the pairs. A bad one is an error or, with `skipped`, counted there by reason."""
         if self.source is None or self.reference is None:
             raise BabelscopeError("sentence pairs need a source and a reference")
         texts_at = {"source": self.source, "target": self.reference}
         split = {side: word_splitter(path) for side, path in texts_at.items()}
         side = self.parsed_side
-        first = self.stretches.get("source", WHOLE).number
+        first = self.ranges.get("source", WHOLE).number
         columns = self._columns(texts_at, skipped)
-        for number, (source, reference, tree, linked) in side_by_side(columns, first):
+        for number, (source, reference, tree, linked) in parallel_rows(columns, first):
             if tree is None and self.parses is not None:
-                continue  # counted where it was read
+                continue  # counted by `trees`
             texts = {"source": source, "target": reference}
             try:
                 self._check(number, texts, texts_at, tree)
@@ -164,13 +164,13 @@ class Corpus:
     def _columns(
         self, texts_at: Mapping[str, Path], skipped: MutableMapping[str, int] | None
     ) -> list[tuple[str, Iterator[Any]]]:
-        """What stands side by side, each with its name; what there is not is None in every row."""
+        """(name, iterator) of source, reference, trees and alignments; missing ones repeat None."""
         trees: Iterator[Tree | None] = itertools.repeat(None)
         if self.parses is not None:
             trees = self.trees(skipped)
         elif self.parser is not None:
             parser = _opened_parser(self.parser) if isinstance(self.parser, str) else self.parser
-            trees = parsed(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
+            trees = parse_in_batches(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
             links = self._stream(self.alignments, "alignments")
@@ -181,12 +181,12 @@ class Corpus:
         ]
 
     def _stream(self, path: Path, name: str) -> Iterator[str]:
-        return stream_lines(path, self.stretches.get(name, WHOLE))
+        return stream_lines(path, self.ranges.get(name, WHOLE))
 
     def _check(
         self, number: int, texts: Mapping[str, str], texts_at: Mapping[str, Path], tree: Tree | None
     ) -> None:
-        """Refuse an empty text, and a parse of another text."""
+        """Raise BadSentence for an empty text, or a parse that is not of this text."""
         for side, text in texts.items():
             if not text.strip():
                 name = "source" if side == "source" else "reference"
@@ -212,22 +212,22 @@ class Corpus:
         try:
             return parse_links(line, place, source_length, target_length)
         except BabelscopeError as error:
-            told = str(error).removeprefix(f"{place}: ")
-            raise BadSentence(place, number, "alignment", told) from None
+            message = str(error).removeprefix(f"{place}: ")
+            raise BadSentence(place, number, "alignment", message) from None
 
 
-_opened_parser = lru_cache(maxsize=1)(open_parser)  # for all parts that a process reads
+_opened_parser = lru_cache(maxsize=1)(open_parser)  # opened once in a process, for all parts it reads
 
 
 def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
-    """The pairs with links, made by our aligner, which is trained on all of them."""
+    """The pairs with links made by our aligner, which is trained on all of them."""
     held = list(pairs)
     words = [([w.lower() for w in p.source_words], [w.lower() for w in p.reference_words]) for p in held]
     return [replace(pair, links=links) for pair, links in zip(held, align(words, how), strict=True)]
 
 
-def parsed(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
-    """The trees of lines, some lines at a time; an empty line has none, and is refused by who reads it."""
+def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
+    """Yield the trees of lines, parsed in batches; None for an empty line."""
     some: list[str] = []
     for line in lines:
         some.append(line)
@@ -238,9 +238,9 @@ def parsed(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:
 
 
 def word_splitter(path: str | Path) -> Split:
-    """How a text without parses is divided into words: at spaces if it is tokenised, else also at marks.
+    """The function that splits lines of a file into words: at spaces if it is tokenised, else also at punctuation.
 
-    It counts as tokenised if, in its first lines, marks stand alone at least as often as at the end of a word.
+    It counts as tokenised if, in its first 1,000 lines, marks stand alone at least as often as after a word.
     """
     lone = ends = 0
     for line in itertools.islice(stream_lines(path), _LOOKED_AT):

@@ -1,4 +1,4 @@
-"""Reordering: how far the words of a sentence pair change places, by their alignment (section 4.1)."""
+"""Reordering of a sentence pair, measured by its word alignment (long-distance paper, section 4.1)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from babelscope.language.ud_rules import Instance
 
 DIFFERENCE, NORMALISED, CROSSING = "reordering", "reordering_normalised", "reordering_crossing"
 PHENOMENA = (DIFFERENCE, NORMALISED, CROSSING)
+LABELS = {
+    DIFFERENCE: "words far out of order",
+    NORMALISED: "words out of order for the length",
+    CROSSING: "words in crossing order",
+}
+"""The measures in plain words, for a reader who has not read the papers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A link and a measure of how far it is out of order; positions from 0."""
+class LinkDistance:
+    """A link (positions from 0) and a measure of how far it is out of order."""
 
     source: int
     target: int
@@ -26,26 +32,26 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How the words of a pair change places; points are None, and tau is, where there are too few links."""
+    """Measures of the reordering of a pair; None where there are too few links."""
 
-    difference: Point | None
-    """The link with the greatest |i - j|, the paper's measure; unequal lengths alone make it large."""
-    normalised: Point | None
-    """The link farthest from the line that joins both sentences' ends, in words of a sentence of mean length."""
-    crossing: Point | None
-    """The link that crosses the most others, and how many."""
+    difference: LinkDistance | None
+    """The link with the greatest |i - j|, the paper's measure, in words; unequal lengths alone make it large."""
+    normalised: LinkDistance | None
+    """The link farthest from the diagonal between the sentences' ends, in words of a sentence of mean length."""
+    crossing: LinkDistance | None
+    """The link that crosses most others, with their number."""
     tau: float | None
     """Kendall's tau-b of the positions of all links: 1 without a crossing, -1 for a reversed sentence."""
 
 
-def measure(links: Links, source_length: int, target_length: int) -> Order:
+def measure_order(links: Links, source_length: int, target_length: int) -> Order:
     """All measures of a sentence pair; lengths in words."""
     points = sorted(set(links))
     if not points:
         return Order(None, None, None, None)
     last_source, last_target = source_length - 1, target_length - 1
     mean = (last_source + last_target) / 2
-    # A side of one word has no first and last: its word lies on the line, wherever the other is.
+    # With one word on a side there is no diagonal; its links count as being on it.
     scale_source = mean / last_source if last_source and last_target else 0.0
     scale_target = mean / last_target if last_source and last_target else 0.0
     far = max(points, key=lambda link: abs(link[0] - link[1]))
@@ -53,16 +59,16 @@ def measure(links: Links, source_length: int, target_length: int) -> Order:
     crossed, pairs = _crossings(points)
     most = max(range(len(points)), key=crossed.__getitem__)
     return Order(
-        Point(*far, abs(far[0] - far[1])),
-        Point(*off, round(abs(off[0] * scale_source - off[1] * scale_target), 9)),
-        Point(*points[most], crossed[most]),
+        LinkDistance(*far, abs(far[0] - far[1])),
+        LinkDistance(*off, round(abs(off[0] * scale_source - off[1] * scale_target), 9)),
+        LinkDistance(*points[most], crossed[most]),
         _tau(points, pairs),
     )
 
 
 def _crossings(points: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """How many others each link crosses, and how many pairs cross; links of one word never do."""
-    # Sorted by source, then target: those before with a greater target, and those after with a lesser one.
+    """How many others each link crosses, and the number of crossing pairs; links that share a word do not cross."""
+    # Points are sorted: a link crosses earlier ones with a greater target, and later ones with a lesser.
     crossed = [0] * len(points)
     seen: list[int] = []
     for place, (_, target) in enumerate(points):
@@ -94,17 +100,17 @@ def _tau(points: Sequence[tuple[int, int]], crossing: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From where on a pair counts as reordered, by each measure."""
+    """Thresholds from which a pair counts as reordered, for each measure."""
 
     words: int = 5
-    """Least difference, as it is (the paper's d) and normalised."""
+    """Minimum in words of the difference (the paper's d) and of the normalised difference."""
     tau: float = 0.8
-    """Greatest tau; of newstest2013 a ninth is below, about as many as the paper's reordering set has."""
+    """Maximum tau; a ninth of newstest2013 is below, about the size of the paper's reordering set."""
 
     def instances(self, order: Order, source: Sequence[str], target: Sequence[str]) -> list[Instance]:
-        """An instance for each measure by which the pair is reordered: its link that is most so.
+        """One instance for each measure by which the pair is reordered: the link with the greatest measure.
 
-        Its head is the source word, its dependent the target word.
+        The head is the source word, the dependent the target word.
         """
         chosen = []
         if order.difference is not None and order.difference.measure >= self.words:

@@ -9,39 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, record_line
-from babelscope.language.ud_rules import Finder, Instance, Rule, Variant, choose_rules
+from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
-from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure
+from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
 from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import can_be_cut
+from babelscope.util.file_ranges import is_seekable
 from babelscope.util.progress import progress
 
 SYMMETRISATION = "grow-diag-final-and"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchSettings:
+    """What to search a corpus for."""
+
     phenomena: Sequence[str] = ()
-    """By name; without names all that the corpus allows."""
+    """Names of phenomena; empty for all that the corpus allows."""
     language: str | None = None
-    """Of the parses; without it, the rules of all languages."""
-    rules: Variant = "sound"
+    """Language of the parses; None for the rules of all languages."""
+    rules: RuleSet = "sound"
     own: Sequence[Rule] = ()
-    """Rules beside ours."""
+    """The user's rules, beside ours."""
     least: int | None = None
-    """Words between head and dependent; without it all are taken, and counted for at least 0, 1, 2 and 3."""
+    """Minimum number of words between head and dependent; None for 0, with counts for at least 0, 1, 2 and 3."""
     limits: Limits = field(default_factory=Limits)
-    """From where on a pair is reordered."""
+    """Thresholds of reordering."""
 
 
 class Search:
-    """What is looked for in a corpus, and what was found in it so far."""
+    """A search of a corpus for phenomena, with the counts of what was found so far."""
 
-    def __init__(self, corpus: Corpus, wanted: Wanted | None = None, *, skip_bad: bool = False) -> None:
-        """With `skip_bad`, bad sentences are counted in `skipped` by reason, else the first is an error."""
-        self.corpus, self.wanted = corpus, wanted or Wanted()
+    def __init__(
+        self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
+    ) -> None:
+        """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
+        self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
         asked = list(self.wanted.phenomena)
@@ -72,9 +76,9 @@ class Search:
         )
 
     def items(self, symmetrisation: str = SYMMETRISATION) -> Iterator[ParallelSentence]:
-        """Every pair as a parallel sentence with its `dependencies`; one at a time, unless they are aligned here.
+        """Yield every pair as a parallel sentence with its `dependencies`.
 
-        Without alignments our aligner makes them, if reordering is looked for; it holds the whole corpus.
+        If reordering is searched for and no alignments are given, our aligner makes them, with the corpus in memory.
         """
         pairs = self._pairs()
         if self.aligns_here:
@@ -83,7 +87,7 @@ class Search:
             instances = self._wide_enough(pair.instances)
             order = None
             if pair.links is not None and self.reorderings:
-                order = measure(pair.links, len(pair.source_words), len(pair.reference_words))
+                order = measure_order(pair.links, len(pair.source_words), len(pair.reference_words))
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
             self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
@@ -91,13 +95,13 @@ class Search:
         self._require_something(self.corpus.source)
 
     def lines(self, symmetrisation: str = SYMMETRISATION, *, only_found: bool = False) -> Iterator[bytes]:
-        """The items as lines of JSON; with `only_found`, those in which something was found."""
+        """Yield the items as lines of JSON; with `only_found`, only those with a dependency."""
         for item in self.items(symmetrisation):
             if item.extra["dependencies"] or not only_found:
                 yield record_line(item.as_json())
 
     def parts(self, size: int) -> Iterator[Search]:
-        """Searches of parts of the corpus, of `size` sentences each; `absorb` brings what they find together."""
+        """Searches of parts of the corpus, of `size` sentences each; `absorb` adds their counts to this one's."""
         return map(self.of_part, self.split(size))
 
     def split(self, size: int) -> list[Corpus]:
@@ -110,15 +114,16 @@ class Search:
         return self.corpus.split(size) or [self.corpus]
 
     def of_part(self, part: Corpus) -> Search:
-        """The same search of a part of the corpus."""
+        """The same search, on a part of the corpus."""
         return Search(part, self.wanted, skip_bad=self._skipped is not None)
 
     def counted(self) -> dict[str, Any]:
+        """The counts as JSON, for `absorb`."""
         seen = [self.finder.trees, self.finder.without_features]
         return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped}
 
     def absorb(self, counted: Mapping[str, Any]) -> None:
-        """Count what was `counted` in a part of the corpus; parts come in their order."""
+        """Add the counts (`counted`) of a part of the corpus; call it in the order of the parts."""
         self.tally.absorb(counted["tally"])
         trees, without_features = counted["trees"]
         self.finder.trees += trees
@@ -128,16 +133,16 @@ class Search:
 
     @property
     def can_be_split(self) -> bool:
-        """Whether the corpus can be searched in parts: plain files, and nothing that is learnt from all of it."""
-        return not self.aligns_here and all(map(can_be_cut, self.corpus.files.values()))
+        """Whether the corpus can be searched in parts: seekable files, and no aligner to be trained on all of it."""
+        return not self.aligns_here and all(map(is_seekable, self.corpus.files.values()))
 
     @property
     def aligns_here(self) -> bool:
-        """Whether word alignments are wanted and not given."""
+        """Whether word alignments are needed and not given, so that our aligner makes them."""
         return bool(self.reorderings) and self.corpus.alignments is None
 
     def count(self, symmetrisation: str = SYMMETRISATION) -> None:
-        """Only count; parses are enough for that."""
+        """Count without making items; parses alone are enough."""
         if self.corpus.source is not None:
             for _ in self.items(symmetrisation):
                 pass
@@ -152,7 +157,7 @@ class Search:
         self._require_something(self.corpus.parses)
 
     def rows(self, *, exact: bool = False) -> list[Row]:
-        """What was counted: for each phenomenon at least so many words between, or `exact`ly so many."""
+        """Rows of counts for each phenomenon, by the minimum or, with `exact`, the exact number of words between."""
         wanted = self.wanted
 
         def distances(phenomenon: str) -> Sequence[int]:
@@ -173,8 +178,8 @@ class Search:
                 advance(1)
 
     def _progress(self, what: str) -> contextlib.AbstractContextManager[Callable[[int], None]]:
-        """A bar for the whole corpus; parts are watched by who splits it."""
-        if self.corpus.stretches:
+        """A progress bar for a whole corpus; for parts, the caller shows one."""
+        if self.corpus.ranges:
             return contextlib.nullcontext(lambda _count: None)
         return progress(what, self.corpus.lines)
 
@@ -186,8 +191,8 @@ class Search:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
 
-def searched(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
-    """A search done: what is to be written of it, and what it counted."""
+def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
+    """Run a search: the lines of its items (empty unless `write`), and its counts."""
     if write:
         return b"".join(part.lines(only_found=only_found)), part.counted()
     part.count()
@@ -210,7 +215,7 @@ def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> Par
 
 def _dependency(instance: Instance, pair: Pair) -> dict[str, Any]:
     made = instance.as_json()
-    if instance.phenomenon not in PHENOMENA:  # both words are of the parsed text
+    if instance.phenomenon not in PHENOMENA:  # head and dependent are both in the parsed text
         if instance.head:
             made["head_at"] = list(pair.spans[instance.head - 1])
         made["dependent_at"] = list(pair.spans[instance.dependent - 1])

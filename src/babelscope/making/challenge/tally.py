@@ -1,4 +1,4 @@
-"""Counting what was found: sentences and instances of each phenomenon, by distance."""
+"""Counts of sentences and instances of each phenomenon, by distance."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from babelscope.making.challenge.reordering import PHENOMENA
 from babelscope.stats.intervals import mean_of_counts, proportion
 
 Lengths = Counter[int]
-"""How many sentences have which absolute difference in length between their two sides (0 if there is one)."""
+"""Absolute difference in length between the two sides (0 for one side) -> number of sentences."""
 
 
 @dataclass(slots=True)
 class _Counts:
-    """Of one phenomenon; distances in whole words."""
+    """Counts of one phenomenon, by distance in whole words."""
 
     instances: Counter[int] = field(default_factory=Counter)
     reaching: dict[int, Lengths] = field(default_factory=lambda: defaultdict(Counter))
-    """Sentences by the greatest distance in each."""
+    """Greatest distance in a sentence -> sentences."""
     having: dict[int, Lengths] = field(default_factory=lambda: defaultdict(Counter))
-    """Sentences by every distance there is in each."""
+    """Distance -> sentences that have an instance at it."""
 
 
 class Tally:
-    """Counts of a corpus, in memory that does not grow with it. Phenomena never found are counted too: as 0."""
+    """Counts of a corpus, in constant memory; phenomena that were not found have counts of 0."""
 
     def __init__(self, phenomena: Iterable[tuple[str, str]], *, parallel: bool) -> None:
-        """Phenomena with the side they are looked for on; `parallel` if sentences have two sides."""
+        """`phenomena` are (name, side); `parallel` if sentences have two sides."""
         self.instances = 0
         self._parallel = parallel
         self._lengths: Lengths = Counter()
@@ -43,7 +43,7 @@ class Tally:
         return self._lengths.total()
 
     def add(self, instances: Sequence[Instance], length_difference: int = 0) -> None:
-        """Count a sentence, and by how many words its two sides differ."""
+        """Count a sentence with its instances; its two sides differ by `length_difference` words."""
         self._lengths[length_difference] += 1
         self.instances += len(instances)
         found: dict[tuple[str, str], list[int]] = {}
@@ -57,7 +57,7 @@ class Tally:
                 counts.having[distance][length_difference] += 1
 
     def as_json(self) -> dict[str, Any]:
-        """What was counted; `absorb` takes it."""
+        """The counts as JSON, for `absorb`."""
 
         def by_distance(found: Mapping[int, Lengths]) -> list[Any]:
             return [[distance, list(lengths.items())] for distance, lengths in found.items()]
@@ -69,7 +69,7 @@ class Tally:
         return {"instances": self.instances, "lengths": list(self._lengths.items()), "counts": counts}
 
     def absorb(self, other: Mapping[str, Any]) -> None:
-        """Count what another (`as_json`) counted of the same phenomena, in other sentences."""
+        """Add the counts (`as_json`) of other sentences for the same phenomena."""
         self.instances += other["instances"]
         self._lengths.update(dict(other["lengths"]))
         for phenomenon, side, instances, reaching, having in other["counts"]:
@@ -87,11 +87,11 @@ class Tally:
         labels: Mapping[str, str | int] | None = None,
         counts: Mapping[str, int] | None = None,
     ) -> list[Row]:
-        """The share of sentences that have a phenomenon, at each of the distances asked for it.
+        """Rows with the share of sentences that have a phenomenon, at each of its `distances`.
 
-        A distance is the least number of words between, or with `exact` the very number (not of reordering).
-        Of parallel text the whole set comes first, and beside every set stands the mean difference in length
-        of its pairs.
+        A distance is the minimum number of words between or, with `exact`, the exact number (reordering: always
+        the minimum). For parallel text, the whole set comes first, and every set also has a row with the mean
+        difference in length of its pairs.
         """
         made = []
 

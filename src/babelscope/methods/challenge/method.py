@@ -22,8 +22,8 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity
-from babelscope.metrics.base import Metric, Scale, find_metric, may_ask, told_again
-from babelscope.metrics.sacre import tokens
+from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
+from babelscope.metrics.sacre import tokens_13a
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
@@ -63,9 +63,9 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                 {
                     **record,
                     "lengths": {
-                        "source": len(tokens(record["source"])),
-                        "reference": len(tokens(record["references"][0])),
-                        "translation": len(tokens(record["translation"])),
+                        "source": len(tokens_13a(record["source"])),
+                        "reference": len(tokens_13a(record["references"][0])),
+                        "translation": len(tokens_13a(record["translation"])),
                     },
                     "scores": {name: scores[number] for name, (scores, _) in measured.items()},
                     # Where the score of a corpus is the mean of its sentences', it needs nothing else.
@@ -80,8 +80,8 @@ def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[l
 
     What a program said is used again: a run that names one does not start it.
     """
-    if not may_ask(name) and all(name in record.get("scores", ()) for record in records):
-        told_again(name)
+    if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):
+        warn_stored_quality(name)
         return [record["scores"][name] for record in records], []
     metric = find_metric(name)
     statistics = metric.statistics(

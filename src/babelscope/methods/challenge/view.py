@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.labels import plain_words
 from babelscope.core.page import (
     About,
     Answer,
@@ -25,8 +24,11 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
+from babelscope.language.ud_rules import RULES
+from babelscope.making.challenge.reordering import LABELS
 from babelscope.methods.challenge.sets import instances
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
+from babelscope.util.text import plain_words
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
 _EXPLAINED = {
@@ -116,7 +118,7 @@ def findings(group: Group) -> list[Finding]:
         found.append(
             Finding(
                 column.name,
-                f"Worst of {len(parts)} sets of sentences, {plain_words(kind[0])}"
+                f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
                 f"{f' with {distance} or more words between' if distance else ''}: points {than} "
                 f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
@@ -220,7 +222,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
     return Picture(
         f"Quality by distance: {_part_name(kind, 0)}",
         Lines(curves, "at least so many words between", _NAMES.get(metric, metric), bands=bands),
-        f"{plain_words(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
+        f"{label(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
 
@@ -242,8 +244,14 @@ def tables(group: Group) -> list[Table]:
     )
 
 
+def label(phenomenon: str) -> str:
+    """A phenomenon in a few plain words; by its name where it is neither a reordering nor one of our rules."""
+    known = {**LABELS, **{rule.name: rule.label for rule in RULES}}
+    return known.get(phenomenon) or plain_words(phenomenon)
+
+
 def names(group: Group) -> dict[str, str]:
-    return {kind: plain_words(kind) for kind, _ in _kinds(group)}
+    return {kind: label(kind) for kind, _ in _kinds(group)}
 
 
 def about(record: Record) -> About:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Choice, Note, Scored, capabilities, properties
+from babelscope.core.answers import ItemChoice, Note, Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
@@ -72,7 +72,7 @@ def _stored(
             f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
             f"translates now, as {system.name} does"
         )
-    scores = evaluator.item_scores([Choice(item.id) for item in items], best=False)
+    scores = evaluator.item_scores([ItemChoice(item.id) for item in items], best=False)
     translated: Sequence[Scored | str | None] = [
         None if item.translation is None else Scored(item.translation) for item in items
     ]

@@ -49,5 +49,6 @@ METHOD = Method(
     instead={"score": "item_scores"},
     comparable=comparable,
     complete=weighed,
+    measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
 )

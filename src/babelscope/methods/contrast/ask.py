@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Choice, ItemScores, Scored, System, capabilities
+from babelscope.core.answers import ItemChoice, ItemScores, Scored, System, capabilities
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.core.ties import credit
@@ -90,7 +90,7 @@ def _stored(system: Any, items: Sequence[MinimalPair], settings: ContrastSetting
     """Records of scores that stand in a file: with the texts, but without tokens."""
     if settings.free == "yes":
         raise BabelscopeError("score files have no translations to look for errors in; free must be no")
-    choices = [Choice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
+    choices = [ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
     found: list[ItemScores | None] = system.item_scores(choices)
     known = [scores for scores in found if scores is not None and scores.others]
     if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):

@@ -8,7 +8,7 @@ from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.systems.scores import DIRECTIONS, LAYOUTS
-from babelscope.testsets.loading import for_scores
+from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _study(given: Given) -> Tables:
     tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
     if not given["scores"]:
         return tables
-    tests, lines = for_scores(given["tests"])
+    tests, lines = spec_for_scores(given["tests"])
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
     # What score a file has, and by which beam, is not known.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}

@@ -88,6 +88,13 @@ def figures(
     return [*rows, *false_positives(records, ties=ties, controls=controls, seed=seed, resamples=resamples)]
 
 
+def measure_of(row: Row) -> str:
+    """What a row measures: accuracies are named by their group."""
+    if row.name in ("discrepancy", "generated_errors"):
+        return row.name
+    return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""
+
+
 def worths(records: Iterable[Record], ties: Ties) -> list[float]:
     """What each item adds to the number of correct ones."""
     worth = credit(ties)

@@ -9,7 +9,7 @@ from typing import Any
 from babelscope.core.results import Record, Row
 from babelscope.core.ties import Ties
 from babelscope.language.base import Analysed
-from babelscope.language.detecting import detected_languages, detectors, exposed, looks_at_source
+from babelscope.language.detecting import can_detect, detectors, languages_with_detectors, looks_at_source
 from babelscope.language.registry import error_type, language
 from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
 from babelscope.stats.intervals import clustered_proportion, rogan_gladen
@@ -35,14 +35,14 @@ def detections(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Re
             read[key] = language(key[0]).analyser().analyse(text)
         return detectors()[name](source, read[key])
 
-    installed = {each.code for each in detected_languages() if each.analysis_version()}
+    installed = {each.code for each in languages_with_detectors() if each.analysis_version()}
     found: list[Record] = []
     for item in items:
         code = error_type(item.phenomenon).language if item.phenomenon in detectors() else None
         if code not in installed:
             found.append({})
             continue
-        told = [name for name in detectors(code) if exposed(name, item.source)]
+        told = [name for name in detectors(code) if can_detect(name, item.source)]
         record: Record = {"reference": {name: says(name, item.source, item.correct) for name in told}}
         if item.phenomenon in told:
             record["best"] = says(item.phenomenon, item.source, best[item.source])

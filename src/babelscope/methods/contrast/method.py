@@ -11,7 +11,7 @@ from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.contrast.ask import ask
 from babelscope.methods.contrast.compare import between_references
-from babelscope.methods.contrast.figures import figures
+from babelscope.methods.contrast.figures import figures, measure_of
 from babelscope.methods.contrast.free import free_errors
 from babelscope.methods.contrast.judge import judge
 from babelscope.methods.contrast.settings import ContrastSettings, identity
@@ -46,5 +46,6 @@ METHOD = Method(
     identity=identity,
     comparable=comparable,
     across=between_references,
+    measure_of=measure_of,
     view="babelscope.methods.contrast.view:VIEW",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from babelscope.core.columns import Group
-from babelscope.core.page import Dot, Forest, Key, Picture, Scatter, point, told
+from babelscope.core.page import Dot, Forest, Key, Picture, Scatter, point, tooltip
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.view import bar, by_name, keys, one
 
@@ -95,7 +95,7 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
             point(row.estimate),
             kinds.index(str(row.labels["reference"])),
             row.name if any(row is each for each, _ in lowest) and row.estimate.value < 1 else "",
-            f"{told(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
+            f"{tooltip(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
             f"discrepancy {figure(far.estimate)}",
         )
         for row, far in own

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from babelscope.core.answers import Capability
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
-from babelscope.language.detecting import analysis_version, missing_analysis
+from babelscope.language.detecting import analysis_version, missing_analysis_error
 from babelscope.language.registry import controls
 
 
@@ -38,7 +38,7 @@ class ContrastSettings(Settings):
     @classmethod
     def _installed(cls, free: str) -> str:
         if free == "yes" and not analysis_version():
-            raise missing_analysis()
+            raise missing_analysis_error()
         return free
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from babelscope.core.columns import measure_of
 from babelscope.core.results import Row
+from babelscope.methods.contrast.figures import measure_of
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
 

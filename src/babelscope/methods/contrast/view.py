@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.labels import plain_words
 from babelscope.core.page import NOT_RIGHT, About, Answer, Caveat, Finding, Line, Section, Token, Tone, View
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
+from babelscope.language.registry import error_label
 from babelscope.methods.contrast.pictures import accuracies, figure, kinds_of, pictures
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
@@ -54,7 +54,7 @@ def findings(group: Group) -> list[Finding]:
                 found.append(
                     error_finding(
                         column.name,
-                        f"Worst of {len(real)} error types, {plain_words(name)}{reference}",
+                        f"Worst of {len(real)} error types, {error_label(name)}{reference}",
                         complement(worst.estimate),
                         "pairs",
                         query={**query, "group": _group_of(name, kind)},
@@ -84,7 +84,7 @@ def _made(system: str, rows: Sequence[Row], records: Sequence[Record], tests: st
     return [
         error_finding(
             system,
-            f"Its own translations with an error, found by a detector: {plain_words(name)}",
+            f"Its own translations with an error, found by a detector: {error_label(name)}",
             worst.estimate,
             "sentences",
             query={
@@ -132,7 +132,7 @@ def caveats(group: Group) -> list[Caveat]:
                     Caveat(
                         name,
                         f"forced choice reports {figure(complement(row.estimate), 100)} % errors of a kind that "
-                        f"no system is known to make ({plain_words(row.name)}). They are false, and so may "
+                        f"no system is known to make ({error_label(row.name)}). They are false, and so may "
                         "others be.",
                     )
                 )
@@ -159,8 +159,10 @@ def tables(group: Group) -> list[Table]:
 
 
 def names(group: Group) -> dict[str, str]:
-    types = dict.fromkeys(str(row.labels["phenomenon"]) for row in accuracies(group.columns[0].cell.rows))
-    return {name: plain_words(name) for name in types}
+    types = dict.fromkeys(
+        str(row.labels["phenomenon"]) for column in group.columns for row in accuracies(column.cell.rows)
+    )
+    return {name: error_label(name) for name in types}
 
 
 def margin(record: Record) -> float | None:

@@ -21,7 +21,7 @@ from babelscope.core.page import (
     Token,
     View,
     point,
-    told,
+    tooltip,
 )
 from babelscope.core.results import Record
 from babelscope.methods.view import every_figure, noted, one
@@ -57,7 +57,7 @@ def caveats(group: Group) -> list[Caveat]:
 
 def pictures(group: Group) -> list[Picture]:
     bars = [
-        (column.name, [Bar(column.name, point(row.estimate), told(column.name, row.estimate, "plain"))])
+        (column.name, [Bar(column.name, point(row.estimate), tooltip(column.name, row.estimate, "plain"))])
         for column in group.columns
         if (row := one(column.cell.rows, "perplexity")) and row.estimate.n
     ]

@@ -12,7 +12,7 @@ from babelscope.methods.patterns.settings import PatternSettings
 from babelscope.systems.asking import ask_answered, ask_translate, relocate_errors
 from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
-from babelscope.testsets.pattern_files import match
+from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
 
 Answer = Scored | str
@@ -53,7 +53,7 @@ def lines_of(
     if path is None:
         return [Given("", text or "") for text in texts], list(range(len(items)))
     given = read_translations(path)
-    matched = match(items, given, what=str(path), skip_missing=True)
+    matched = match_translations(items, given, what=str(path), skip_missing=True)
     for item, text, number in zip(items, texts, matched, strict=True):
         if text is not None and (number is None or given[number].translation.split() != text.split()):
             raise BabelscopeError(f"{path} has another translation of item {item.id} than the system gave")

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
 from babelscope.methods.base import ANSWER_FILES
-from babelscope.util.text import reading
+from babelscope.util.text import open_to_read
 
 
 class PatternSettings(Settings):
@@ -43,5 +43,5 @@ def identity_of(settings: PatternSettings, answer_files: Iterable[str]) -> dict[
 
 
 def _digest(path: Path) -> str:
-    with reading(path) as file:
+    with open_to_read(path) as file:
         return hashlib.sha256(file.read()).hexdigest()

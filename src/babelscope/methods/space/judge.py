@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.figures import Region, gains, hypotheses_of, judged_by, quality_by
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.metrics.base import Segment, find_metric, may_ask, sentence_qualities, told_again
+from babelscope.metrics.base import Segment, find_metric, is_allowed, sentence_qualities, warn_stored_quality
 from babelscope.metrics.mbr import mbr_decode
-from babelscope.metrics.ranking import bound_of
+from babelscope.metrics.ranking import quality_bound
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
@@ -37,8 +37,8 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
 
 def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
     """Of each record the qualities of its hypotheses; what a program said before is used again."""
-    if not may_ask(name) and all(name in record.get("metrics", ()) for record in records):
-        told_again(name)
+    if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
+        warn_stored_quality(name)
         return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
     segments = [segments_of(record) for record in records]
     found = iter(sentence_qualities(name, [each for own in segments for each in own]))
@@ -49,9 +49,9 @@ def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> flo
     """The highest quality that kQRG assumes; None if it is divided by the ideal order."""
     if settings.normalise != "bound":
         return None
-    if not may_ask(name) and records and (known := records[0].get("metrics", {}).get(name)):
+    if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
         return float(known)
-    return bound_of(find_metric(name))
+    return quality_bound(find_metric(name))
 
 
 def _gains(record: Record, settings: SpaceSettings) -> Record:

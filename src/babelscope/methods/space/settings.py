@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.ranking import Normalise, bound_of
+from babelscope.metrics.ranking import Normalise, quality_bound
 
 
 class SpaceSettings(Settings):
@@ -51,7 +51,7 @@ class SpaceSettings(Settings):
         for name in self.metric:  # told before any system is asked
             metric = find_metric(name)
             if self.normalise == "bound":
-                bound_of(metric)
+                quality_bound(metric)
         if len(set(self.metric)) < len(self.metric):
             raise ValueError("metric: each may be given once")
         return self

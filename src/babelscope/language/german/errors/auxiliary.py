@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_CLAUSE
 from babelscope.language.german.irregular import AUXILIARIES
@@ -10,7 +10,7 @@ from babelscope.language.german.irregular import AUXILIARIES
 _SWAPS = {
     a: b
     for one, other in (("haben", "sein"), ("sein", "haben"))
-    # Subjunctives look like other forms of haben: where forms coincide, the first, the indicative, counts.
+    # Some subjunctives look like indicatives. Rows are reversed so that the first one, the indicative, wins.
     for row, peer in reversed(list(zip(AUXILIARIES[one], AUXILIARIES[other], strict=True)))
     for a, b in zip(row, peer, strict=True)
 }
@@ -22,7 +22,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     for place, token in enumerate(sentence.tokens):
         new = _SWAPS.get(token.text.lower())
         if token.tag == "VAFIN" and new and _has_participle(sentence, place):
-            found.append(swapped(sentence, token, new))
+            found.append(replace_word(sentence, token, new))
     return found
 
 
@@ -43,4 +43,5 @@ ERROR = ErrorType(
     "The perfect is formed with haben where it needs sein, or with sein where it needs haben.",
     variants,
     overlap=BY_CLAUSE,
+    label="‘haben’ and ‘sein’ confused",
 )

@@ -10,32 +10,32 @@ from babelscope.language.base import ErrorType, Overlap, Variant
 from babelscope.language.german.analysis import ABBREVIATIONS, Analysed
 
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
-# A run of marks is looked at from its beginning only, and nothing is given back: time grows with the text's length.
+# Possessive quantifiers, and matching a run of marks from its start only, keep the time linear.
 _END = re.compile(
     r"""(?<![.!?…:;])[.!?…:;]++["'“”»«’`)\]]*+\.?\s++(?=\S)"""
     # the space after a full stop is often forgotten
     r"""|(?<=[a-zäöüß]{2})\.["“”]?(?=[A-ZÄÖÜ][a-zäöüß ])|(?<=[a-zäöüß]{2})["“”]\.(?=[A-ZÄÖÜ][a-zäöüß ])"""
 )
-# What a trained splitter also takes for an end: capital function words, and quotes before a capital.
+# Where a trained splitter also splits: before capitalised function words, and after quotes before a capital.
 _STRAY_END = re.compile(
     r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
 )
-# A semicolon, or a stop after a short capital word, such as "Sal." in a name: an end only between two finite verbs.
+# A semicolon, or a stop after a short capitalised word ("Sal." in a name), ends a clause only between finite verbs.
 _ENDS_DOUBTFULLY = re.compile(r";$|\b[A-ZÄÖÜ]\w{1,3}\.$")
-# "(...)" says that words are left out, and ends nothing, unless a word follows.
+# "(...)" marks an omission; a boundary right after it is none.
 _LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]|\w+")
 _APART = re.compile(r"[\s(/„“\"]")
-# Characters of a word before a mark: what is longer is no abbreviation.
+# Characters of the word before a mark that are looked at; abbreviations are shorter.
 _LONGEST_WORD = 100
 _OPENING = "\"'„“”«»‚‘(["
-# A source sentence much shorter in translation has lost something; German is about as long as English.
+# German is about as long as English, so a translation shorter than this share of its source lacks something.
 _SHORTEST_RATIO = 0.6
 
 
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
-    """For each end of a clause, what stands before it and what stands after it; and without each clause between.
+    """Variants without the text before, or after, each clause boundary, and without each clause between two.
 
-    "clean" cuts where punctuation ends a clause; "strict" leaves out only what is a clause or a sentence, too.
+    "clean" cuts where punctuation ends a clause; "strict" also requires that a whole clause or sentence is cut.
     """
     text = sentence.text
     if mode == "strict":
@@ -55,7 +55,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
 
 
 def _strict_boundaries(sentence: Analysed) -> list[int]:
-    """The boundaries but those in lists with semicolons, after "(...)", and after abbreviations no table has."""
+    """The boundaries without those in lists with semicolons, after "(...)" and after unlisted abbreviations."""
     text = sentence.text
     cuts = boundaries(text)
     edges = [0, *cuts, len(text)]
@@ -77,7 +77,7 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
 
 
 def _is_clause(text: str, finite: list[int], start: int, end: int) -> bool:
-    """Whether a part of a text has a finite verb; a whole sentence needs none, but "Die Folge:" is no clause."""
+    """Whether a part of a text is a clause: it has a finite verb or is a whole sentence; "Die Folge:" is neither."""
     before, part = text[:start].rstrip(), text[start:end].rstrip()
     whole = part[-1:] not in ":;" and before[-1:] not in ":;"
     return whole or _any_between(finite, start, end)
@@ -92,7 +92,7 @@ def _any_between(places: list[int], start: int, end: int) -> bool:
 
 
 def boundaries(text: str) -> list[int]:
-    """Where a clause begins after another."""
+    """Offsets at which a clause begins after another."""
     found = []
     apart = [match.end() for match in _APART.finditer(text)]
     for match in _END.finditer(text):
@@ -107,12 +107,12 @@ def boundaries(text: str) -> list[int]:
 
 
 def _all_boundaries(text: str) -> list[int]:
-    """Where a sentence splitter that knows no abbreviations may split."""
+    """Offsets at which a sentence splitter without abbreviations may split."""
     return sorted({match.end() for pattern in (_END, _STRAY_END) for match in pattern.finditer(text)})
 
 
 def _is_real(word: str, mark: str, first: str) -> bool:
-    """Whether a mark after `word` ends a clause, `first` the next letter: not that of an ordinal, initial or list."""
+    """Whether a mark between `word` and the letter `first` ends a clause: not after an ordinal or abbreviation."""
     if mark[0] == ":":
         return first.isupper() and not word[-1:].isdigit()
     if mark[0] == ";":
@@ -137,7 +137,7 @@ def detect(source: str, translation: Analysed) -> bool:
 
 
 def _omitted(source: str, translation: Analysed) -> list[int] | None:
-    """No place in particular, if a clause is left out."""
+    """An empty list if a clause is missing, which has no place; else None."""
     return [] if detect(source, translation) else None
 
 
@@ -150,4 +150,5 @@ ERROR = ErrorType(
     looks_for=boundaries,
     modes=("strict", "clean", "stanza-compatible"),
     overlap=Overlap(by_count=True, wrong_places=_omitted),
+    label="a clause left out",
 )

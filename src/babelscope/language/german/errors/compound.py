@@ -1,8 +1,8 @@
-"""A compound torn apart."""
+"""A compound written as two words."""
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 4
@@ -14,12 +14,12 @@ def variants(sentence: Analysed) -> list[Variant]:
     found = []
     for token in sentence.tokens:
         if token.tag == "NN" and "-" not in token.text and (cut := _boundary(sentence, token.text)):
-            found.append(swapped(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
+            found.append(replace_word(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
     return found
 
 
 def _boundary(sentence: Analysed, word: str) -> int:
-    """Where the last part begins, if what stands before it is a noun too; else 0."""
+    """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
     nouns = sentence.analyser.nouns
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
         first = word[:cut]
@@ -40,4 +40,11 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
     return False
 
 
-ERROR = ErrorType("compound", "de", "A compound is written as two words, as in English.", variants, detect)
+ERROR = ErrorType(
+    "compound",
+    "de",
+    "A compound is written as two words, as in English.",
+    variants,
+    detect,
+    label="a compound written as two words",
+)

@@ -1,4 +1,4 @@
-"""Genitive after a preposition that wants the dative."""
+"""A genitive after a preposition that takes the dative."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from babelscope.language.german.errors.phrases import noun_place_after
 _PREPOSITIONS = word_set("entgegen entsprechend gegenüber gemäß nahe beinahe nebst mitsamt samt seit")
 _ARTICLES = {"dem": "des", "einem": "eines", "den": "der"}
 _GENITIVES = frozenset(_ARTICLES.values())
-# After unstressed endings there is no -es.
+# Nouns with these endings have -s, never -es.
 _ONLY_S = ("en", "el", "er", "em", "tum", "lein")
 _SIBILANTS = ("s", "ß", "x", "z")
 
@@ -42,7 +42,7 @@ def variants(sentence: Analysed) -> list[Variant]:
 
 
 def _capital_after(tokens: tuple[Token, ...], place: int) -> Token | None:
-    """The next word if its capital shows it to be a noun that the tagger missed."""
+    """The next word if it has a capital, and so is a noun that the tagger missed."""
     following = tokens[place + 1] if place + 1 < len(tokens) else None
     return following if following and following.text[0].isupper() else None
 
@@ -55,7 +55,7 @@ def genitives(form: str, nouns: Nouns) -> list[str]:
         stem = form[:-1]  # "dem Rate": the -e of the old dative
     if stem.endswith("nis"):
         return [stem + "ses"]
-    if stem.lower() == "jahr":  # only of this word is the long form far more frequent
+    if stem.lower() == "jahr":  # the only noun whose long form is far more frequent
         return [stem + "es", stem + "s"]
     head = nouns.head(stem)
     endings = [end for end in ("s", "es", "ses") if _has(nouns.listed(head + end), "sg", "gen")]
@@ -77,7 +77,7 @@ def genitive_plurals(form: str, nouns: Nouns) -> list[str]:
     shorter = [without] if form.endswith("n") and _has(nouns.readings(without), "pl", "gen") else []
     if not shorter or _has(nouns.readings(form), "pl", "gen"):
         return [form, *shorter] if nouns.declines_as_adjective(form) else [form]
-    # Where singular and plural are alike, "der Lehrer" is no genitive plural to the eye, but "der Lehrern" is wrong.
+    # "der Lehrer" can be read as a nominative singular; then "der Lehrern" is the clear error, and comes first.
     return [form, *shorter] if _has(nouns.readings(without), "sg", "nom") else shorter
 
 
@@ -110,4 +110,5 @@ ERROR = ErrorType(
     detect,
     plausible=False,
     overlap=BY_PREPOSITION,
+    label="a genitive where the dative belongs",
 )

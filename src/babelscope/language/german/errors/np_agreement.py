@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Case, Gender, Nominal
-from babelscope.language.german.articles import DEFINITE, definite
+from babelscope.language.german.articles import DEFINITE, definite_article
 from babelscope.language.german.case import cases_at
 from babelscope.language.german.errors.overlap import BY_NOUN
 from babelscope.language.german.errors.phrases import is_noun, noun_place_after
 
 _GENDERS: tuple[Gender, ...] = ("m", "f", "n")
-# What a noun that is not in the list may be, too, if it ends so: "des Investments, der Investments".
+# An unlisted noun with one of these endings may also be a plural: "des Investments, der Investments".
 _PLURALS = frozenset(Nominal("", "pl", case) for case in get_args(Case))
 _PLURAL_ENDINGS = ("s", "n", "e", "er", "el")
 
@@ -21,7 +21,7 @@ _PLURAL_ENDINGS = ("s", "n", "e", "er", "el")
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """For each singular definite article the articles of the other genders, where they look different.
 
-    "strict" leaves out those that agree after all: other genders of the noun, and plurals that look like it.
+    "strict" leaves out articles that agree with another gender of the noun, or with a plural of the same form.
     """
     found = []
     for place, token in enumerate(sentence.tokens):
@@ -39,11 +39,11 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
             new
             for reading in sorted(readings)
             for gender in _GENDERS
-            if gender != reading.gender and (new := definite(gender, "sg", reading.case)) != form
+            if gender != reading.gender and (new := definite_article(gender, "sg", reading.case)) != form
         )
         cases = {reading.case for reading in readings}
         found += [
-            swapped(sentence, token, new)
+            replace_word(sentence, token, new)
             for new in others
             if mode != "strict" or not _agrees(sentence, place, new, cases)
         ]
@@ -51,7 +51,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
 
 
 def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
-    """Whether the phrase at `place` is right with the article `new`, too: der Virus, die Kranke, die Kandidaten."""
+    """Whether the phrase at `place` is also correct with the article `new`: der Virus, die Kranke, die Kandidaten."""
     noun_place = noun_place_after(sentence, place)
     if noun_place is None:  # "der erste" has a gender only by what it is about
         return True
@@ -67,7 +67,7 @@ def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
 
 
 def _is_adjectival(sentence: Analysed, noun: str) -> bool:
-    """Whether a noun is an adjective, whose gender the article alone shows; after it, those end in -e or -en."""
+    """Whether a noun is a nominalised adjective, whose gender only the article shows; it ends in -e or -en."""
     nouns = sentence.analyser.nouns
     if nouns.declines_as_adjective(noun):
         return True
@@ -90,7 +90,7 @@ def _adjectives(sentence: Analysed, place: int, noun_place: int) -> list[Token]:
 
 
 def _before_noun(sentence: Analysed, place: int) -> bool:
-    """Whether what the tagger took for a pronoun stands right before a noun, and not after a comma."""
+    """Whether a word tagged as a pronoun is an article: right before a noun, and not after a comma."""
     if place + 1 == len(sentence.tokens) or (place > 0 and sentence.tokens[place - 1].text == ","):
         return False
     # "um das von der Stadt bezahlte Haus" is no pronoun either.
@@ -103,7 +103,7 @@ def _is_written_plainly(word: str) -> bool:
 
 
 def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
-    """What the article at `place` shows of its noun, if that is singular: gender and case; else nothing."""
+    """Possible readings of the singular noun phrase whose article is at `place`; none if it is a plural."""
     form = sentence.tokens[place].text.lower()
     noun_place = noun_place_after(sentence, place)
     if noun_place is None:
@@ -112,7 +112,7 @@ def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
     if form == "die" and adjectives and adjectives[-1].text.endswith("en"):
         return frozenset()  # "die alten Häuser": in the singular it would be "die alte"
     known = sentence.analyser.nouns.readings(sentence.tokens[noun_place].text)
-    # Where nothing known fits (new words, infinitives as nouns), the article alone is believed.
+    # Where no known reading fits (new words, nominalised infinitives), the article alone decides.
     fitting = known & DEFINITE[form] or frozenset(r for r in DEFINITE[form] if r.number == "sg" or not known)
     fitting = _with_cases(fitting, cases_at(sentence, place, {reading.case for reading in fitting}))
     if not any(reading.number == "sg" for reading in fitting):
@@ -125,7 +125,7 @@ def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
 
 
 def _without_noun(sentence: Analysed, place: int) -> frozenset[Nominal]:
-    """The same for an article with an adjective alone, as in "der erste"; its ending shows the number."""
+    """Readings of an article with an adjective but no noun, as in "der erste"; its ending shows the number."""
     form = sentence.tokens[place].text.lower()
     if place + 1 == len(sentence.tokens) or sentence.tokens[place + 1].tag not in ("ADJA", "PIS"):
         return frozenset()
@@ -146,7 +146,7 @@ def _with_cases(readings: Iterable[Nominal], cases: set[Case]) -> frozenset[Nomi
 
 
 def _looks_plural(sentence: Analysed, place: int, noun_place: int, fitting: frozenset[Nominal]) -> bool:
-    """Whether a phrase that could be either is plural: die alten Häuser, den Kindern."""
+    """Whether an ambiguous phrase is a plural: die alten Häuser, den Kindern."""
     if sentence.tokens[place].text.lower() == "die" and _adjectives(sentence, place, noun_place):
         return False  # "die alte" is singular; "der alten" and "den alten" may be either
     cardinal = any(token.tag == "CARD" for token in sentence.tokens[place + 1 : noun_place])
@@ -178,4 +178,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_NOUN,
+    label="an article of the wrong gender",
 )

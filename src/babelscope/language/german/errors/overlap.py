@@ -1,4 +1,4 @@
-"""By which words two German translations are seen to have a phenomenon in common (minimal-pairs, 3.3)."""
+"""Keys by which two German translations share a phenomenon (minimal-pairs, section 3.3)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _by_subject(sentence: Analysed, place: int, word: str) -> frozenset[str]:
 
 
 def _without_ending(word: str) -> str:
-    """kein- and ein- without their endings, which say nothing of polarity."""
+    """kein- and ein- without their endings, which do not matter for polarity."""
     return re.sub(r"^(k?ein)e[nmrs]?$", r"\1", word.lower())
 
 
@@ -51,13 +51,13 @@ def _is_finite(token: Token) -> bool:
 
 
 def _negation_is_lost(sentence: Analysed, reference: Analysed, place: int) -> bool:
-    """Whether what the negation at `place` of a reference belongs to is in a sentence, in which nothing negates."""
+    """Whether a sentence has what the negation at `place` of the reference belongs to, but no negation."""
     known = _content_words(reference, place)
     return translation_is_positive(sentence) and any(t.lemma.lower() in known for t in sentence.tokens)
 
 
 def _clause(sentence: Analysed, place: int) -> range:
-    """The tokens around a place up to the next marks and conjunctions."""
+    """Indices of the tokens around `place`, up to the next marks and conjunctions."""
 
     def ends(number: int) -> bool:
         return sentence.tokens[number].tag.startswith(("$", "KOU", "KON"))
@@ -68,7 +68,7 @@ def _clause(sentence: Analysed, place: int) -> range:
 
 
 def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
-    """What a particle or auxiliary may belong to: lemmas of its clause's verbs and predicate, and what follows it."""
+    """Lemmas that a particle or auxiliary may belong to: verbs, predicate and next content word of its clause."""
     clause = _clause(sentence, place)
     verbs = {sentence.tokens[n].lemma for n in clause if sentence.tokens[n].tag.startswith(("VV", "ADJD"))}
     after = (sentence.tokens[n] for n in clause if n > place)
@@ -79,7 +79,7 @@ def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
 
 
 def _subjects(sentence: Analysed, place: int) -> Iterator[str]:
-    """What may be the subject of the verb at a place: nouns and pronouns of its clause after no preposition."""
+    """Possible subjects of the verb at `place`: nouns and pronouns of its clause that follow no preposition."""
     prepositional = False
     for number in _clause(sentence, place):
         token = sentence.tokens[number]
@@ -94,9 +94,9 @@ def _subjects(sentence: Analysed, place: int) -> Iterator[str]:
 BY_NOUN = Overlap(_by_noun)
 BY_KEIN = Overlap(_by_noun_lemma, plain=_without_ending)
 BY_CLAUSE = Overlap(_by_clause)
-# An infinitive looks like a plural.
+# Infinitives look like plurals, so the token must be finite.
 BY_SUBJECT = Overlap(_by_subject, can_be_wrong=_is_finite)
-# Of article and noun, the noun may be another.
+# Only the article is compared: the noun may differ.
 BY_PREPOSITION = Overlap(_by_preposition, n_compared=1)
 NEGATION_DELETED = Overlap(is_lost=_negation_is_lost)
 KEIN_DELETED = replace(BY_KEIN, is_lost=_negation_is_lost)

@@ -1,4 +1,4 @@
-"""Noun phrases: from a determiner to its noun."""
+"""Noun phrases: finding the noun of a determiner."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from babelscope.language.german.analysis import Analysed, word_set
 _INSIDE = tuple(word_set("ADJA ADJD ADV CARD PIAT PTKA TRUNC VVPP PIDAT PPOSAT PROAV PTKNEG"))
 _MARKS = frozenset("\"'„“”»«‚‘’/")
 _BEFORE_OWN_ADJECTIVE = tuple(word_set("NN NE ADV ADJD PTKZU CARD PRF ADJA VVINF PIS PIAT PTKNEG"))
-# How far the noun of a phrase may be, with attributes that have complements of their own.
+# Tokens between determiner and noun that are searched; attributes may have complements of their own.
 _REACH = 10
 
 
 def noun_place_after(sentence: Analysed, place: int) -> int | None:
-    """Where the noun of the phrase stands that begins at `place`."""
+    """Index of the noun of the phrase that begins at `place`; None if it has none."""
     tokens = sentence.tokens
     for here in range(place + 1, min(place + _REACH, len(tokens))):
         tag, text = tokens[here].tag, tokens[here].text
@@ -40,14 +40,14 @@ def noun_place_after(sentence: Analysed, place: int) -> int | None:
 
 
 def is_noun(token: Token) -> bool:
-    """Whether a token is a noun; "60er" is none, "der 29-Jährige" is one."""
+    """Whether a token is a noun: "29-Jährige" is one, "60er" is not."""
     if token.text[0].isdigit():
         return "-" in token.text and token.text.rsplit("-", 1)[-1][:1].isupper()
     return token.tag in ("NN", "NE")
 
 
 def _belongs_to_adjective(sentence: Analysed, here: int) -> bool:
-    """Whether a noun only tells about an adjective after it: "die Kiewer Führung", "der 3 Meter lange Tisch"."""
+    """Whether a noun only modifies what follows it: "die Kiewer Führung", "der 3 Meter lange Tisch"."""
     tokens = sentence.tokens
     following = tokens[here + 1 : here + 3]
     word = tokens[here].text
@@ -58,7 +58,7 @@ def _belongs_to_adjective(sentence: Analysed, here: int) -> bool:
 
 
 def _after_complement(tokens: tuple[Token, ...], start: int) -> int | None:
-    """The noun after an attribute with a complement: "das in Bonn ansässige Unternehmen"."""
+    """Index of the noun after an attribute with a complement: "das in Bonn ansässige Unternehmen"."""
     for here in range(start + 1, min(start + _REACH, len(tokens))):
         tag = tokens[here].tag
         # A participle before a noun looks like a finite verb: "die von der Stadt bezahlte Feier".

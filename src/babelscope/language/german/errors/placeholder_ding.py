@@ -1,10 +1,10 @@
-"""Putting "Ding" for a noun."""
+"""A noun replaced by "Ding"."""
 
 from __future__ import annotations
 
 import re
 
-from babelscope.language.base import ErrorType, Overlap, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Overlap, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SIGNS = frozenset("%€$£")
@@ -13,7 +13,7 @@ _SIGNS = frozenset("%€$£")
 def variants(sentence: Analysed) -> list[Variant]:
     """One variant for each common noun, and for each sign that stands for one."""
     return [
-        swapped(sentence, token, "Ding")
+        replace_word(sentence, token, "Ding")
         for token in sentence.tokens
         if (token.tag == "NN" and token.text[0].isalpha() and token.text != "Ding")
         or _is_sign(sentence, token)
@@ -26,14 +26,14 @@ def _is_sign(sentence: Analysed, token: Token) -> bool:
 
 
 def detect(source: str, translation: Analysed) -> bool:
-    """The translation has Ding, and the source nothing that means it."""
+    """The translation has "Ding", and the source no word that means it."""
     if re.search(r"things?\b|\bstuff\b|\bobjects?\b|\bmatters?\b", source, re.IGNORECASE):
         return False
     return any(token.text in ("Ding", "Dings") for token in translation.tokens)
 
 
 def _places(source: str, translation: Analysed) -> list[int] | None:  # noqa: ARG001 - the word alone shows it
-    """Where Ding stands; nowhere in a right translation."""
+    """Indices of "Ding", which no correct translation has; None without it."""
     return [n for n, token in enumerate(translation.tokens) if token.text == "Ding"] or None
 
 
@@ -45,4 +45,5 @@ ERROR = ErrorType(
     detect,
     plausible=False,
     overlap=Overlap(wrong_places=_places),
+    label="‘Ding’ (thing) in place of a noun",
 )

@@ -1,4 +1,4 @@
-"""Negation in English sources and German translations, as the polarity types and their detectors need it."""
+"""Finds negation in English sources and German translations, for the polarity types and their detectors."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def source_is_positive(source: str) -> bool:
 
 
 def translation_is_positive(translation: Analysed) -> bool:
-    """Whether nothing in a German sentence negates, in a wide sense; so that paraphrase is not taken for error."""
+    """Whether a German sentence has no negation in a wide sense, so that paraphrases are not taken for errors."""
     return not _TARGET.search(translation.text)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 
-# Adjectives that have a common opposite in un-; those in -bar nearly all have one.
+# Adjectives with a common opposite in un-; nearly all of those in -bar have one.
 _STEMS = word_set(
     "abhängig angemessen angenehm anständig artig auffällig bedeutend bedenklich bedeutsam bekannt beliebt"
     " bequem berechtigt beständig bestimmt beweglich bewusst deutlich echt ehrlich einig endlich erfahren"
@@ -27,7 +27,7 @@ _TAKES_NONE = re.compile(r"(?:dank|kost|offen|furcht|wunder|nach|ur|unmittel|son
 def variants(sentence: Analysed) -> list[Variant]:
     """One variant for each adjective that un- can negate."""
     return [
-        swapped(sentence, token, "un" + token.text.lower())
+        replace_word(sentence, token, "un" + token.text.lower())
         for token in sentence.tokens
         if token.tag in ("ADJA", "ADJD")
         and not token.text.lower().startswith("un")
@@ -41,4 +41,5 @@ ERROR = ErrorType(
     "de",
     "The negating prefix un- is added, so that the word means the opposite.",
     variants,
+    label="the negation ‘un-’ added",
 )

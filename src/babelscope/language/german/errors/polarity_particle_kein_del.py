@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.articles import KEIN
 from babelscope.language.german.errors.overlap import KEIN_DELETED
@@ -11,17 +11,17 @@ from babelscope.language.german.errors.polarity import source_has_no, translatio
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each kein- that has a counterpart in ein-, which plurals have not."""
+    """One variant for each singular kein-; plurals have no counterpart in ein-."""
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
         if form in KEIN and not _is_plural(sentence, place):
-            found.append(swapped(sentence, token, form[1:]))
+            found.append(replace_word(sentence, token, form[1:]))
     return found
 
 
 def _is_plural(sentence: Analysed, place: int) -> bool:
-    """Whether the word at `place` is a plural keine: its adjective or its noun allows no singular.
+    """Whether the word at `place` is a plural "keine": its adjective or noun excludes a singular.
 
     The dative keinen and the genitive keiner are taken for singulars, as in the released sets.
     """
@@ -49,4 +49,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_no,
     overlap=KEIN_DELETED,
+    label="‘kein’ (no) turned into ‘ein’ (a)",
 )

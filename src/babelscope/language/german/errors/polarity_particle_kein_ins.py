@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_KEIN
 from babelscope.language.german.errors.phrases import noun_place_after
@@ -15,7 +15,7 @@ _FORBIDDING = frozenset({"nicht", "so", "für", "solch"})
 def variants(sentence: Analysed) -> list[Variant]:
     """One variant for each indefinite article with a noun, unless a word before it forbids kein-."""
     return [
-        swapped(sentence, token, "k" + token.text.lower())
+        replace_word(sentence, token, "k" + token.text.lower())
         for place, token in enumerate(sentence.tokens)
         if token.tag == "ART"
         and token.text.lower().startswith("ein")
@@ -38,4 +38,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_KEIN,
+    label="‘ein’ (a) turned into ‘kein’ (no)",
 )

@@ -13,14 +13,14 @@ _NICHT = re.compile(r"\bnicht\b")
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each nicht; at the beginning of a sentence it is left, since deleting it moves a capital."""
+    """One variant for each lower-case "nicht"; deleting one at the start of a sentence would move its capital."""
     return [_without(sentence.text, match.start()) for match in _NICHT.finditer(sentence.text)]
 
 
 def _without(text: str, start: int) -> Variant:
     end = start + len("nicht")
     before, after = text[:start], text[end:]
-    # As in the released sets, the space before it goes, also where nicht is joined to a word: "nicht-staatlich".
+    # As in the released sets, the space before is removed, even where nicht is part of a word: "nicht-staatlich".
     joined = before[:-1] + after if before.endswith(" ") else before + after.removeprefix(" ")
     return Variant(joined, "nicht", "", start)
 
@@ -38,4 +38,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_particle,
     overlap=NICHT_DELETED,
+    label="‘nicht’ (not) left out",
 )

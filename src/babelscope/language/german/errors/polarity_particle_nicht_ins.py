@@ -8,7 +8,7 @@ from babelscope.language.german.errors.overlap import BY_CLAUSE
 from babelscope.language.german.errors.polarity import source_is_positive
 
 _NEGATED = ("nicht", "kein", "nie", "weder", "ohne", "nur", "kaum", "nein")
-# What the particle stands before: the verbs at the end of the clause, and what belongs closely to them.
+# Tags that the particle precedes: verbs at the end of the clause, and what belongs closely to them.
 _AFTER_PARTICLE = ("VVPP", "VVINF", "VVIZU", "VAPP", "VAINF", "VMINF", "PTKZU", "PTKVZ", "ADJD")
 _DEGREE = word_set("sehr so ganz ziemlich recht völlig besonders viel mehr zu")
 
@@ -39,7 +39,7 @@ def variants(sentence: Analysed) -> list[Variant]:
 
 
 def _insertion(clause: tuple[Token, ...]) -> Token | None:
-    """The first of the words at the end of a clause that nicht stands before; None if there are none."""
+    """The first of the words at the end of a clause that nicht precedes; None if there are none."""
     found = None
     for token in reversed(clause):
         if token.tag not in _AFTER_PARTICLE and token.text not in _DEGREE:
@@ -61,4 +61,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_CLAUSE,
+    label="‘nicht’ (not) added",
 )

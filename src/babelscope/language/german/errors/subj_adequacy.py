@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_SUBJECT
 from babelscope.language.german.verbs import other_number
@@ -14,7 +14,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     for place, token in enumerate(sentence.tokens):
         beside = [here for here in (place - 1, place + 1) if 0 <= here < len(sentence.tokens)]
         if token.tag.endswith("FIN") and any(_is_sie(sentence, here) for here in beside):
-            found += [swapped(sentence, token, new) for new in other_number(token.text, token.lemma)]
+            found += [replace_word(sentence, token, new) for new in other_number(token.text, token.lemma)]
     return found
 
 
@@ -37,4 +37,5 @@ ERROR = ErrorType(
     "A verb with the subject sie has the other number: still grammatical, but about someone else.",
     variants,
     overlap=BY_SUBJECT,
+    label="a verb of the wrong number after ‘sie’",
 )

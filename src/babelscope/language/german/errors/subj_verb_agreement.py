@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from babelscope.language.base import ErrorType, Token, Variant, swapped
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.overlap import BY_SUBJECT
 from babelscope.language.german.verbs import Person, other_number
 
-# Subjects of these take a verb of either number: "die Hälfte der Leute ist oder sind da".
+# As subjects, these take a verb of either number: "die Hälfte der Leute ist/sind da".
 _QUANTITIES = word_set(
     "% anzahl dutzend drittel fülle großteil hälfte mehrheit mehrzahl menge minderheit paar prozent reihe teil"
     " viertel vielzahl"
@@ -18,7 +18,7 @@ _QUANTITIES = word_set(
 _FIRST = frozenset({"ich", "wir"})
 _SECOND = frozenset({"du", "ihr"})
 _BEGIN_SUBJECT = word_set("PPER ART NN NE PPOSAT PIAT ADJA CARD")
-# Pronouns that tell their number; "sie" and "ihr" do not.
+# Pronouns of one number; "sie" and "ihr" have both.
 _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 
 
@@ -33,12 +33,12 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
                 for person in persons_at(sentence.tokens, place)
                 for form in other_number(token.text, token.lemma, person)
             )
-            found += [swapped(sentence, token, new) for new in forms]
+            found += [replace_word(sentence, token, new) for new in forms]
     return found
 
 
 def _allowing_both(tokens: tuple[Token, ...]) -> frozenset[int]:
-    """The places in clauses that have sie, which is "she" or "they", or a word of quantity."""
+    """Indices of tokens in clauses with "sie" (she or they) or a word of quantity."""
     marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
     found: set[int] = set()
     for start, end in pairwise(marks):
@@ -49,7 +49,7 @@ def _allowing_both(tokens: tuple[Token, ...]) -> frozenset[int]:
 
 
 def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:
-    """The persons a finite verb can have: told by a pronoun beside it, or perhaps by one earlier in its clause."""
+    """The persons a finite verb can have, by a pronoun beside it or earlier in its clause."""
     beside = {
         token.text.lower() for token in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
     }
@@ -72,7 +72,7 @@ def _clause_before(tokens: tuple[Token, ...], place: int) -> list[str]:
 
 
 def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
-    """A subject whose number is plain stands beside a finite verb of the other number."""
+    """A subject of known number stands beside a finite verb of the other number."""
     tokens = translation.tokens
     for place, token in enumerate(tokens):
         if token.tag == "PPER" and (number := _NUMBER.get(token.text.lower())):
@@ -97,7 +97,7 @@ def _first_noun_disagrees(translation: Analysed) -> bool:
 
 
 def _number_of(verb: Token) -> str:
-    """The number a finite verb shows: all plurals of the first and third person end in -n, and few singulars do."""
+    """The number of a finite verb: plurals of the first and third person end in -n; "" if it is not clear."""
     form = verb.text.lower()
     if form == "sind" or (form.endswith("en") and form != "en"):
         return "pl"
@@ -112,4 +112,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_SUBJECT,
+    label="a verb that does not agree",
 )

@@ -1,8 +1,8 @@
-"""A name misspelt."""
+"""A misspelt name."""
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 5
@@ -19,7 +19,9 @@ def variants(sentence: Analysed) -> list[Variant]:
         place = next((p for p in range(middle, len(name) - 1) if name[p] != name[p + 1]), None)
         if place is not None:
             found.append(
-                swapped(sentence, token, name[:place] + name[place + 1] + name[place] + name[place + 2 :])
+                replace_word(
+                    sentence, token, name[:place] + name[place + 1] + name[place] + name[place + 2 :]
+                )
             )
     return found
 
@@ -37,5 +39,10 @@ def detect(source: str, translation: Analysed) -> bool:
 
 
 ERROR = ErrorType(
-    "transliteration", "de", "Two letters next to each other in a name have changed places.", variants, detect
+    "transliteration",
+    "de",
+    "Two letters next to each other in a name have changed places.",
+    variants,
+    detect,
+    label="letters of a name swapped",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, swapped
+from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import BY_CLAUSE
 
@@ -10,7 +10,7 @@ _PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um"
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each particle after its verb: the first other one with which no frequent verb is made."""
+    """One variant for each particle after its verb: the first other particle that forms no frequent verb."""
     found = []
     verb = ""
     for token in sentence.tokens:
@@ -20,7 +20,7 @@ def variants(sentence: Analysed) -> list[Variant]:
             knows = sentence.analyser.tagger.knows
             strange = (each for each in _PARTICLES if each != token.text and not knows(each + verb))
             if (new := next(strange, None)) is not None:
-                found.append(swapped(sentence, token, new))
+                found.append(replace_word(sentence, token, new))
             verb = ""
     return found
 
@@ -31,4 +31,5 @@ ERROR = ErrorType(
     "The particle of a separable verb is another one, which makes another verb or none.",
     variants,
     overlap=BY_CLAUSE,
+    label="a wrong verb particle",
 )

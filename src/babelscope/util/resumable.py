@@ -1,4 +1,4 @@
-"""An output that grows part by part beside its place; stopped at any moment, it goes on after the last whole part."""
+"""Outputs written part by part, which a command that was stopped resumes after the last complete part."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Any, Protocol
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import append_synced, replacing
-from babelscope.util.journal import Journal, Parts, is_plain, keeping, partial
+from babelscope.util.journal import Journal, Parts, keeping, may_keep_beside, partial_path
 from babelscope.util.regular import open_regular
 
 _BLOCK = 1 << 20
 
 
-class _Tail:
-    """One output: its bytes in OUT.partial.data, of which those up to `_end` are of finished parts."""
+class _Output:
+    """One output: its bytes so far in OUT.partial.data; those before offset `_end` belong to complete parts."""
 
     def __init__(self, out: Path, *, begun: bool) -> None:
         self._out = out
-        self.data = out.with_name(f"{partial(out).name}.data")
+        self.data = out.with_name(f"{partial_path(out).name}.data")
         self._end = 0
-        # Killed between its last two steps, the work is done: what was written has its name already.
+        # Killed between renaming the output and removing the journal: the output is complete.
         self._finished = begun and not self.data.exists() and out.is_file()
         self._file = open_regular(out) if self._finished else open_regular(self.data, create=True)
 
     def write(self, data: bytes) -> tuple[int, str] | None:
-        """The size and digest of a part that was written; None if there is no place for more."""
+        """Append a part and give its size and SHA-256; None if the output was complete already."""
         if self._finished:
             return None
         append_synced(self._file, data, self._end)
         return len(data), hashlib.sha256(data).hexdigest()
 
     def has(self, size: int, digest: str) -> bool:
-        """Whether the next part is there, of that size and digest."""
+        """Whether the bytes from `_end` on have this size and SHA-256."""
         found = hashlib.sha256()
         for start in range(self._end, self._end + size, _BLOCK):
             wanted = min(_BLOCK, self._end + size - start)
@@ -67,16 +67,16 @@ class _Tail:
             self.data.unlink(missing_ok=True)
 
 
-class Growing:
-    """Outputs that grow together: of each part, the journal keeps the sizes and digests in them, and a state."""
+class ResumableOutputs:
+    """Several outputs written in step; the journal keeps each part's sizes, digests and state."""
 
     def __init__(self, outs: Sequence[Path], journal: Journal) -> None:
         self._journal = journal
-        self._tails: list[_Tail] = []
+        self._tails: list[_Output] = []
         self._taken = 0
         try:
             for out in outs:
-                self._tails.append(_Tail(out, begun=bool(journal.stored)))
+                self._tails.append(_Output(out, begun=bool(journal.stored)))
         except BaseException:
             self.close()
             raise
@@ -86,7 +86,7 @@ class Growing:
         return self._journal.stored
 
     def part(self, place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
-        """The state of the next part: as it was stored, or made now with the part's bytes, which are then written."""
+        """The state of the next part: the stored one, or that of `make`, whose bytes are then written."""
 
         def several() -> tuple[Sequence[bytes], Any]:
             data, state = make()
@@ -95,7 +95,7 @@ class Growing:
         return self.parts(place, several)
 
     def parts(self, place: str, make: Callable[[], tuple[Sequence[bytes], Any]]) -> Any:
-        """The same with bytes for each of several outputs."""
+        """As `part`, with bytes for each of the outputs."""
 
         def written() -> list[Any]:
             data, state = make()
@@ -114,7 +114,7 @@ class Growing:
         return state
 
     def lines(self, number: int) -> Iterator[str]:
-        """The lines that all parts so far have in one of the outputs."""
+        """The lines written so far to output `number`."""
         return self._tails[number].lines()
 
     def finish(self) -> None:
@@ -134,16 +134,16 @@ class Growing:
         )
 
 
-class Writes(Protocol):
+class Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
 class Streamed:
-    """Parts that are written where nothing can be read back: a pipe, a device, stdout."""
+    """Parts written to a pipe, a device or stdout, which cannot be read back: nothing is resumed."""
 
     stored = 0
 
-    def __init__(self, file: Writes) -> None:
+    def __init__(self, file: Writable) -> None:
         self._file = file
 
     def part(self, _place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
@@ -153,6 +153,8 @@ class Streamed:
 
 
 class StatesOnly:
+    """Parts whose bytes are thrown away; only their states are kept."""
+
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.stored = parts.stored
@@ -162,28 +164,32 @@ class StatesOnly:
 
 
 @contextlib.contextmanager
-def growing(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Growing | Streamed | StatesOnly]:
-    """The output of a piece of work, there as a whole when the block ends well; else it can be gone on with.
+def resumable_output(
+    out: Path | None, asked: Mapping[str, Any]
+) -> Iterator[ResumableOutputs | Streamed | StatesOnly]:
+    """The output of a command: complete when the block ends without an error, otherwise kept to be resumed.
 
-    Without `out`, only states are kept, in the user's state folder.
+    `asked` identifies the work. Without `out`, only states are kept, in the user's state folder.
     """
     if out is None:
         with keeping(None, asked) as parts:
             yield StatesOnly(parts)
         return
-    if not is_plain(out):
+    if not may_keep_beside(out):
         with replacing(out) as stream:
             yield Streamed(stream)
         return
-    with growing_together(partial(out), [out], asked) as file:
+    with resumable_outputs(partial_path(out), [out], asked) as file:
         yield file
 
 
 @contextlib.contextmanager
-def growing_together(journal: Path, outs: Sequence[Path], asked: Mapping[str, Any]) -> Iterator[Growing]:
-    """The same of several outputs, which get their names in this order."""
+def resumable_outputs(
+    journal: Path, outs: Sequence[Path], asked: Mapping[str, Any]
+) -> Iterator[ResumableOutputs]:
+    """As `resumable_output`, for several outputs, which get their names in this order."""
     with Journal(journal, asked) as stored:
-        file = Growing(outs, stored)
+        file = ResumableOutputs(outs, stored)
         try:
             yield file
             file.finish()

@@ -1,7 +1,7 @@
-"""Corpora made in parts by Ray workers, each of which reads its own stretch of the files.
+"""Corpora made in parts by Ray workers, each of which reads its own ranges of the files.
 
-Plain Ray tasks, not Ray Data: a part is a stretch of up to four files that belong together, and what is made must
-come out in order. So there is no table to split, and Ray Data would add its columns and its memory only.
+Plain Ray tasks, not Ray Data: a part is a range of up to four parallel files, and outputs must come back in order.
+There is no table to split, so Ray Data would only add columns and memory.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.version import __version__
 
 SENTENCES = 8192
-"""In a part: seconds of work and megabytes of output. Parsers are given 64 sentences at once, and so here too."""
+"""Sentences in a part: seconds of work, megabytes of output. A multiple of the 64 that parsers are given at once."""
 
 _RETRIES = 3
-_AHEAD = 2  # parts asked of each core before the first of them has to come back
+_AHEAD = 2  # tasks for each core that are submitted before the first must have come back
 
 _Task = TypeVar("_Task")
 _Made = TypeVar("_Made")
 
 
 @contextlib.contextmanager
-def made_of(
+def map_tasks(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], ray: str | None
 ) -> Iterator[Iterator[_Made]]:
-    """What `work` makes of each task, in their order: here, or by the Ray workers at an address ("" for new ones)."""
+    """The results of `work` on each task, in order; in this process, or on Ray at an address ("" to start it)."""
     if ray is None:
         yield map(work, tasks)
         return
-    with contextlib.closing(in_order(work, tasks, ray or None)) as made:
+    with contextlib.closing(ray_map(work, tasks, ray or None)) as made:
         yield made
 
 
-def in_order(
+def ray_map(
     work: Callable[[_Task], _Made], tasks: Iterable[_Task], address: str | None = None
 ) -> Generator[_Made]:
-    """What `work`, a function of a module, makes of each task, in their order, by Ray workers.
+    """Yield the results of `work`, a module-level function, on each task, in order, computed by Ray workers.
 
-    Some tasks for each core are handed out ahead, and no more, however many there are; a worker that dies is
-    replaced. The cluster is that at `address`, or one that is started here and ends with this.
+    Only a few tasks for each core are submitted ahead, however many there are; a worker that dies is replaced.
+    The cluster is the one at `address`, or one that is started here and stopped at the end.
     """
     from babelscope.systems.clusters import connect, disconnect, import_ray
 
@@ -53,7 +53,7 @@ def in_order(
     ours = not ray.is_initialized()
     if ours:
         connect(None, address, 1)
-    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_told)
+    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_task)
     waiting: deque[Any] = deque()
     tasks = iter(tasks)
     warned = False
@@ -64,8 +64,8 @@ def in_order(
                 waiting.append(remote.remote(__version__, os.getcwd(), work, task))
             if not waiting:
                 return
-            made, error, heard = _got(waiting.popleft())
-            if heard and not warned:  # what one part is warned of others are too; the first speaks for all
+            made, error, heard = _receive(waiting.popleft())
+            if heard and not warned:  # parts give the same warnings: show the first only
                 warned = True
                 warnings.warn(heard[0], stacklevel=2)
             if error is not None:
@@ -78,15 +78,15 @@ def in_order(
             disconnect()
 
 
-def _told(
+def _run_task(
     version: str, folder: str, work: Callable[[_Task], _Made], task: _Task
 ) -> tuple[Any, Any, list[str]]:
-    """In a worker: what was made, or the error as plain values, and the warnings that were given."""
+    """In a worker: run a task; its result, or its error as plain values, and the messages of its warnings."""
     with warnings.catch_warnings(record=True) as heard:
         try:
             if version != __version__:
                 raise BabelscopeError(f"a Ray worker has Babelscope {__version__}, not {version}")
-            with contextlib.chdir(folder):  # paths may be relative to it
+            with contextlib.chdir(folder):  # paths may be relative
                 made, error = work(task), None
         except BabelscopeError as raised:
             made, error = None, (isinstance(raised, SystemFailure), str(raised))
@@ -95,7 +95,8 @@ def _told(
     return made, error, [str(each.message) for each in heard]
 
 
-def _got(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
+def _receive(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
+    """Wait for a task: its result, its error and its warnings."""
     import ray.exceptions
 
     try:
@@ -103,8 +104,10 @@ def _got(answer: Any) -> tuple[Any, BabelscopeError | None, list[str]]:
     except ray.exceptions.RayTaskError as raised:
         raise raised.cause from None  # a fault in our own code, as it would be raised here
     except ray.exceptions.RayError as raised:
-        told = str(raised).partition("\n")[0].rstrip(".")
-        raise SystemFailure(f"a part was given up after {_RETRIES + 1} workers died of it: {told}") from None
+        reason = str(raised).partition("\n")[0].rstrip(".")
+        raise SystemFailure(
+            f"a part was given up after {_RETRIES + 1} workers died of it: {reason}"
+        ) from None
     if error is None:
         return made, None, heard
     failed, said = error

@@ -1,11 +1,11 @@
-"""Cues found by a masked language model, and the most discriminative of them (paper, appendix D).
+"""Finds disambiguation cues with a masked language model, and selects the best (conditioning, appendix D).
 
-Words that the model expects before the ambiguous word in sentences of one sense, but not of the others, are
-candidates. Those are kept that tell references of the senses apart when an evaluator scores them.
+Candidates are words that the model expects before the ambiguous word in sentences of one sense, but not of the
+others. The candidates are kept by which an evaluator best distinguishes references of the senses.
 
-`mode="paper"` does what the released code does: it selects on the very sentences that are tested, sums logits over
-sentences, hardly weighs the other senses (a softmax of probabilities), takes pieces of words too, selects by the
-score of right references alone, inserts by plain replacement, and raises 2 to natural logs.
+`mode="paper"` follows the released code: it selects cues on the sentences that are tested, sums logits over
+sentences, hardly weighs the other senses (a softmax of probabilities), accepts pieces of words, selects by the
+score of right references alone, inserts by plain replacement, and computes 2 to the power of natural logs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.language.cues import Cues, Mode, find_form, insert, insert_all, plural
+from babelscope.language.cues import Cues, Mode, find_form, insert_cue, insert_cues, plural
 from babelscope.making.masked import Array, MaskedModel
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
@@ -33,17 +33,17 @@ Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 """Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""
 
 Sense = tuple[str, str]
-"""An ambiguous word and what one of its senses is called."""
+"""An ambiguous word, and the name of one of its senses."""
 
 Criterion = Literal["difference", "reference"]
-"""What makes a cue discriminative; see `select`."""
+"""How discriminative a cue is; see `select_cues`."""
 
-LISTED, NARROWED, KEPT = 50, 10, 3
-"""Candidates of a sense that are listed; of these, correct and incorrect ones asked about; cues kept of each."""
+N_CANDIDATES, N_SHORTLISTED, N_KEPT = 50, 10, 3
+"""Of each sense: candidates listed; correct and incorrect ones that are scored; cues kept of each of the two."""
 
 _STOP = frozenset({"the", "a", "an", "and", ",", "-"})
 _ASKED_AT_ONCE = 512
-_IMPOSSIBLE = -100.0  # nats a token, where a mean shall stay finite
+_IMPOSSIBLE = -100.0  # nats a token in place of -inf, so that means stay finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Example:
     item: AmbiguousSource
     word: str
     form: str
-    """The word as it stands in the sentence."""
+    """The form of the word in the sentence."""
 
     @property
     def sense(self) -> Sense:
@@ -70,20 +70,20 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Cues by sense, and the test set with them in its sources."""
+class CuedTestSet:
+    """Cues by sense, and the test set with the cues in its sources."""
 
     cues: Mapping[Sense, Cues]
     candidates: Candidates
     tests: TestSet
     selected_on: int
-    """How many sentences the cues were found with."""
+    """Number of sentences that the cues were selected on."""
     by_item: Sequence[Cues] = field(repr=False, default=())
-    """One an item of the test set given, in its order; empty for items that are not tested."""
+    """The cues of each item of the given test set, in its order; empty for items that are not tested."""
 
 
 def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
-    """The items whose ambiguous word (`word`) stands in the sentence; others are counted."""
+    """The items with their ambiguous word (field `word`) in the sentence; others are counted in `skipped`."""
     found = []
     for item in tests.items_of(AmbiguousSource, what_for="make cues"):
         word = item.extra.get("word")
@@ -98,8 +98,10 @@ def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
     return found
 
 
-def apart(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
-    """Examples to select cues on, and others to test: by a hash of the sentence, so no sentence is in both."""
+def split_examples(
+    examples: Sequence[Example], share: float, seed: int
+) -> tuple[list[Example], list[Example]]:
+    """Split examples into those to select cues on and those to test, by a hash: no sentence is in both."""
     chosen: list[Example] = []
     tested: list[Example] = []
     for example in examples:
@@ -117,7 +119,7 @@ def find_candidates(
     skipped: dict[str, int],
     keep: Keep = keep_nothing,
 ) -> Candidates:
-    """For every sense of every word, what the model expects before it there and not in the other senses."""
+    """For every sense of every word the words that the model expects before it, and not before other senses."""
     found: dict[str, dict[str, list[str]]] = {}
     gaps: dict[str, dict[str, list[str]]] = {}
     for example in examples:
@@ -141,14 +143,14 @@ def find_candidates(
 def _expected(
     model: MaskedModel, word: str, senses: Mapping[str, Sequence[str]], mode: Mode
 ) -> dict[str, list[str]]:
-    """The candidates of each sense of one word, from sentences of each with a gap."""
+    """The candidates of each sense of a word, from sentences of the sense with a gap before the word."""
     if mode == "paper":
-        scores = _paper_scores([model.together(each) for each in senses.values()])
+        scores = _paper_scores([model.released_probabilities(each) for each in senses.values()])
     else:
         sizes = [len(each) for each in senses.values()]
-        scores = _scores([model.absent(each) for each in senses.values()], sizes)
+        scores = _scores([model.log_prob_absent(each) for each in senses.values()], sizes)
     return {
-        sense: list(itertools.islice(_listed(model, own, word, mode), LISTED))
+        sense: list(itertools.islice(_listed(model, own, word, mode), N_CANDIDATES))
         for sense, own in zip(senses, scores, strict=True)
     }
 
@@ -158,15 +160,16 @@ def _with_gap(model: MaskedModel, example: Example, mode: Mode) -> str:
     if mode == "paper":
         gap = model.with_gap("", word)
         return source.replace(word, gap).replace(word.title(), gap)
-    marked = insert(source, example.form, "\0")
+    marked = insert_cue(source, example.form, "\0")
     before, _, after = marked.partition("\0 ")
     return model.with_gap(before, after.replace("\0 ", ""))
 
 
 def _scores(absent: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-    """P(in some example, in no counterexample), from log P(in none) by sense; 0 where another sense has more.
+    """P(in some example and in no counterexample) [vocabulary] by sense; 0 where another sense has more.
 
-    As if every sense had equally many sentences, else the one with most would win every common word.
+    `absent` is log P(in no sentence) by sense. It is scaled as if all senses had equally many sentences: else the
+    sense with most sentences would win every common word.
     """
     equal = sum(sizes) / len(sizes)
     rates = [equal / size * own for size, own in zip(sizes, absent, strict=True)]
@@ -176,7 +179,7 @@ def _scores(absent: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
 
 
 def _paper_scores(expected: Sequence[Array]) -> list[Array]:
-    """The released code's: probabilities of other senses go through a softmax, and senses are changed in turn."""
+    """Scores of the released code: a softmax over probabilities of the other senses, updated one sense at a time."""
     scores = list(expected)
     for number, own in enumerate(scores):
         others = np.exp(sum(each for other, each in enumerate(scores) if other != number))
@@ -190,12 +193,12 @@ def _listed(model: MaskedModel, scores: Array, word: str, mode: Mode) -> Iterato
     return (each for each in listed if each.lower() not in stop)
 
 
-def narrowed(
-    candidates: Mapping[str, Sequence[str]], sense: str, mode: Mode = "words", most: int = NARROWED
+def shortlist(
+    candidates: Mapping[str, Sequence[str]], sense: str, mode: Mode = "words", most: int = N_SHORTLISTED
 ) -> Cues:
-    """The first candidates of a sense that are listed for no other sense, and the others' that are not for it.
+    """The best `most` candidates that only this sense has, and the best of other senses that this one lacks.
 
-    As released, candidates of several other senses are taken in turn.
+    As in the released code, candidates of several other senses are taken in turn.
     """
     own = candidates[sense]
     others = [cues for name, cues in candidates.items() if name != sense]
@@ -203,30 +206,32 @@ def narrowed(
     incorrect = [
         cue for turn in itertools.zip_longest(*others) for cue in turn if cue is not None and cue not in own
     ]
-    if mode == "words":  # a cue of two other senses takes one place, not two
+    if mode == "words":  # a cue of two other senses counts once
         incorrect = list(dict.fromkeys(incorrect))
     return Cues("", tuple(correct[:most]), tuple(incorrect[:most]))
 
 
-def select(
+def select_cues(
     candidates: Candidates,
     examples: Sequence[Example],
     evaluator: Any,
     *,
     criterion: Criterion = "difference",
     mode: Mode = "words",
-    kept: int = KEPT,
-    narrow: int = NARROWED,
+    kept: int = N_KEPT,
+    narrow: int = N_SHORTLISTED,
 ) -> dict[Sense, Cues]:
-    """The most discriminative cues of each sense, told by the likelihood of its references under sources with them.
+    """The most discriminative cues of each sense, by the likelihood of references given sources with cues.
 
-    `reference` (appendix D): correct cues under which references of the sense are most likely, incorrect ones under
-    which they are least. A word that changes nothing makes them more likely than a telling one, whose
-    translation the references do not have; so `difference` takes correct cues that raise the likelihood of the
-    sense's references more (or lower it less) than that of other senses', and incorrect ones the other way round.
+    `reference` (appendix D) takes the correct cues with which references of the sense are most likely, and the
+    incorrect ones with which they are least likely. This favours words that change nothing over informative ones,
+    whose translation the references lack. So `difference` takes correct cues that raise the likelihood of the
+    sense's references more than that of other senses' references, and incorrect ones that do the opposite.
     """
     few = {
-        (word, sense): narrowed(own, sense, mode, narrow) for word, own in candidates.items() for sense in own
+        (word, sense): shortlist(own, sense, mode, narrow)
+        for word, own in candidates.items()
+        for sense in own
     }
     likelihoods = _likelihoods(few, examples, evaluator, criterion, mode)
     found = {}
@@ -251,21 +256,21 @@ def select(
 def _likelihoods(
     few: Mapping[Sense, Cues], examples: Sequence[Example], evaluator: Any, criterion: Criterion, mode: Mode
 ) -> dict[Sense, dict[str, float]]:
-    """For each sense, how likely its references are under each cue, on average; "" is no cue.
+    """For each sense and cue ("" for none) the mean likelihood of the sense's references.
 
-    In likelihoods a token (`reference`), or in nats (`difference`), so that cues which make everything unlikely
-    do not seem to make no difference.
+    For `reference` as probability a token. For `difference` in nats a token, where cues that make everything
+    unlikely still differ.
     """
     asked: list[tuple[Sense, str, str, str]] = []
     for example in examples:
         if example.sense not in few or (
-            # Capitalised words are passed over by the released code.
+            # The released code skips capitalised words.
             mode == "paper" and example.form not in (example.word, plural(example.word))
         ):
             continue
         senses = [example.sense] if criterion == "reference" else [s for s in few if s[0] == example.word]
         cues = dict.fromkeys(cue for s in senses for cue in (*few[s].correct, *few[s].incorrect))
-        sources = {cue: insert(example.item.source, example.form, cue, mode) for cue in cues}
+        sources = {cue: insert_cue(example.item.source, example.form, cue, mode) for cue in cues}
         if criterion == "difference":
             sources[""] = example.item.source
         asked += [(example.sense, cue, source, example.reference) for cue, source in sources.items()]
@@ -289,7 +294,7 @@ def _likelihoods(
 
 
 def _gain(likelihoods: Mapping[str, float]) -> dict[str, float]:
-    """By how much each cue changes the likelihood."""
+    """The change of likelihood by each cue, against no cue."""
     return {cue: each - likelihoods[""] for cue, each in likelihoods.items() if cue}
 
 
@@ -307,16 +312,16 @@ def make_cues(
     select_on: TestSet | None = None,
     criterion: Criterion = "difference",
     mode: Mode = "words",
-    kept: int = KEPT,
-    narrow: int = NARROWED,
+    kept: int = N_KEPT,
+    narrow: int = N_SHORTLISTED,
     share: float = 0.5,
     seed: int = 0,
     keep: Keep = keep_nothing,
-) -> Made:
-    """Find cues for the ambiguous words of a test set, and put them into the sources that are tested.
+) -> CuedTestSet:
+    """Find cues for the ambiguous words of a test set, and insert them into the sources that are tested.
 
-    Sentences that cues are found and selected on (`select_on`, or a `share` of the test set) are not tested,
-    unless the mode is `paper`. Candidates may be given instead of a model. `keep` keeps what the model expects.
+    Sentences used to select cues (`select_on`, or a `share` of the test set) are not tested, unless the mode is
+    `paper`. Candidates may be given in place of a model. `keep` stores candidates, so that work can be resumed.
     """
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either a masked language model or candidates")
@@ -327,10 +332,10 @@ def make_cues(
     elif mode == "paper":
         chosen = tested
     else:
-        chosen, tested = apart(tested, share, seed)
+        chosen, tested = split_examples(tested, share, seed)
     if candidates is None and model is not None:
         candidates = find_candidates(model, chosen, mode=mode, skipped=skipped, keep=keep)
-    cues = select(
+    cues = select_cues(
         candidates or {},
         chosen,
         evaluator,
@@ -339,7 +344,7 @@ def make_cues(
         kept=kept,
         narrow=narrow,
     )
-    items, by_item = _cued(tested, cues, mode, skipped)
+    items, by_item = _with_cues(tested, cues, mode, skipped)
     if chosen is not tested and select_on is None:
         skipped["used to select cues"] = len(chosen)
     if not items:
@@ -349,11 +354,11 @@ def make_cues(
         )
     lines = [by_item.get(item.id, Cues(_word(item), (), ())) for item in tests.items]
     made = replace(tests, items=tuple(items), skipped=skipped)
-    return Made(cues, candidates or {}, made, len(chosen), lines)
+    return CuedTestSet(cues, candidates or {}, made, len(chosen), lines)
 
 
 def _held_out(select_on: TestSet, tests: TestSet) -> list[Example]:
-    """The examples to select cues on; none of their sentences may be tested."""
+    """The examples of `select_on`; an error if one of their sentences is tested."""
     sources = {item.source for item in tests.items_of(AmbiguousSource, what_for="make cues")}
     chosen = examples_of(select_on, {})
     if shared := next((each for each in chosen if each.item.source in sources), None):
@@ -361,10 +366,10 @@ def _held_out(select_on: TestSet, tests: TestSet) -> list[Example]:
     return chosen
 
 
-def _cued(
+def _with_cues(
     tested: Sequence[Example], cues: Mapping[Sense, Cues], mode: Mode, skipped: dict[str, int]
 ) -> tuple[list[Item], dict[str, Cues]]:
-    """The items whose sense has cues, with them in their sources, and by item which cues."""
+    """The items whose sense has cues, with the cues in their sources, and the cues by item id."""
     items: list[Item] = []
     by_item: dict[str, Cues] = {}
     for example in tested:
@@ -372,7 +377,7 @@ def _cued(
         if own is None or not (own.correct and own.incorrect):
             _count(skipped, "no cues for its sense")
             continue
-        cued = insert_all(example.item.source, example.form, own, mode)
+        cued = insert_cues(example.item.source, example.form, own, mode)
         extra = {**example.item.extra, "cues": {"correct": own.correct, "incorrect": own.incorrect}}
         items.append(
             replace(example.item, correct_sources=cued.correct, incorrect_sources=cued.incorrect, extra=extra)
