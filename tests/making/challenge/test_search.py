@@ -42,7 +42,8 @@ def corpus(folder: Path, side: str = "source", *, aligned: bool = True) -> Corpu
 def test_gold_trees_of_the_lab_give_its_labels(world: tuple[Path, list[SentencePair]], side: str) -> None:
     folder, pairs = world
     search = Search(
-        corpus(folder, side), SearchSettings(sorted(NAMES & {"particle", "reflexive", "preposition_stranding"}))
+        corpus(folder, side),
+        SearchSettings(sorted(NAMES & {"particle", "reflexive", "preposition_stranding"})),
     )
     items = list(search.items())
     counts: Counter[str] = Counter()

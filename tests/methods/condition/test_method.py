@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition, run_method
-from babelscope.core.answers import ItemChoice, Fingerprint, ItemScores, Scored, Target
+from babelscope.core.answers import Fingerprint, ItemChoice, ItemScores, Scored, Target
 from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import (
