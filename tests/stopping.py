@@ -85,7 +85,7 @@ def _logged(log: Path) -> None:
 
         return noted
 
-    babelscope.lab.grammar.corpus._part = noting(babelscope.lab.grammar.corpus._part, "drawn")
+    babelscope.lab.grammar.corpus._make_part = noting(babelscope.lab.grammar.corpus._make_part, "drawn")
     search.searched = noting(search.searched, "searched")
     pairs.all_lines = noting(pairs.all_lines, "made")
     FakeMasked.absent = noting(FakeMasked.absent, "masked")  # type: ignore[method-assign]

@@ -22,7 +22,7 @@ from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
 """What each annotator said about each item, by name and by digest of the item."""
-Streams = Callable[[], np.random.Generator]
+NewStream = Callable[[], np.random.Generator]
 """Fresh random numbers, the same at every call."""
 Labels = dict[str, str | int]
 
@@ -30,37 +30,37 @@ MOST_ANNOTATORS = 100
 
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
 """The numbers in an answer to a task."""
-FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
+DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """The number in a record that human scores are compared with, unless another is asked for."""
 
 
-def between_people(answers: Answers, tasks: Mapping[str, Task], rng: Streams) -> list[Row]:
+def agreement_between_people(answers: Answers, tasks: Mapping[str, Task], rng: NewStream) -> list[Row]:
     """Kappa for every two annotators, alpha where there are more; correlations for scores. By task."""
     if len(answers) > MOST_ANNOTATORS:
         raise BabelscopeError(
             f"answers of {len(answers):,} annotators: every two are compared, so {MOST_ANNOTATORS} are the most"
         )
     rows: list[Row] = []
-    for task in _tasks_of(answers):
-        some, unfinished = _of_task(answers, task)
+    for task in _task_names(answers):
+        some, unfinished = _complete_answers(answers, task)
         if len(some) < 2:
             raise BabelscopeError(f"agreement on {task} needs the answers of two annotators")
         if task in SCORED:
-            rows += _scores(task, some, unfinished, rng)
+            rows += _score_rows(task, some, unfinished, rng)
             continue
         judged = {name: _judgements(own, task, tasks) for name, own in some.items()}
         labelled = cast(Labelled, task)
         rows += compare(judged, labelled)
         if len(judged) > 2:
-            rows += _alphas(judged, labelled, rng)
+            rows += _alpha_rows(judged, labelled, rng)
     return rows
 
 
-def _tasks_of(answers: Answers) -> list[str]:
+def _task_names(answers: Answers) -> list[str]:
     return sorted({each.task for own in answers.values() for each in own.values()})
 
 
-def _of_task(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]], int]:
+def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]], int]:
     """Complete answers to one task of those who have any, and how many were left unfinished."""
     here = {
         name: {item: each for item, each in own.items() if each.task == task} for name, own in answers.items()
@@ -92,7 +92,7 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
     return found
 
 
-def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> list[Row]:
+def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream) -> list[Row]:
     """Krippendorff's alpha of all annotators together, with raw labels and with two."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
     versions: dict[str, Callable[[Judgement], str | None]] = {
@@ -109,7 +109,7 @@ def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> li
     return rows
 
 
-def _scores(task: str, answers: Answers, unfinished: int, rng: Streams) -> list[Row]:
+def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) -> list[Row]:
     """Pearson and Spearman of every two annotators, and alpha (interval) of all, for each kind of number."""
     rows = []
     for field in SCORED[task]:
@@ -135,16 +135,16 @@ def _numbers(own: Mapping[str, Answered], field: str) -> dict[tuple[str, int], f
     return {
         (item, place): float(number)
         for item, each in own.items()
-        for place, number in enumerate(_listed(each.answer[field]))
+        for place, number in enumerate(_as_list(each.answer[field]))
     }
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else [value]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AutomaticJudgement:
     """An automatic verdict or score, and where it stands."""
 
     place: str
@@ -153,12 +153,12 @@ class Found:
     weight: float = 1.0
 
 
-class Records:
+class AutomaticJudgements:
     """What a method said, found by item and system."""
 
     def __init__(self, rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None) -> None:
         """`field` is the number wanted; without it, the verdict."""
-        self._found: dict[str, dict[str, Found]] = {}
+        self._found: dict[str, dict[str, AutomaticJudgement]] = {}
         for place, record in rows:
             number, system = record.get("id"), str(record.get("system", ""))
             if not isinstance(number, str | int):
@@ -166,9 +166,9 @@ class Records:
             own = self._found.setdefault(str(number), {})
             if system in own:
                 raise BabelscopeError(f"{place}: item {number} has a verdict already, at {own[system].place}")
-            own[system] = _score(place, record, field) if field else _verdict(place, record)
+            own[system] = _read_score(place, record, field) if field else _read_verdict(place, record)
 
-    def of(self, answered: Answered) -> tuple[str, Found] | None:
+    def of(self, answered: Answered) -> tuple[str, AutomaticJudgement] | None:
         """The system and what was said about its translation, or None."""
         own = self._found.get(answered.id, {})
         if answered.system in own:
@@ -182,7 +182,7 @@ class Records:
         return next(((name, found) for name, found in own.items() if "" in (name, answered.system)), None)
 
 
-def _verdict(place: str, record: Mapping[str, Any]) -> Found:
+def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
     correct = record.get("correct")
     if "verdict" in record:
         correct = {"correct": True, "wrong": False}.get(str(record["verdict"]))
@@ -190,37 +190,39 @@ def _verdict(place: str, record: Mapping[str, Any]) -> Found:
         raise BabelscopeError(f"{place} has neither `verdict` nor `correct` (true, false or null)")
     if record.get("predicted") in ("neutral", "unknown"):
         correct = None  # neither gender is no decision (WinoMT)
-    return Found(place, correct, weight_of(record, place))
+    return AutomaticJudgement(place, correct, weight_of(record, place))
 
 
-def _score(place: str, record: Mapping[str, Any], field: str) -> Found:
+def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgement:
     number = record.get(field)
     if number is None and field in record:
-        return Found(place, None)
+        return AutomaticJudgement(place, None)
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return Found(place, float(number))
+    return AutomaticJudgement(place, float(number))
 
 
-def with_verdicts(
+def agreement_with_method(
     answers: Answers,
     tasks: Mapping[str, Task],
     rows: Sequence[tuple[str, Mapping[str, Any]]],
-    rng: Streams,
+    rng: NewStream,
     *,
     name: str,
     field: str | None = None,
 ) -> list[Row]:
     """Agreement of a method's verdicts with people's labels, correlation of its scores with their scores."""
     found: list[Row] = []
-    for task in _tasks_of(answers):
-        some, _ = _of_task(answers, task)
+    for task in _task_names(answers):
+        some, _ = _complete_answers(answers, task)
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
-            records = Records(rows, field or FIELDS[task])
-            found += _correlations(some, records, labels, SCORED[task][-1], field or FIELDS[task], rng)
+            records = AutomaticJudgements(rows, field or DEFAULT_FIELDS[task])
+            found += _correlation_rows(
+                some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task], rng
+            )
         else:
-            records = Records(rows, None)
+            records = AutomaticJudgements(rows, None)
             right = {
                 who: [
                     (each, is_right(judgement, cast(Labelled, task)))
@@ -230,15 +232,15 @@ def with_verdicts(
                 ]
                 for who, own in some.items()
             }
-            found += _agreements(right, records, labels, rng)
+            found += _agreement_rows(right, records, labels, rng)
     return found
 
 
-def _agreements(
+def _agreement_rows(
     right: Mapping[str, Sequence[tuple[Answered, bool | None]]],
-    records: Records,
+    records: AutomaticJudgements,
     labels: Labels,
-    rng: Streams,
+    rng: NewStream,
 ) -> list[Row]:
     """Share of judgements that a method agrees with, by annotator and over all; weighted where verdicts are.
 
@@ -273,8 +275,13 @@ def _agreements(
     return rows
 
 
-def _correlations(
-    answers: Answers, records: Records, labels: Labels, human_field: str, field: str, rng: Streams
+def _correlation_rows(
+    answers: Answers,
+    records: AutomaticJudgements,
+    labels: Labels,
+    human_field: str,
+    field: str,
+    rng: NewStream,
 ) -> list[Row]:
     """Pearson and Spearman of human scores with automatic ones, for each annotator and for their mean."""
     scores: dict[tuple[str, str], float] = {}

@@ -137,7 +137,7 @@ class Desk:
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [{**asdict(block), "pieces": _joined(block.pieces)} for block in task.blocks],
+            "blocks": [{**asdict(block), "pieces": _merge_pieces(block.pieces)} for block in task.blocks],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
@@ -161,7 +161,7 @@ def _key(task: Task) -> str:
     return task.digest[:20]
 
 
-def _joined(pieces: Pieces) -> Pieces:
+def _merge_pieces(pieces: Pieces) -> Pieces:
     """As few pieces as show the same: a long text may have one a word."""
     return [
         ("".join(text for text, _ in own), mark)
@@ -185,7 +185,7 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
             sent = await _read_json(request)
             desk.save(request.scope["annotator"], sent["item"], sent["answer"])
         except BabelscopeError as error:
-            return _told(error)
+            return _error_response(error)
         return JSONResponse({"saved": True})
 
     app = Starlette(
@@ -202,7 +202,7 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
     return Guard(app, tokens=tokens, port=port)
 
 
-def _told(error: BabelscopeError) -> Response:
+def _error_response(error: BabelscopeError) -> Response:
     return JSONResponse({"error": str(error)}, status_code=500 if isinstance(error, SystemFailure) else 400)
 
 
@@ -231,7 +231,7 @@ async def _read_json(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def listening(port: int) -> Iterator[socket.socket]:
+def listen_locally(port: int) -> Iterator[socket.socket]:
     """A socket that only this machine can reach; port 0 takes a free one."""
     try:
         made = socket.create_server((LOOPBACK, port))

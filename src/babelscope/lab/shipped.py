@@ -34,7 +34,7 @@ def model_names() -> list[str]:
     return sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
 
 
-def card(name: str) -> dict[str, Any]:
+def read_card(name: str) -> dict[str, Any]:
     """What is known about a shipped model: configuration, data, figures, how to make it again."""
     read: dict[str, Any] = json.loads((MODELS / name / "card.json").read_text(encoding="utf-8"))
     return read

@@ -132,7 +132,7 @@ def set_up(
     for role in others:
         if role not in given:
             raise BabelscopeError(f"{method.name} needs {role}, the name of a system")
-    settings = checked(method, {name: value for name, value in given.items() if name not in others})
+    settings = check_settings(method, {name: value for name, value in given.items() if name not in others})
     roles = {role: opener(given[role]) if isinstance(given[role], str) else given[role] for role in others}
     for role, system in roles.items():
         if not hasattr(system, "fingerprint"):
@@ -142,7 +142,7 @@ def set_up(
     return Setup(method, label or method.name, settings, roles, tuple(tests))
 
 
-def checked(method: Method, given: Mapping[str, Any]) -> Settings:
+def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
     """Settings of a method, or one sentence on what is wrong with them."""
     try:
         return method.settings.model_validate(dict(given))
@@ -150,7 +150,7 @@ def checked(method: Method, given: Mapping[str, Any]) -> Settings:
         raise BabelscopeError(explain(error, method.settings, method.name)) from None
 
 
-def restored(method: Method, stored: Mapping[str, Any]) -> Settings:
+def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
     """Settings as a run has them; the files that they name were there then, and need not be here."""
     values = {}
     for name, info in method.settings.model_fields.items():

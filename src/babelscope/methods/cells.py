@@ -24,7 +24,7 @@ DEFAULT_CHUNK = 128
 """How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
 
 # Fields of a record that are not the method's to fill.
-_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
+_RESERVED_FIELDS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Cell:
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
-                if (clash := _KEYS & record.keys()) and record.keys() != {"unanswered"}:
+                if (clash := _RESERVED_FIELDS & record.keys()) and record.keys() != {"unanswered"}:
                     raise BabelscopeError(
                         f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
                     )
@@ -63,7 +63,7 @@ class Cell:
 
         records = []
         for number, (item, record) in enumerate(
-            zip(items, _judge_answered(judge, items), strict=True), start
+            zip(items, _judge_all_answered(judge, items), strict=True), start
         ):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
@@ -81,7 +81,9 @@ def judge_records(method: Method, records: Sequence[Record], settings: Any) -> l
     return [record if "unanswered" in record else next(left) for record in records]
 
 
-def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
+def _judge_all_answered(
+    judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]
+) -> list[Record]:
     """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
 
     The others are judged again without it: a server's answers are kept, and are not asked for a second time.
@@ -92,7 +94,7 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         try:
             judged = iter(judge([items[number] for number in left]) if left else ())
         except Unanswered as error:
-            texts = {number: set(_texts(items[number].as_json())) for number in left}
+            texts = {number: set(_strings_in(items[number].as_json())) for number in left}
             found: dict[int, str] = {}
             for (question, target), reason in error.reasons.items():
                 about = [number for number in left if question.source in texts[number]]
@@ -109,15 +111,15 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         ]
 
 
-def _texts(value: object) -> Iterator[str]:
+def _strings_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(each)
+            yield from _strings_in(each)
 
 
-def rows_of(
+def cell_rows(
     method: Method,
     settings: Any,
     seed: int,
@@ -143,7 +145,7 @@ def rows_of(
     ]
 
 
-def cells_of(
+def make_cells(
     setups: Sequence[Setup], systems: Mapping[str, System], tests: Mapping[str, TestSet], seed: int
 ) -> list[Cell]:
     """All cells in which item kinds fit, after checking that every one of them can be run."""
@@ -159,19 +161,19 @@ def cells_of(
         if not any(cell.system_name == name for cell in cells):
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
-        _require_all(cell)
+        _require_capabilities(cell)
     return cells
 
 
-def _require_all(cell: Cell) -> None:
+def _require_capabilities(cell: Cell) -> None:
     """Refuse a system that cannot do what the method needs of its role."""
     setup = cell.setup
     more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
         system = part_for(cell.system, cell.tests_name) if role == "system" else setup.roles[role]
         assert system is not None
-        require(system, *_needed(setup, system, needed), what_for=setup.label)
-        extra = _needed(setup, system, more.get(role, ()))
+        require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        extra = _without_substitutes(setup, system, more.get(role, ()))
         require(system, *extra, what_for=f"{setup.label} with these settings")
 
 
@@ -192,7 +194,7 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
 
 
-def _needed(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
+def _without_substitutes(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
     """What a system must be able to do, without what something else stands in for."""
     instead, has = setup.method.instead, capabilities(system)
     return [each for each in needed if instead.get(each) not in has]
@@ -243,7 +245,7 @@ def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def by_name(systems: Iterable[System]) -> dict[str, System]:
+def systems_by_name(systems: Iterable[System]) -> dict[str, System]:
     """Systems by their names, which must differ: rows are told apart by them."""
     named: dict[str, System] = {}
     for system in systems:

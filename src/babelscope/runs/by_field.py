@@ -11,15 +11,15 @@ from babelscope.util.errors import BabelscopeError
 LENGTH = "length"
 """The length of the source in characters, in quarters of the items."""
 
-_MOST = 50
+_MOST_VALUES = 50
 """Values of a field; more make no table that anybody reads."""
-_NONE = "(none)"
+_NO_VALUE = "(none)"
 
 
 def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     """Refuse a field that no item has; in a study, one test set may have it and another not."""
     for name in names:
-        if records and not _has(records, name) and name != LENGTH:
+        if records and not _any_has(records, name) and name != LENGTH:
             known = {
                 key
                 for record in records
@@ -33,25 +33,25 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
 
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
     """Records by the value of a field of theirs or of their items, in the order of the values; none without it."""
-    if not _has(records, name):
+    if not _any_has(records, name):
         return _by_length(records) if name == LENGTH else {}
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(_value(record, name), []).append(record)
-    if len(found) > _MOST:
+    if len(found) > _MOST_VALUES:
         raise BabelscopeError(
-            f"items have {len(found)} values of {name!r}; figures are split into {_MOST} at most"
+            f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
         )
     return dict(sorted(found.items()))
 
 
-def _has(records: Sequence[Record], name: str) -> bool:
-    return any(_value(record, name) != _NONE for record in records)
+def _any_has(records: Sequence[Record], name: str) -> bool:
+    return any(_value(record, name) != _NO_VALUE for record in records)
 
 
 def _value(record: Record, name: str) -> str:
-    value = record.get(name, record.get("extra", {}).get(name, _NONE))
-    return str(value) if isinstance(value, str | int | float | bool) else _NONE
+    value = record.get(name, record.get("extra", {}).get(name, _NO_VALUE))
+    return str(value) if isinstance(value, str | int | float | bool) else _NO_VALUE
 
 
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:

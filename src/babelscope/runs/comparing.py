@@ -10,7 +10,7 @@ from babelscope.core.columns import Column, Group, Judged, Remembered
 from babelscope.core.comparable import Part
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.methods.base import ANSWER_FILES
-from babelscope.runs.reading import Cell, Run, cells_of_run
+from babelscope.runs.reading import Run, StoredCell, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -30,18 +30,18 @@ def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group
     `summary_only` puts figures beside each other all the same, by the names of test sets.
     """
     cells = [cell for run in runs for cell in cells_of_run(run)]
-    found: dict[tuple[str, str], list[Cell]] = {}
+    found: dict[tuple[str, str], list[StoredCell]] = {}
     for cell in cells:
         found.setdefault((cell.method, cell.tests if summary_only else cell.digest), []).append(cell)
     if not summary_only:
         for method in dict.fromkeys(cell.method for cell in cells):
-            _check([cell for cell in cells if cell.method == method])
+            _refuse_incomparable([cell for cell in cells if cell.method == method])
     return [Group(own[0].method, own[0].tests, tuple(_columns(own))) for own in found.values()]
 
 
-def _check(cells: Sequence[Cell]) -> None:
+def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
     """Refuse runs of a method that were not asked the same in the same way, telling what differs."""
-    runs: dict[str, list[Cell]] = {}
+    runs: dict[str, list[StoredCell]] = {}
     for cell in cells:
         runs.setdefault(str(cell.run.path), []).append(cell)
     (first, ours), *others = runs.items()
@@ -55,10 +55,12 @@ def _check(cells: Sequence[Cell]) -> None:
                 f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])})"
             )
         if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
-            raise NotComparable(f"{first} and {path} have other test sets: {_other_tests(ours, theirs)}")
+            raise NotComparable(
+                f"{first} and {path} have other test sets: {_describe_test_difference(ours, theirs)}"
+            )
 
 
-def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
+def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[StoredCell]) -> str:
     """What differs first: a test set that one side lacks, its size, or an item."""
     known = {cell.digest for cell in (*ours, *theirs)}
     both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
@@ -78,18 +80,18 @@ def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
-def names_of_runs(runs: Iterable[Remembered]) -> dict[str, str]:
+def run_names(runs: Iterable[Remembered]) -> dict[str, str]:
     """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
     paths = {str(run.path): run.name for run in runs}
     shared = Counter(paths.values())
     return {path: name if shared[name] == 1 else path for path, name in paths.items()}
 
 
-def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
+def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
     """Columns under names that differ: systems', with evaluator or run where these do not tell them apart."""
     evaluators = {cell.evaluator for cell in cells}
     names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
-    runs = names_of_runs(cell.run for cell in cells)
+    runs = run_names(cell.run for cell in cells)
     used: set[str] = set()
     for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
         twins = [number for number, other in enumerate(names) if other == name]
@@ -109,7 +111,7 @@ def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
 # -- item by item ----------------------------------------------------------------------------------
 
 
-def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
+def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     """Every two systems on the items both have: mean difference, wins, losses, ties, p and Holm's p.
 
     Bootstrap and sign flips are over source sentences; Holm's family is all tests of the method on the test set.
@@ -120,7 +122,7 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
         if one.cell.roles != other.cell.roles:
             continue
         systems: dict[str, str | int] = {"system": one.name, "against": other.name}
-        for part, members in _parts(one.cell, other.cell).items():
+        for part, members in _differences_by_part(one.cell, other.cell).items():
             sources, values, signs = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
             # The streams have the name of the method that was compared first.
@@ -147,7 +149,7 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     ]
 
 
-def _parts(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float, int]]]:
+def _differences_by_part(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float, int]]]:
     """(cluster, difference, 1 if higher is better, else -1) of all items that both have a number for, by part."""
     theirs = {record["id"]: record for record in other.records}
     parts: dict[Part, list[tuple[str, float, int]]] = {}

@@ -24,7 +24,7 @@ HISTOGRAMS = frozenset({"confidence"})
 """Figures that are a picture rather than a number."""
 
 _SEED = re.compile(r"-([0-9]+)$")
-_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def seed_of(name: str) -> int:
@@ -50,7 +50,7 @@ def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str,
     return {title: found for title, found in groups.items() if len(found) > 1}
 
 
-def over_seeds(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
+def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
     """Mean and sd of every figure over systems that differ by their seed, and differences between such groups.
 
     Intervals are over seeds, by Student's t: what another training run would give, not other test items.
@@ -64,15 +64,15 @@ def over_seeds(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
             column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
             for column in judged
         }
-        rows += _seed_rows(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
+        rows += _rows_of_seed_groups(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
     return rows
 
 
-def _seed_rows(
+def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
 ) -> list[Row]:
     values = {
-        title: _values({name: columns[name] for name in names})
+        title: _values_by_figure({name: columns[name] for name in names})
         for title, names in seed_groups(list(columns), patterns).items()
     }
     rows: list[Row] = []
@@ -88,7 +88,7 @@ def _seed_rows(
     return rows
 
 
-def _values(columns: Mapping[str, Column]) -> dict[Figure, dict[str, float]]:
+def _values_by_figure(columns: Mapping[str, Column]) -> dict[Figure, dict[str, float]]:
     """Figure -> system -> value, where at least two systems have one."""
     found: dict[Figure, dict[str, float]] = {}
     for name, column in columns.items():
@@ -121,7 +121,7 @@ def _labels(group: Group, figure: Figure, more: Labels) -> Labels:
     return {**group.labels, **more, "of": figure[0], **told, **dict(figure[1])}
 
 
-def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
+def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     """Mean Spearman correlation over all pairs of evaluators, of systems and of items (section 3.5).
 
     Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
@@ -137,9 +137,10 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     labels: Labels = {**group.labels, "evaluators": ", ".join(judged)}
     rows = []
     of_systems = {
-        name: {system: _value(own[system], figure) for system in common} for name, own in judged.items()
+        name: {system: _figure_value(own[system], figure) for system in common}
+        for name, own in judged.items()
     }
-    if len(common) > 2 and _vary(of_systems):
+    if len(common) > 2 and _all_vary(of_systems):
         estimate = rank_agreement(of_systems)
         rows.append(
             Row(
@@ -151,7 +152,7 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
         )
     for system in common:
         of_items = _item_scores({name: own[system] for name, own in judged.items()})
-        if _vary(of_items):
+        if _all_vary(of_items):
             counts = {"items": len(next(iter(of_items.values())))}
             rows.append(
                 Row(
@@ -164,7 +165,7 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     return rows
 
 
-def _value(column: Column, figure: str) -> float:
+def _figure_value(column: Column, figure: str) -> float:
     """A figure of a system; NaN where there was nothing to make it from."""
     found = next((row for row in column.cell.rows if row.name == figure), None)
     if found is None:
@@ -187,7 +188,7 @@ def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
     return {name: {item: own[item] for item in sorted(common)} for name, own in scores.items()}
 
 
-def _vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
+def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
     """Whether every evaluator tells at least two things apart; ranks of what is all equal say nothing."""
     return all(
         len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
@@ -214,7 +215,7 @@ def read_table(path: str | Path) -> list[dict[str, str]]:
     return rows
 
 
-def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
+def read_column(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
     """A column of numbers; yes and no are 1 and 0."""
     if name not in table[0]:
         raise BabelscopeError(f"{path} has no column {name!r}; it has {', '.join(table[0])}")
@@ -222,7 +223,7 @@ def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -
     for line, row in enumerate(table, 2):
         text = row[name].strip().lower()
         try:
-            numbers.append(_WORDS[text] if text in _WORDS else float(text))
+            numbers.append(_YES_NO[text] if text in _YES_NO else float(text))
         except ValueError:
             raise BabelscopeError(
                 f"{at(path, line)}: {shorten(row[name])} in column {name!r} is no number"
@@ -230,7 +231,7 @@ def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -
     return numbers
 
 
-def regression(
+def regress_figure(
     group: Group, path: str | Path, variables: Sequence[str], figure: str = "minimum"
 ) -> list[Row]:
     """What goes with a figure (in percent) over all systems, one regression an evaluator (table 3).
@@ -241,30 +242,30 @@ def regression(
     if "system" not in table[0]:
         raise BabelscopeError(f"{path} has no column 'system'; it has {', '.join(table[0])}")
     places = {row["system"]: number for number, row in enumerate(table)}
-    values = {name: column_of(table, name, path) for name in variables}
+    values = {name: read_column(table, name, path) for name in variables}
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         columns = [column for column in group.columns if column.cell.evaluator == evaluator]
         for column in columns:
             if column.cell.system not in places:
                 raise BabelscopeError(f"{path} has no line for the system {column.cell.system}")
-        outcome = [100 * _value(column, figure) for column in columns]
+        outcome = [100 * _figure_value(column, figure) for column in columns]
         own = {
             name: [each[places[column.cell.system]] for column in columns] for name, each in values.items()
         }
         told: Labels = {"evaluator": evaluator} if evaluator else {}
-        rows += _regressed(outcome, own, {**group.labels, **told, "outcome": figure})
+        rows += _regression_rows(outcome, own, {**group.labels, **told, "outcome": figure})
     return rows
 
 
-def regression_of_table(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
+def regress_column(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
     """The same where the outcome is a column of the table too."""
     table = read_table(path)
-    own = {name: column_of(table, name, path) for name in variables}
-    return _regressed(column_of(table, outcome, path), own, {"outcome": outcome})
+    own = {name: read_column(table, name, path) for name in variables}
+    return _regression_rows(read_column(table, outcome, path), own, {"outcome": outcome})
 
 
-def _regressed(
+def _regression_rows(
     outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
 ) -> list[Row]:
     found = regress(outcome, variables)

@@ -30,9 +30,9 @@ from babelscope.util.text import (
 )
 
 # Fields of a manifest that two runs must share for one to go on where the other stopped.
-_COMPARED = ("config", "cells", "shard")
+_MUST_MATCH = ("config", "cells", "shard")
 # Files that `replacing` leaves behind when it is killed.
-_UNFINISHED = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
+_TEMPORARY_FILE = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
 # Items of a cell: a manifest that says more was not written by us.
 _MOST_ITEMS = 10**12
 
@@ -46,18 +46,20 @@ class Chunk:
     stop: int
 
 
-def plan(cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1) -> Iterator[Chunk]:
+def plan_chunks(
+    cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1
+) -> Iterator[Chunk]:
     """The chunks of all cells, or a shard's share of them, which are dealt out one by one.
 
     They depend on nothing else, so that a kill changes no batch and no float. One is made at a time: what a
     stranger's manifest counts need not be there.
     """
-    for cell, starts, items in _starts(cells, size, number, of):
+    for cell, starts, items in _chunk_starts(cells, size, number, of):
         for start in starts:
             yield Chunk(cell, start, min(start + size, items))
 
 
-def _starts(
+def _chunk_starts(
     cells: Sequence[Mapping[str, Any]], size: int, number: int, of: int
 ) -> Iterator[tuple[int, range, int]]:
     """Each cell, where the chunks of a shard begin in it, and where it ends."""
@@ -72,22 +74,22 @@ def _starts(
         before = (before + items // -size) % of  # as many chunks as it has, less
 
 
-def _share(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
+def _chunk_arguments(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
     shard = manifest.get("shard") or {"number": 1, "of": 1}
     return manifest["cells"], manifest["config"]["chunk"], shard["number"], shard["of"]
 
 
 def chunks_of(manifest: Mapping[str, Any]) -> Iterator[Chunk]:
     """What a run has to ask: all chunks, or a shard's."""
-    return plan(*_share(manifest))
+    return plan_chunks(*_chunk_arguments(manifest))
 
 
 def count_records(manifest: Mapping[str, Any]) -> int:
     """How many records a finished run has, or a shard."""
-    cells, size, number, of = _share(manifest)
+    cells, size, number, of = _chunk_arguments(manifest)
     return sum(
         len(starts) * size - max(0, starts[-1] + size - items)
-        for _, starts, items in _starts(cells, size, number, of)
+        for _, starts, items in _chunk_starts(cells, size, number, of)
         if starts
     )
 
@@ -156,11 +158,11 @@ class RunFolder:
 
     def finish(self, summary: str) -> None:
         """Write the summary of a run that is complete."""
-        _write(self.path / "summary.json", summary)
+        _replace_file(self.path / "summary.json", summary)
 
     def rewrite_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Say what became of the run: its status and cost."""
-        _write(self.path / "manifest.json", _as_text(manifest))
+        _replace_file(self.path / "manifest.json", _manifest_text(manifest))
 
     def _lock(self) -> None:
         """Held by the open file, so the system lets go of it however this process ends."""
@@ -177,10 +179,10 @@ class RunFolder:
         """Refuse the folder of a run that is not this one; write the manifest of a new one."""
         path = self.path / "manifest.json"
         if not os.path.lexists(path):
-            _write(path, _as_text(manifest))
+            _replace_file(path, _manifest_text(manifest))
             self.stored_manifest = manifest
             return
-        stored = _parse(read_own(path))
+        stored = _parse_object(read_run_file(path))
         if stored is None:
             raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
         if stored.get("format") != manifest.get("format"):
@@ -191,7 +193,7 @@ class RunFolder:
         self.stored_manifest = stored
         found = [
             place
-            for name in _COMPARED
+            for name in _MUST_MATCH
             for place in differences(stored.get(name), json.loads(json.dumps(manifest.get(name))), name)
         ]
         if found:
@@ -212,7 +214,7 @@ class RunFolder:
             lines.detach()
         os.ftruncate(self._file.fileno(), size)
         for entry in self.path.iterdir():  # left by a kill; nobody else writes here, since we hold the lock
-            if _UNFINISHED.fullmatch(entry.name):
+            if _TEMPORARY_FILE.fullmatch(entry.name):
                 entry.unlink()
         return records
 
@@ -231,12 +233,12 @@ def parse_records(
         here = list(itertools.islice(lines, chunk.stop - chunk.start))
         found: list[Record] = []
         for item, line in enumerate(here, chunk.start):
-            key = key_of(cells[chunk.cell], item)
-            record = _parse(line) if line.endswith(b"\n") else None
+            key = record_key(cells[chunk.cell], item)
+            record = _parse_object(line) if line.endswith(b"\n") else None
             if record is None or not key.items() <= record.items():
                 last = item - chunk.start == len(here) - 1 and next(lines, None) is None
-                if not (last and _is_torn(line, key)):
-                    raise _damaged(path, len(records) + len(found) + 1)
+                if not (last and _is_cut_record(line, key)):
+                    raise _damage_error(path, len(records) + len(found) + 1)
                 break
             found.append(record)
         if len(found) < chunk.stop - chunk.start:
@@ -244,23 +246,23 @@ def parse_records(
         records += found
         size += sum(map(len, here))
     if next(lines, None) is not None:
-        raise _damaged(path, len(records) + 1)
+        raise _damage_error(path, len(records) + 1)
     return records, size
 
 
-def _is_torn(line: bytes, key: Mapping[str, Any]) -> bool:
+def _is_cut_record(line: bytes, key: Mapping[str, Any]) -> bool:
     """Whether a last line can be the head of a record; after a power cut, zeros may stand where its rest was."""
     line = line.rstrip(b"\0")
     head = json.dumps(key, ensure_ascii=False).encode().removesuffix(b"}")
     return head.startswith(line) or line.startswith((head + b",", head + b"}"))
 
 
-def key_of(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
+def record_key(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
     """The first fields of a record: which cell it belongs to, and the place of its item there."""
     return {**{name: cell[name] for name in ("method", "system", "tests")}, "item": item}
 
 
-def _damaged(path: str | Path, line: int) -> BabelscopeError:
+def _damage_error(path: str | Path, line: int) -> BabelscopeError:
     before = f"keep its first {line - 1} lines alone to go on from there, or " if line > 1 else ""
     return BabelscopeError(
         f"{at(path, line)} is not the record that belongs there: the file was changed or damaged, and is left "
@@ -268,7 +270,7 @@ def _damaged(path: str | Path, line: int) -> BabelscopeError:
     )
 
 
-def read_own(path: Path) -> bytes:
+def read_run_file(path: Path) -> bytes:
     """A file of a run folder as a whole; it must be there itself, no link to another, and no pipe."""
     with io.BufferedReader(open_regular(path)) as file:
         return within(file.read(LARGEST_DOCUMENT + 1), path)
@@ -276,7 +278,7 @@ def read_own(path: Path) -> bytes:
 
 def read_object(path: Path) -> dict[str, Any]:
     """A file of a run folder that is one JSON object."""
-    found = parse_json(read_own(path), path)
+    found = parse_json(read_run_file(path), path)
     if not isinstance(found, dict):
         raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
     if fault := text_fault(json.dumps(found, ensure_ascii=False)):
@@ -292,7 +294,7 @@ def _refuse_foreign(path: Path) -> None:
             for entry in path.iterdir()
             # Killed between its first steps, a run leaves an empty file and a manifest half written.
             if not (entry.name == "records.jsonl" and entry.lstat().st_size == 0)
-            and not _UNFINISHED.fullmatch(entry.name)
+            and not _TEMPORARY_FILE.fullmatch(entry.name)
         )
         if strange:
             raise BabelscopeError(
@@ -300,7 +302,7 @@ def _refuse_foreign(path: Path) -> None:
             )
 
 
-def _parse(line: bytes) -> Record | None:
+def _parse_object(line: bytes) -> Record | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -310,7 +312,7 @@ def _parse(line: bytes) -> Record | None:
     return record if isinstance(record, dict) else None
 
 
-def _as_text(manifest: Mapping[str, Any]) -> str:
+def _manifest_text(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
@@ -319,6 +321,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _write(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     with replacing(path) as file:
         file.write(text.encode("utf-8"))

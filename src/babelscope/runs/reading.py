@@ -19,7 +19,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_lines
 from babelscope.util.regular import open_regular
 
-_NAMES = ("method", "system", "tests")
+_CELL_LABELS = ("method", "system", "tests")
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ def read_records(folder: Path) -> list[Record]:
     found: list[Record] = []
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
-            if not record.keys() >= set(_NAMES):
+            if not record.keys() >= set(_CELL_LABELS):
                 raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
 
 
 @dataclass(frozen=True)
-class Cell:
+class StoredCell:
     """One method on one system and one test set of a run."""
 
     run: Run
@@ -92,9 +92,9 @@ class Cell:
     @cached_property
     def _all_rows(self) -> list[Row]:
         return [
-            Row(row.name, row.estimate, _without(row.labels, _NAMES), row.counts)
+            Row(row.name, row.estimate, _without(row.labels, _CELL_LABELS), row.counts)
             for row in self.run.rows
-            if tuple(row.labels[name] for name in _NAMES) == self._names
+            if tuple(row.labels[name] for name in _CELL_LABELS) == self._names
         ]
 
     @property
@@ -111,7 +111,9 @@ class Cell:
     def records(self) -> list[Record]:
         """A record an item, in their order."""
         return [
-            record for record in self.run.records if tuple(record[name] for name in _NAMES) == self._names
+            record
+            for record in self.run.records
+            if tuple(record[name] for name in _CELL_LABELS) == self._names
         ]
 
     @property
@@ -131,19 +133,19 @@ def read_run(path: str | Path) -> Run:
         raise BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
     summary = read_object(path / "summary.json")
     try:
-        rows = [_row(row, _NAMES) for row in summary["rows"]]
-        comparisons = [_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
+        rows = [_parse_row(row, _CELL_LABELS) for row in summary["rows"]]
+        comparisons = [_parse_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
         sections = [dict(section) for section in summary.get("sections", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
     return Run(path, manifest, rows, comparisons, sections)
 
 
-def cells_of_run(run: Run) -> list[Cell]:
+def cells_of_run(run: Run) -> list[StoredCell]:
     """What was run, cell by cell."""
     manifest = run.manifest
     return [
-        Cell(
+        StoredCell(
             run,
             OLD_NAMES.get(cell.method, cell.method),
             method.name,
@@ -162,7 +164,7 @@ def cells_of_run(run: Run) -> list[Cell]:
     ]
 
 
-def _row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
+def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
     """A row as `Row.as_json` wrote it: labels stand before the value, counts after n."""
     names = list(stored)
     before, after = names.index("value"), names.index("n") + 1

@@ -43,7 +43,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _FinishedShard:
     """The folder of a shard, with the records of its chunks."""
 
     path: Path
@@ -57,12 +57,12 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
 
     No system and no test set is needed for it. Killed, it goes on when it is called again.
     """
-    stored = [_read(Path(path)) for path in shards]
+    stored = [_read_shard(Path(path)) for path in shards]
     if not stored:
         raise BabelscopeError("there is no shard to merge")
-    _check(stored)
+    _check_shards(stored)
     first = stored[0].manifest
-    made = _made_with([each.manifest.software for each in stored])
+    made = _merged_software([each.manifest.software for each in stored])
     manifest = first.model_copy(update={"shard": None, "software": made})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
     methods = {label: first.settings_of(label) for label in first.methods}
@@ -77,7 +77,7 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
             raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
 
 
-def _read(path: Path) -> _Stored:
+def _read_shard(path: Path) -> _FinishedShard:
     """A shard that was run to its end."""
     manifest = read_manifest(path)
     if manifest.shard is None:
@@ -98,10 +98,10 @@ def _read(path: Path) -> _Stored:
         )
     rest = iter(records)
     answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(stored)}
-    return _Stored(path, shard, manifest, answered)
+    return _FinishedShard(path, shard, manifest, answered)
 
 
-def _check(stored: Sequence[_Stored]) -> None:
+def _check_shards(stored: Sequence[_FinishedShard]) -> None:
     """Refuse what is not each shard of one study, once."""
     first = stored[0]
     ours = first.manifest.as_json()
@@ -137,7 +137,7 @@ def _check(stored: Sequence[_Stored]) -> None:
         )
 
 
-def _made_with(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _merged_software(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """What the shards were made with; where they differ, all of it."""
     return {
         name: " and ".join(dict.fromkeys(each[name] for each in made if name in each)) for name in made[0]

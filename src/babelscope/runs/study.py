@@ -24,8 +24,8 @@ from babelscope.core.answers import System
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import cells_of, check_kinds, config_of
-from babelscope.runs.execute import chunk_for, execute
+from babelscope.methods.cells import check_kinds, config_of, make_cells
+from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
@@ -70,7 +70,7 @@ class Entry(_Table):
         return self.name or self.spec
 
 
-def _spec(value: object) -> str | dict[str, str]:
+def _check_spec(value: object) -> str | dict[str, str]:
     """What names a system; checked by hand, since pydantic tells faults of a union in its own words."""
     specs = list(value.values()) if isinstance(value, dict) else [value]
     if specs and all(isinstance(each, str) and each for each in specs):
@@ -81,7 +81,7 @@ def _spec(value: object) -> str | dict[str, str]:
 class SystemEntry(_Table):
     """One of `[[systems]]`; a table of specs has one for each test set that it is asked about, by their names."""
 
-    spec: Annotated[str | dict[str, str], PlainValidator(_spec)]
+    spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
 
     @model_validator(mode="after")
@@ -206,19 +206,19 @@ def run_study(
     if shard is not None and out is None:
         folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
     check_folder(folder)
-    study = _overridden(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
+    study = _with_overrides(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
     with files, contextlib.chdir(base):
-        return _run(study, where, folder, shard)
+        return _open_and_run(study, where, folder, shard)
 
 
 def judge_study(study: Study, *, out: str | Path | None = None, cache: bool | Path | None = None) -> Result:
     """Run a study into a folder, or in memory if there is none: what every judging command does."""
     if out is not None:
         return run_study(study, out=out, cache=cache)
-    return _run(_overridden(study, cache=cache), "", None, None)
+    return _open_and_run(_with_overrides(study, cache=cache), "", None, None)
 
 
-def _overridden(
+def _with_overrides(
     study: Study,
     *,
     seed: int | None = None,
@@ -242,7 +242,7 @@ def _overridden(
     return study.model_copy(update={"study": head, "run": run})
 
 
-def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
+def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
     """Open what a study names, cheapest first, so that a mistake is told before models are loaded; then run it."""
     seed, run = study.study.seed, study.run
 
@@ -253,30 +253,30 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         opener = functools.cache(_opener(run, stack))
         tests: dict[str, TestSet] = {}
         for number, entry in enumerate(study.tests):
-            with _told_at(where, f"tests[{number}]"):
+            with _errors_located(where, f"tests[{number}]"):
                 loaded = load(entry.spec, data_dir=run.data_dir)
                 # Without a folder, rows have the names that things give themselves.
                 tests[entry.label if folder else entry.name or loaded.name] = loaded
         setups = []
         for number, method in enumerate(study.methods):
-            with _told_at(where, f"methods[{number}]"):
+            with _errors_located(where, f"methods[{number}]"):
                 given = method.model_extra or {}
                 setups.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
-        with _told_at(where):
+        with _errors_located(where):
             check_kinds(setups, tests)
         systems: dict[str, System] = {}
         for number, own in enumerate(study.systems):
-            with _told_at(where, f"systems[{number}]"):
-                system = _opened(own, opened, tests)
+            with _errors_located(where, f"systems[{number}]"):
+                system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
-        with _told_at(where):
-            cells = cells_of(setups, systems, tests, seed)
-        chunk = chunk_for(setups, systems.values(), tests.values(), run.chunk)
+        with _errors_located(where):
+            cells = make_cells(setups, systems, tests, seed)
+        chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,
@@ -296,7 +296,7 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
     return result
 
 
-def _opened(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
+def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
     """The system of an entry, or one of parts where it has a spec for each test set."""
     if isinstance(entry.spec, str):
         return cast(System, opened(entry.spec))
@@ -332,7 +332,7 @@ def _default_out(study: Study, where: str) -> Path:
 
 
 @contextlib.contextmanager
-def _told_at(where: str, place: str = "") -> Iterator[None]:
+def _errors_located(where: str, place: str = "") -> Iterator[None]:
     """Errors in the block are told with their place in the study; a command has none."""
     told = f"{where}{': ' if where and place else ''}{place}" if where else ""
     try:

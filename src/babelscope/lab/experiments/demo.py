@@ -69,7 +69,7 @@ def write_flows(folder: Path, n: int = 200) -> None:
         file.write(json.dumps(flows_of(counted, STAGES)).encode("utf-8"))
 
 
-def tell(result: Result) -> str:
+def summary_text(result: Result) -> str:
     """What came out, in plain words, a paragraph a method."""
     parts = (_likelihood, _contrast, _conditioning, _challenge, _space)
     return "\n\n".join(filter(None, [part(result.rows) for part in parts]))

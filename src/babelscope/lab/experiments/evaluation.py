@@ -37,11 +37,13 @@ def evaluate(
     plain = suites.parallel_pairs(n, seed)
     translations = _translate(system, plain, beam)
     advance(n)
-    rows = [*_quality(plain, translations, seed, labels), *_grammar(plain, translations, labels)]
+    rows = [*_quality_rows(plain, translations, seed, labels), *_grammar_rows(plain, translations, labels)]
     for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
         pairs = make(n, seed)
         verdicts = _judge(pairs, _translate(system, pairs, beam))
-        rows += _told(name, [told for verdict in verdicts for told in getattr(verdict, f"{name}s")], labels)
+        rows += _category_rows(
+            name, [told for verdict in verdicts for told in getattr(verdict, f"{name}s")], labels
+        )
         advance(n)
     return rows
 
@@ -64,7 +66,7 @@ def _judge(pairs: Sequence[SentencePair], translations: Sequence[str]) -> list[V
     return [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
 
 
-def _quality(
+def _quality_rows(
     pairs: Sequence[SentencePair], translations: Sequence[str], seed: int, labels: dict[str, str]
 ) -> list[Row]:
     """BLEU and chrF against one reference and against several."""
@@ -81,7 +83,9 @@ def _quality(
     ]
 
 
-def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]) -> list[Row]:
+def _grammar_rows(
+    pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]
+) -> list[Row]:
     """Shares of translations in which a part of the grammar is right."""
     verdicts = _judge(pairs, translations)
     return [
@@ -90,7 +94,7 @@ def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels:
     ]
 
 
-def _told(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
+def _category_rows(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
     """Accuracy by category; what the oracle cannot tell is counted, and not right."""
     total, right, unknown = Counter[str](), Counter[str](), Counter[str]()
     for _, gold, found in triples:

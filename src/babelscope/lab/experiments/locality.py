@@ -85,14 +85,14 @@ class Plan:
         return made
 
 
-def quickly(**given: Any) -> Plan:
+def quick_plan(**given: Any) -> Plan:
     """A plan that shows in a minute how it goes, and says nothing about any bias."""
     tiny = {"length": 7, "sentences": 400, "test": 50, "repetitions": 2, "epochs": 4}
     return Plan(**{**tiny, "batch": 16, "width": 32, "warmup": 20, **given})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cell:
+class Trial:
     repetition: int
     model: Model
     setting: Setting
@@ -102,10 +102,12 @@ class Cell:
         return f"{self.model}-{self.setting}-{self.repetition}.json"
 
 
-def cells(plan: Plan, models: Sequence[Model] = MODELS, settings: Sequence[Setting] = SETTINGS) -> list[Cell]:
+def trials(
+    plan: Plan, models: Sequence[Model] = MODELS, settings: Sequence[Setting] = SETTINGS
+) -> list[Trial]:
     """What is trained, repetition by repetition; a BiLSTM has no positions to permute."""
     return [
-        Cell(repetition, model, setting)
+        Trial(repetition, model, setting)
         for repetition, model, setting in itertools.product(range(1, plan.repetitions + 1), models, settings)
         if (model, setting) != ("bilstm", "positions")
     ]
@@ -121,8 +123,8 @@ def locality(
     quiet: bool = False,
 ) -> list[Row]:
     """Train all cells below `folder`, or those that are missing there, and give their figures."""
-    _hold(folder, plan)
-    wanted = cells(plan, models, settings)
+    _claim_folder(folder, plan)
+    wanted = trials(plan, models, settings)
     missing = [cell for cell in wanted if not (folder / cell.file).exists()]
     progress = Progress("locality", quiet=quiet)
     try:
@@ -130,32 +132,32 @@ def locality(
             progress.say(f"drawing sentence pairs with {plan.length} German words")
             _write_pairs(folder / _DATA, plan, progress)
         began = time.monotonic()
-        for done, (cell, bleu) in enumerate(_in_parallel(folder, plan, missing, workers), 1):
+        for done, (cell, bleu) in enumerate(_train_in_parallel(folder, plan, missing, workers), 1):
             left = (len(missing) - done) * (time.monotonic() - began) / done
             figures = f"{cell.model} {cell.setting}: BLEU {bleu:.2f}"
             progress.show(len(wanted) - len(missing) + done, len(wanted), figures, left)
     finally:
         progress.close()
     found = {cell: parse_json(read_bytes(folder / cell.file), folder / cell.file) for cell in wanted}
-    return rows_of(found)
+    return locality_rows(found)
 
 
 _PLAN, _DATA = "plan.json", "pairs.jsonl"
 _MOST_DRAWN = 200  # sentence pairs for one of the wanted length; of 18 words there is one in 36
 
 
-def _in_parallel(
-    folder: Path, plan: Plan, missing: Sequence[Cell], workers: int
-) -> Iterator[tuple[Cell, float]]:
+def _train_in_parallel(
+    folder: Path, plan: Plan, missing: Sequence[Trial], workers: int
+) -> Iterator[tuple[Trial, float]]:
     """Train cells in new processes, one thread each, as threads help little in networks this small."""
     if workers == 1 or len(missing) < 2:
-        yield from ((cell, _make(folder, plan, cell)) for cell in missing)
+        yield from ((cell, _train_and_store(folder, plan, cell)) for cell in missing)
         return
     others = active_children()
     ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us to hear
     new = get_context("spawn")
     with safe_import_path(), ProcessPoolExecutor(workers, new, signal.signal, ignore) as pool:
-        running = {pool.submit(_make, folder, plan, cell): cell for cell in missing}
+        running = {pool.submit(_train_and_store, folder, plan, cell): cell for cell in missing}
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
@@ -167,7 +169,7 @@ def _in_parallel(
                 process.terminate()
 
 
-def _hold(folder: Path, plan: Plan) -> None:
+def _claim_folder(folder: Path, plan: Plan) -> None:
     """Make the folder one of this plan, or refuse it if it is another's."""
     path = folder / _PLAN
     if path.exists():
@@ -210,30 +212,30 @@ def _write_pairs(path: Path, plan: Plan, progress: Progress) -> None:
             progress.show(done, plan.sentences + plan.test, "sentence pairs drawn", None)
 
 
-def _make(folder: Path, plan: Plan, cell: Cell) -> float:
+def _train_and_store(folder: Path, plan: Plan, cell: Trial) -> float:
     """Train one network, store its figures, and give its BLEU."""
-    from babelscope.lab.experiments.locality_training import train_cell
+    from babelscope.lab.experiments.locality_training import train_trial
 
     pairs = [(row["source"], row["target"]) for _, row in read_json_lines(folder / _DATA)]
-    found = train_cell(plan, cell, pairs)
+    found = train_trial(plan, cell, pairs)
     with replacing(folder / cell.file) as file:
         file.write(json.dumps({**dataclasses.asdict(cell), **found}, indent=1).encode() + b"\n")
     return float(found["bleu"])
 
 
-def arranged(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
+def arrange_source(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
     """A source as its encoder reads it."""
     if setting == "permuted":
         return [word for _, word in sorted(zip(permutation, words, strict=True))]
     return list(reversed(words)) if setting == "reversed" else list(words)
 
 
-def told_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
+def source_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
     """The position that each token is told to be at (footnote 3)."""
     return list(permutation) if setting == "positions" else list(range(len(permutation)))
 
 
-def rows_of(found: dict[Cell, dict[str, Any]]) -> list[Row]:
+def locality_rows(found: dict[Trial, dict[str, Any]]) -> list[Row]:
     """BLEU of every model and setting, and how far it is from the model's regular one, as in table 1.
 
     Means over repetitions with t intervals; differences are taken within a repetition, whose networks begin

@@ -11,18 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babelscope.lab.experiments.locality import Cell, Pair, Plan, arranged, told_positions
+from babelscope.lab.experiments.locality import Pair, Plan, Trial, arrange_source, source_positions
 from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import torch_seed
-from babelscope.lab.training.train import numerics
+from babelscope.lab.training.train import training_numerics
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream
 
 _START, _END, _UNKNOWN = 0, 1, 2
-_LONGER = 10  # words that a translation may have more than the longest reference of training
-_AT_ONCE = 250  # sentences translated together
+_EXTRA_WORDS = 10  # words that a translation may have more than the longest reference of training
+_SENTENCES_AT_ONCE = 250  # sentences translated together
 
 
 class Vocabulary:
@@ -39,15 +39,15 @@ class Vocabulary:
         return [self._numbers.get(word, _UNKNOWN) for word in words]
 
 
-def train_cell(plan: Plan, cell: Cell, pairs: Sequence[Pair]) -> dict[str, Any]:
+def train_trial(plan: Plan, cell: Trial, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Train the network of a cell, and give its BLEU on the test sentences with what else is known of it."""
     began = time.process_time()
     training, test = pairs[: plan.sentences], pairs[plan.sentences :]
     vocabularies = Vocabulary(source for source, _ in training), Vocabulary(target for _, target in training)
-    longest = max(len(target) for _, target in training) + _LONGER
+    longest = max(len(target) for _, target in training) + _EXTRA_WORDS
     # A repetition has its own seed, and all settings share it: they differ in nothing but the order.
     seed = torch_seed(plan.seed, f"locality/{cell.model}/{cell.repetition}")
-    with numerics(1):
+    with training_numerics(1):
         torch.manual_seed(seed)
         network = _network(plan, cell, (len(vocabularies[0]), len(vocabularies[1])), longest)
         sources = _sources(training, plan, cell, vocabularies[0])
@@ -56,8 +56,8 @@ def train_cell(plan: Plan, cell: Cell, pairs: Sequence[Pair]) -> dict[str, Any]:
         trained = time.process_time()
         rows: list[list[int]] = []
         asked = _sources(test, plan, cell, vocabularies[0])
-        for start in range(0, len(test), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
+        for start in range(0, len(test), _SENTENCES_AT_ONCE):
+            some = asked[start : start + _SENTENCES_AT_ONCE]
             rows += greedy(network, some, begin=_START, end=_END, longest=longest)
     words = [[vocabularies[1].words[number] for number in row] for row in rows]
     references = [[_text(target)] for _, target in test]
@@ -80,12 +80,12 @@ def _text(words: Sequence[str]) -> str:
     return re.sub(r" (?=[.,;:])", "", " ".join(words))
 
 
-def _network(plan: Plan, cell: Cell, sizes: tuple[int, int], longest: int) -> Network:
+def _network(plan: Plan, cell: Trial, sizes: tuple[int, int], longest: int) -> Network:
     if cell.model == "bilstm":
         return Recurrent(sizes, width=plan.width, dropout=plan.dropout)
     return Transformer(
         sizes,
-        told_positions(cell.setting, plan.permutation),
+        source_positions(cell.setting, plan.permutation),
         cell.model,
         width=plan.width,
         heads=plan.heads,
@@ -95,9 +95,9 @@ def _network(plan: Plan, cell: Cell, sizes: tuple[int, int], longest: int) -> Ne
     )
 
 
-def _sources(pairs: Sequence[Pair], plan: Plan, cell: Cell, vocabulary: Vocabulary) -> Tensor:
+def _sources(pairs: Sequence[Pair], plan: Plan, cell: Trial, vocabulary: Vocabulary) -> Tensor:
     """Sources as the encoder reads them [sentences, length]."""
-    rows = [vocabulary.encode(arranged(source, cell.setting, plan.permutation)) for source, _ in pairs]
+    rows = [vocabulary.encode(arrange_source(source, cell.setting, plan.permutation)) for source, _ in pairs]
     return torch.tensor(rows)
 
 
@@ -110,7 +110,7 @@ def _targets(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Tensor:
     return filled
 
 
-def _train(network: Network, plan: Plan, cell: Cell, sources: Tensor, targets: Tensor) -> float:
+def _train(network: Network, plan: Plan, cell: Trial, sources: Tensor, targets: Tensor) -> float:
     """All epochs; the mean loss of the last one, in nats a token, label smoothing included."""
     optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     order = stream(plan.seed, f"locality/order/{cell.repetition}")

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from babelscope.core.results import Record, Row
 from babelscope.lab.experiments.evaluation import best_translations
 from babelscope.lab.grammar import cued, suites
-from babelscope.lab.grammar.choice import stream
-from babelscope.lab.grammar.mistakes import Extent, mistaken
-from babelscope.lab.grammar.oracle import told
+from babelscope.lab.grammar.choice import random_stream
+from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
+from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.methods.condition.figures import accuracy
 from babelscope.runs.judging import condition
@@ -41,7 +41,7 @@ class Case:
     def truth(self, translation: str) -> bool | None:
         """Whether a translation has the gender or sense meant; None if the grammar cannot tell."""
         word = self.noun.partition("/")[0]
-        nouns = told(self.pair.meaning, translation)
+        nouns = genders_and_senses(self.pair.meaning, translation)
         gold, found = next((gold, found) for name, gold, found in nouns if name == word)
         return None if found == "unknown" else gold == found
 
@@ -58,14 +58,14 @@ def cases(suite: Suite, n: int, seed: int) -> list[Case]:
 
 def with_mistakes(made: Sequence[Case], extent: Extent, share: float, seed: int) -> list[str]:
     """A translation a case by the grammar itself, a share of them (drawn by seed) with the mistake."""
-    rng = stream(seed, f"truth/{extent}")
+    rng = random_stream(seed, f"truth/{extent}")
     return [
-        mistaken(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
+        realise_with_mistake(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
         for case in made
     ]
 
 
-def hold_against_truth(
+def compare_with_truth(
     evaluator: Any,
     systems: Sequence[Any],
     *,
@@ -96,14 +96,16 @@ def hold_against_truth(
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():
-        judged = _judged(evaluator, made, translations, suite)
+        judged = _judge_translations(evaluator, made, translations, suite)
         labels = {"tests": f"lab:{suite}", "system": name, "translations": kind, "evaluator": evaluator.name}
-        rows += _agreement(judged, labels)
+        rows += _agreement_rows(judged, labels)
         records += [{**record, "system": name, "translations": kind} for record in judged]
     return rows, records
 
 
-def _judged(evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite) -> list[Record]:
+def _judge_translations(
+    evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite
+) -> list[Record]:
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
     result = condition(None, evaluator, TestSet(f"lab:{suite}", items))
     return [
@@ -112,7 +114,7 @@ def _judged(evaluator: Any, made: Sequence[Case], translations: Sequence[str], s
     ]
 
 
-def _agreement(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
+def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
     """Share of items on which both agree, unweighted and weighted by confidence (table 2)."""
     known = [record for record in records if record["truth"] is not None and not record["skipped"]]
     if not known:

@@ -124,7 +124,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class NounPhrase:
     """Preposition, determiner, adjectives and noun in a row."""
 
     start: int
@@ -134,19 +134,19 @@ class Chunk:
     readings: frozenset[Reading]  # with the cases that the preposition can take
 
 
-def alternatives(words: Sequence[str], end: int) -> list[Chunk]:
+def phrases_ending_at(words: Sequence[str], end: int) -> list[NounPhrase]:
     """All ways to see the noun phrase that ends at a noun, the likeliest first."""
     start = end
     while start and words[start - 1] in ADJECTIVE_ENDINGS:
         start -= 1
-    options = _from(words, start, end)
+    options = _phrases_from(words, start, end)
     for i in range(start, end):
         if words[i] in FINITE:  # "verspäteten" is an adjective or a verb
-            options += _from(words, i + 1, end)
+            options += _phrases_from(words, i + 1, end)
     return options
 
 
-def _from(words: Sequence[str], start: int, end: int) -> list[Chunk]:
+def _phrases_from(words: Sequence[str], start: int, end: int) -> list[NounPhrase]:
     """The noun phrases whose first adjective (or noun) is at `start`."""
     endings = [ADJECTIVE_ENDINGS[word] for word in words[start:end]]
     bare = _readings(words[end], endings, ANY_BARE)
@@ -155,24 +155,24 @@ def _from(words: Sequence[str], start: int, end: int) -> list[Chunk]:
     if before in CONTRACTED:
         preposition, article = CONTRACTED[before]
         forms = {form for form in DETERMINERS[article] if form[0] == "def"}
-        return [_made(start - 1, end, preposition, _readings(words[end], endings, forms))]
+        return [_noun_phrase(start - 1, end, preposition, _readings(words[end], endings, forms))]
     if before not in DETERMINERS:
         preposition = before if before in PREPOSITION_CASES else ""
-        return [_made(start - bool(preposition), end, preposition, bare)]
+        return [_noun_phrase(start - bool(preposition), end, preposition, bare)]
     preposition = outer if outer in PREPOSITION_CASES else ""
     readings = _readings(words[end], endings, DETERMINERS[before])
-    options = [_made(start - 1 - bool(preposition), end, preposition, readings)]
+    options = [_noun_phrase(start - 1 - bool(preposition), end, preposition, readings)]
     comma = words[start - 3] if preposition and start > 2 else outer
     # What looks like an article may be a relative pronoun: ", den Lehrer besuchten".
     if before in RELATIVE_FORMS and comma == ",":
-        options.append(_made(start, end, "", bare))
+        options.append(_noun_phrase(start, end, "", bare))
     return options
 
 
-def _made(start: int, end: int, preposition: str, readings: frozenset[Reading]) -> Chunk:
+def _noun_phrase(start: int, end: int, preposition: str, readings: frozenset[Reading]) -> NounPhrase:
     cases = PREPOSITION_CASES.get(preposition, set(CASES))
     kept = frozenset(reading for reading in readings if reading[1] in cases)
-    return Chunk(start, end, preposition, bool(readings), kept)
+    return NounPhrase(start, end, preposition, bool(readings), kept)
 
 
 def _readings(noun: str, endings: Sequence[str], forms: set[tuple[str, str, int]]) -> frozenset[Reading]:
@@ -188,7 +188,7 @@ def _readings(noun: str, endings: Sequence[str], forms: set[tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class Part:
+class ClauseSpan:
     """A clause: its word positions, in order, and its kind: main, final (verb last) or zu."""
 
     kind: str
@@ -202,7 +202,7 @@ def is_finite(word: str) -> bool:
     return (word in FINITE or word in HELPERS) and word != "sein"
 
 
-def find_finite(words: Sequence[str], part: Part) -> int | None:
+def find_finite(words: Sequence[str], part: ClauseSpan) -> int | None:
     """The finite verb of a clause: the first verb of a main clause, the last word of a verb-final one."""
     if part.kind == "main":
         return next((i for i in part.positions if is_finite(words[i])), None)
@@ -219,14 +219,14 @@ def starts_relative(words: Sequence[str], positions: Sequence[int]) -> bool:
     return bool(begin) and begin[0] in RELATIVE_FORMS and is_finite(words[positions[-1]])
 
 
-def clauses(words: Sequence[str]) -> list[Part]:
+def clauses(words: Sequence[str]) -> list[ClauseSpan]:
     """The clauses of a sentence; a clause that others interrupt is put together again."""
-    parts: list[Part] = []
-    current: list[Part] = []  # those since the last full stop, semicolon or colon
-    last: Part | None = None
+    parts: list[ClauseSpan] = []
+    current: list[ClauseSpan] = []  # those since the last full stop, semicolon or colon
+    last: ClauseSpan | None = None
     for stretch in _stretches(words):
         if positions := [i for i in stretch if words[i] not in ",;:."]:
-            last = _place(words, current, positions, last)
+            last = _assign_stretch(words, current, positions, last)
         if words[stretch[-1]] in ".;:":
             parts += current
             current, last = [], None
@@ -246,14 +246,16 @@ def _stretches(words: Sequence[str]) -> list[list[int]]:
     return [stretch for stretch in stretches if stretch]
 
 
-def _place(words: Sequence[str], parts: list[Part], positions: list[int], last: Part | None) -> Part:
+def _assign_stretch(
+    words: Sequence[str], parts: list[ClauseSpan], positions: list[int], last: ClauseSpan | None
+) -> ClauseSpan:
     """Give a stretch to a clause, old or new; `last` is the clause of the stretch before it."""
     first = words[positions[0]]
     waiting = [part for part in parts if part.kind != "zu" and find_finite(words, part) is None]
     main = next((part for part in reversed(parts) if part.kind == "main"), None)
     after_relative = last is not None and last.relative
-    old: Part | None = None
-    new = Part("main", positions)
+    old: ClauseSpan | None = None
+    new = ClauseSpan("main", positions)
     if first in SUBORDINATORS:
         new.kind = "final"
     elif not parts or first in COORDINATORS:
@@ -261,7 +263,7 @@ def _place(words: Sequence[str], parts: list[Part], positions: list[int], last: 
     elif after_relative and waiting:
         old = waiting[-1]
     elif starts_relative(words, positions) and not after_relative:
-        new = Part("final", positions, relative=True)
+        new = ClauseSpan("final", positions, relative=True)
     elif len(positions) > 1 and (words[positions[-1]] in ZU_FORMS or words[positions[-2]] == "zu"):
         new.kind = "zu"
     elif main is not None:

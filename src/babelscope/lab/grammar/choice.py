@@ -16,13 +16,13 @@ class Chooser(Protocol):
     def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int: ...
 
 
-def stream(seed: int, name: str) -> random.Random:
+def random_stream(seed: int, name: str) -> random.Random:
     """The random stream of one part: the same for the same seed and name, on every machine."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return random.Random(int.from_bytes(digest, "big"))
 
 
-def draw(rng: random.Random, weights: Sequence[float]) -> int:
+def draw_index(rng: random.Random, weights: Sequence[float]) -> int:
     """An index with probability in proportion to its weight."""
     point = rng.random() * sum(weights)
     for index, weight in enumerate(weights):
@@ -37,10 +37,10 @@ class RandomChooser:
         self.rng = rng
 
     def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:  # noqa: ARG002
-        return draw(self.rng, weights) if len(weights) > 1 else 0
+        return draw_index(self.rng, weights) if len(weights) > 1 else 0
 
 
-class _Script:
+class _ScriptedChooser:
     """Follows a list of decisions, then always takes the first alternative; remembers what else there was."""
 
     def __init__(self, decisions: list[int], vocabulary: Forms | None) -> None:
@@ -68,7 +68,7 @@ def every_choice(vocabulary: Forms | None = None) -> Iterator[Chooser]:
     """
     decisions: list[int] = []
     while True:
-        script = _Script(decisions, vocabulary)
+        script = _ScriptedChooser(decisions, vocabulary)
         yield script
         while decisions and decisions[-1] + 1 >= len(script.options[len(decisions) - 1]):
             decisions.pop()

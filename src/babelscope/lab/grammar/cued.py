@@ -24,24 +24,28 @@ def marked_meaning(rng: random.Random) -> Meaning:
     while True:
         (clause,) = pair_meaning(rng).clauses
         if clause.linked is not None and clause.linked.link == "because":  # a sentence without it, too
-            return Meaning((_with(replace(clause, linked=None), marked=True),))
+            return Meaning((_change_occupation(replace(clause, linked=None), marked=True),))
 
 
-def _told(clause: Clause) -> Entity:
+def _gendered_occupation(clause: Clause) -> Entity:
     """The occupation whose gender English tells."""
     return next(who for who in (clause.subject, clause.object) if who is not None and who.gender)
 
 
-def _with(clause: Clause, **changes: Any) -> Clause:
+def _change_occupation(clause: Clause, **changes: Any) -> Clause:
     """The clause with something else about that occupation."""
-    who = replace(_told(clause), **changes)
-    return replace(clause, subject=who) if clause.subject == _told(clause) else replace(clause, object=who)
+    who = replace(_gendered_occupation(clause), **changes)
+    return (
+        replace(clause, subject=who)
+        if clause.subject == _gendered_occupation(clause)
+        else replace(clause, object=who)
+    )
 
 
 def marked_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
     """As many of a female as of a male occupation."""
     pairs = held_out(marked_meaning, seed, "gender-marked", split)
-    return balanced(pairs, n, lambda pair: _GENDERS[_told(pair.meaning.clauses[0]).gender])
+    return balanced(pairs, n, lambda pair: _GENDERS[_gendered_occupation(pair.meaning.clauses[0]).gender])
 
 
 def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
@@ -49,8 +53,8 @@ def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
     items = []
     for number, pair in enumerate(marked_pairs(n, seed, split), 1):
         (clause,) = pair.meaning.clauses
-        who = _told(clause)
-        other = _with(clause, gender=_OTHER[who.gender])
+        who = _gendered_occupation(clause)
+        other = _change_occupation(clause, gender=_OTHER[who.gender])
         gender = _GENDERS[who.gender]
         items.append(
             {

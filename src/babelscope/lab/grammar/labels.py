@@ -74,7 +74,7 @@ def _fields(one: Phenomenon | Occupation | SenseLabel) -> dict[str, Any]:
     return {name: getattr(one, name) for name in one.__slots__}
 
 
-def label(
+def label_pair(
     meaning: Meaning,
     english: Sequence[Word],
     german: Sequence[Word],
@@ -116,11 +116,11 @@ def dependencies(tree: Sequence[Token], side: str) -> list[Phenomenon]:
         elif t.deprel == "nsubj" and t.head in finite:
             add("subject_verb_agreement", finite[t.head], t.id)
         if side == "de":
-            german_only(t, finite, add)
+            add_german_phenomena(t, finite, add)
     return found
 
 
-def german_only(t: Token, finite: dict[int, int], add: Callable[[str, int, int], None]) -> None:
+def add_german_phenomena(t: Token, finite: dict[int, int], add: Callable[[str, int, int], None]) -> None:
     if t.deprel in ("det", "det:poss", "amod"):
         add("noun_phrase_agreement", t.head, t.id)
     if t.lemma == "nicht":

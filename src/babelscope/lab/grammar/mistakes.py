@@ -18,7 +18,7 @@ Extent = Literal["noun", "throughout"]
 """noun: pronouns are right all the same. throughout: they follow the mistaken noun."""
 
 
-class Mistaken(German):
+class MistakenGerman(German):
     """The realiser, but for one noun: articles and adjectives agree with the wrong one."""
 
     def __init__(self, choose: Chooser, noun: str, extent: Extent) -> None:
@@ -49,6 +49,6 @@ class Mistaken(German):
         return super().pronoun(entity, case, path, deprel, head, prep)
 
 
-def mistaken(pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun") -> str:
+def realise_with_mistake(pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun") -> str:
     """A German sentence for the pair's meaning, but for one noun (its name in the lexicon)."""
-    return text(tokens(Mistaken(RandomChooser(rng), noun, extent).sentence(pair.meaning)))
+    return text(tokens(MistakenGerman(RandomChooser(rng), noun, extent).sentence(pair.meaning)))

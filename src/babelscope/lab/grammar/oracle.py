@@ -15,13 +15,13 @@ from babelscope.lab.grammar.analysis import (
     NOUN_READINGS,
     PREFIXES,
     RELATIVE_FORMS,
-    Chunk,
-    Part,
-    alternatives,
+    ClauseSpan,
+    NounPhrase,
     clauses,
+    phrases_ending_at,
     words_of,
 )
-from babelscope.lab.grammar.expectations import expected
+from babelscope.lab.grammar.expectations import expectations_of
 from babelscope.lab.grammar.labels import NEGATED
 from babelscope.lab.grammar.lexicon import NOUNS, SENSES
 from babelscope.lab.grammar.meaning import Meaning
@@ -29,7 +29,7 @@ from babelscope.lab.grammar.morphology import RELATIVE, GermanNoun, GermanVerb, 
 from babelscope.lab.grammar.sentences import realisations
 
 ENUMERATION_LIMIT = 4000
-Told = tuple[str, str, str]
+MeantAndFound = tuple[str, str, str]
 """Noun, what was meant, what was found."""
 
 
@@ -44,8 +44,8 @@ class Verdict:
     order: bool = True
     polarity: bool = True
     number: bool = True  # of nouns, as in the source
-    genders: tuple[Told, ...] = ()  # occupation, gender that English tells, gender found
-    senses: tuple[Told, ...] = ()  # word, sense, sense found
+    genders: tuple[MeantAndFound, ...] = ()  # occupation, gender that English tells, gender found
+    senses: tuple[MeantAndFound, ...] = ()  # word, sense, sense found
     unknown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -64,10 +64,10 @@ def judge(meaning: Meaning, sentence: str) -> Verdict:
     genders, senses = _genders(meaning, sentence), _senses(meaning, sentence)
     if is_exact(meaning, sentence):
         return Verdict(True, genders=genders, senses=senses)
-    return Judge(meaning, sentence).verdict(genders, senses)
+    return SentenceChecker(meaning, sentence).verdict(genders, senses)
 
 
-def told(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
+def genders_and_senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
     """Genders and senses of a verdict alone, which are quickly told."""
     return (*_genders(meaning, sentence), *_senses(meaning, sentence))
 
@@ -80,44 +80,46 @@ def is_exact(meaning: Meaning, sentence: str) -> bool:
     return any(text == spoken for text in realisations(meaning, ENUMERATION_LIMIT, vocabulary))
 
 
-def _genders(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
+def _genders(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
     """For every occupation whose gender English tells, the gender of its German noun."""
     return tuple(
         (
             e.noun,
             "female" if e.gender == "f" else "male",
-            _seen(sentence, {"male": noun.german, "female": noun.feminine}),
+            _only_kind_present(sentence, {"male": noun.german, "female": noun.feminine}),
         )
-        for e in expected(meaning).entities
+        for e in expectations_of(meaning).entities
         if (noun := NOUNS[e.noun]).feminine and e.gender
     )
 
 
-def _senses(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
+def _senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
     """For every ambiguous noun, the sense of the German noun."""
     return tuple(
         (
             word := SENSES[e.noun].word,
             NOUNS[e.noun].sense,
-            _seen(sentence, {kind: NOUNS[f"{word}/{kind}"].german for kind in ("frequent", "rare")}),
+            _only_kind_present(
+                sentence, {kind: NOUNS[f"{word}/{kind}"].german for kind in ("frequent", "rare")}
+            ),
         )
-        for e in expected(meaning).entities
+        for e in expectations_of(meaning).entities
         if NOUNS[e.noun].sense
     )
 
 
-def _seen(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
+def _only_kind_present(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
     """The one kind of noun that a sentence has; "unknown" if it has none or several."""
     words = set(words_of(sentence))
     found = [name for name, nouns in kinds.items() if any(not words.isdisjoint(n.forms) for n, _ in nouns)]
     return found[0] if len(found) == 1 else "unknown"
 
 
-class Judge:
+class SentenceChecker:
     """Looks through a sentence for what is wrong."""
 
     def __init__(self, meaning: Meaning, sentence: str) -> None:
-        self.want = expected(meaning)
+        self.want = expectations_of(meaning)
         self.words = words_of(sentence)
         self.problems: list[tuple[str, str]] = []
         self.unprefixed: Counter[str] = Counter()
@@ -126,7 +128,7 @@ class Judge:
     def wrong(self, kind: str, what: str) -> None:
         self.problems.append((kind, what))
 
-    def verdict(self, genders: tuple[Told, ...], senses: tuple[Told, ...]) -> Verdict:
+    def verdict(self, genders: tuple[MeantAndFound, ...], senses: tuple[MeantAndFound, ...]) -> Verdict:
         for part in clauses(self.words):
             self.clause(part)
         self.polarity()
@@ -136,21 +138,21 @@ class Judge:
         wrong: dict[str, Any] = {kind: False for kind, _ in self.problems}
         return replace(found, **wrong)
 
-    def chunk(self, end: int) -> Chunk:
+    def chunk(self, end: int) -> NounPhrase:
         """The noun phrase that ends at a noun, in the light of what the meaning expects there."""
-        options = alternatives(self.words, end)
+        options = phrases_ending_at(self.words, end)
         for number in (True, False):
             for c in options:
                 if readings := frozenset(r for r in c.readings if self.fits(c, r, number)):
                     if not number:  # no error of German, but one of translation
                         self.wrong("number", " ".join(self.words[c.start : c.end + 1]))
-                    return Chunk(c.start, c.end, c.preposition, True, readings)
+                    return NounPhrase(c.start, c.end, c.preposition, True, readings)
         c = next((c for c in options if c.agrees), options[0])
         phrase = " ".join(self.words[c.start : c.end + 1])
         self.wrong("case" if c.agrees else "agreement", phrase)
         return c
 
-    def fits(self, c: Chunk, reading: tuple[str, str, bool], number: bool = False) -> bool:
+    def fits(self, c: NounPhrase, reading: tuple[str, str, bool], number: bool = False) -> bool:
         """Whether the meaning has a place for this noun with this preposition and case (and number)."""
         lemma, case, plural = reading
         roles = self.want.nouns.get(lemma)
@@ -174,7 +176,7 @@ class Judge:
 
     # -- clauses -----------------------------------------------------------------------------------
 
-    def clause(self, part: Part) -> None:
+    def clause(self, part: ClauseSpan) -> None:
         """Verb position, particle, and agreement of subject and verb."""
         said = " ".join(self.words[i] for i in part.positions)
         if part.kind == "zu":
@@ -187,7 +189,7 @@ class Judge:
         self.bracket(part, said)
         self.subject(part, said)
 
-    def second(self, part: Part, said: str) -> None:
+    def second(self, part: ClauseSpan, said: str) -> None:
         """Exactly one constituent before the finite verb of a main clause."""
         before = [i for i in part.positions if part.finite is not None and i < part.finite]
         if before and self.words[before[0]] in COORDINATORS:
@@ -202,7 +204,7 @@ class Judge:
         if units != (0 if part.fronted else 1):
             self.wrong("order", f"verb not second: {said}")
 
-    def bracket(self, part: Part, said: str) -> None:
+    def bracket(self, part: ClauseSpan, said: str) -> None:
         """What closes the clause: participle, infinitive or particle."""
         assert part.finite is not None
         form, last = self.words[part.finite], self.words[part.positions[-1]]
@@ -249,7 +251,7 @@ class Judge:
         preposition = verb.object.partition(" ")[0]
         return any(word == preposition or word.startswith(preposition) for word in here)
 
-    def subject(self, part: Part, said: str) -> None:
+    def subject(self, part: ClauseSpan, said: str) -> None:
         """A subject whose number is that of the verb."""
         assert part.finite is not None
         form = self.words[part.finite]
@@ -270,7 +272,7 @@ class Judge:
         if numbers.isdisjoint(found):
             self.wrong("agreement", f"subject and verb: {said}")
 
-    def relative(self, part: Part, said: str) -> set[bool]:
+    def relative(self, part: ClauseSpan, said: str) -> set[bool]:
         """The numbers that a relative pronoun can have as a subject; also checks its gender and case."""
         before = [c for i, c in self.chunks.items() if i < part.positions[0]]
         heads = [c for c in before if any(lemma in self.want.gaps for lemma, _, _ in c.readings)]

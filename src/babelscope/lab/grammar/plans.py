@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from babelscope.lab.grammar.choice import draw
+from babelscope.lab.grammar.choice import draw_index
 from babelscope.lab.grammar.coreference import HE, pair_meaning, single_meaning
 from babelscope.lab.grammar.lexicon import NOUNS
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative, Tense
@@ -15,12 +15,12 @@ from babelscope.lab.grammar.sampling import (
     chance,
     clause,
     entity,
+    gendered_subject,
     negate,
     nouns_in,
     nouns_of,
     states_for,
     tense_of,
-    told_subject,
     with_modifier,
     with_relative,
     zipf,
@@ -58,7 +58,7 @@ def reflexive(rng: random.Random) -> Meaning:
 def for_self(rng: random.Random) -> Clause:
     """Somebody does something for himself."""
     verbs = tuple(name for name in ORDINARY if "mine" in VERBS[name].flags)
-    made = clause(rng, verbs, tense_of(rng), told_subject(rng), rich=0.7, negation=0)
+    made = clause(rng, verbs, tense_of(rng), gendered_subject(rng), rich=0.7, negation=0)
     return replace(made, for_self=True, shifted=chance(rng, 0.6), manner="", modal="")
 
 
@@ -240,8 +240,8 @@ JOINS = (".", ";", ":", ", and", ", but")
 
 def draw_meaning(rng: random.Random) -> Meaning:
     """A meaning of the corpus: by one of the plans, sometimes with one or two clauses more."""
-    meaning = PLANS[draw(rng, WEIGHTS)][0](rng)
-    more = draw(rng, (0.74, 0.2, 0.06))
+    meaning = PLANS[draw_index(rng, WEIGHTS)][0](rng)
+    more = draw_index(rng, (0.74, 0.2, 0.06))
     if len(meaning.clauses) > 1 or meaning.clauses[0].linked:
         more = min(more, 1)
     for _ in range(more):

@@ -32,13 +32,13 @@ MODIFIERS = {  # what may follow a noun of a class: preposition, classes
 
 
 @cache
-def _table(names: tuple[str, ...], offset: float) -> tuple[float, ...]:
+def _cumulative_weights(names: tuple[str, ...], offset: float) -> tuple[float, ...]:
     return tuple(accumulate(1 / (rank + offset) for rank in range(len(names))))
 
 
 def zipf(rng: random.Random, names: tuple[str, ...], offset: float = 4.0) -> str:
     """One of the names, the first most often; a larger offset makes the law flatter."""
-    table = _table(names, offset)
+    table = _cumulative_weights(names, offset)
     return names[bisect(table, rng.random() * table[-1])]
 
 
@@ -184,7 +184,7 @@ def clause(
     if subject is None:
         subject = entity(rng, verb.admits["subject"], rich=rich)
         if "self" in verb.flags:
-            subject = told_subject(rng)
+            subject = gendered_subject(rng)
     object_ = recipient = None
     if "object" in verb.admits:
         object_ = entity(rng, verb.admits["object"], nouns_in(subject), rich)
@@ -192,12 +192,12 @@ def clause(
         recipient = replace(entity(rng, verb.admits["recipient"], nouns_in(subject, object_), 0), det="def")
     made = Clause(verb.name, subject, object_, recipient, tense=tense, shifted=chance(rng, 0.4))
     if "mine" in verb.flags and not given and chance(rng, 0.1):
-        made = replace(made, subject=told_subject(rng), for_self=True)
+        made = replace(made, subject=gendered_subject(rng), for_self=True)
     made = circumstances(rng, made, rich)
     return negate(rng, made) if chance(rng, negation) else made
 
 
-def told_subject(rng: random.Random) -> Entity:
+def gendered_subject(rng: random.Random) -> Entity:
     """A subject whose gender English shows by a reflexive or possessive."""
     point = rng.random()
     if point < 0.7:

@@ -23,7 +23,7 @@ def draw_sense(rng: random.Random) -> Sense:
     return SENSES[f"{word}/{'rare' if chance(rng, RARE_SHARE) else 'frequent'}"]
 
 
-def noun_of(rng: random.Random, sense: Sense, adjective: bool, modifier: bool) -> Entity:
+def noun_with_cues(rng: random.Random, sense: Sense, adjective: bool, modifier: bool) -> Entity:
     """The noun with the cues asked for."""
     plural = sense.noun not in COUNTLESS and chance(rng, 0.2)
     point = rng.random()
@@ -46,7 +46,7 @@ def sense_meaning(rng: random.Random, sense: Sense | None = None, cue: str = "")
     sense = sense or draw_sense(rng)
     cue = cue or zipf(rng, ("both", "adjective", "frame", "modifier"), 2.0)
     adjective, framed = cue in ("adjective", "both"), cue in ("frame", "both")
-    noun = noun_of(rng, sense, adjective, cue == "modifier" or (cue == "both" and chance(rng, 0.25)))
+    noun = noun_with_cues(rng, sense, adjective, cue == "modifier" or (cue == "both" and chance(rng, 0.25)))
     if framed:
         verb, role = sense.frames[rng.randrange(len(sense.frames))]
     else:

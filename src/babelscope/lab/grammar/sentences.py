@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from babelscope.lab.grammar.choice import Chooser, RandomChooser, every_choice
 from babelscope.lab.grammar.english import English
 from babelscope.lab.grammar.german import German
-from babelscope.lab.grammar.labels import Labels, label
+from babelscope.lab.grammar.labels import Labels, label_pair
 from babelscope.lab.grammar.meaning import Meaning
 from babelscope.lab.grammar.words import Token, Word, align, text, tokens
 
@@ -39,7 +39,9 @@ def realise(meaning: Meaning, rng: random.Random, english: Sequence[Word] | None
     german = German(RandomChooser(rng)).sentence(meaning)
     source, target = tokens(english), tokens(german)
     alignment = align(english, german)
-    return SentencePair(meaning, source, target, alignment, label(meaning, english, german, source, target))
+    return SentencePair(
+        meaning, source, target, alignment, label_pair(meaning, english, german, source, target)
+    )
 
 
 def english_words(meaning: Meaning) -> list[Word]:

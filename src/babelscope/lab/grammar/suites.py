@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from babelscope.lab.grammar.choice import stream
-from babelscope.lab.grammar.contrasts import CONTRASTS, changed
+from babelscope.lab.grammar.choice import random_stream
+from babelscope.lab.grammar.contrasts import CONTRASTS, replace_words
 from babelscope.lab.grammar.coreference import pair_meaning
 from babelscope.lab.grammar.corpus import generate, references, split_of
 from babelscope.lab.grammar.lexicon import SENSES
@@ -29,7 +29,7 @@ def held_out(
     make: Callable[[random.Random], Meaning], seed: int, name: str, split: str = "test"
 ) -> Iterator[SentencePair]:
     """Pairs with different sources from one plan, all of one split."""
-    rng = stream(seed, f"suite/{name}/{split}")
+    rng = random_stream(seed, f"suite/{name}/{split}")
     seen: set[str] = set()
     while True:
         meaning = make(rng)
@@ -45,7 +45,7 @@ def with_cue(tree: Sequence[Token], position: int, cue: str) -> str:
     before = tree[position - 2] if position > 1 else None
     if before is not None and before.lemma == "a":
         changes[before.id] = indefinite_article(cue)
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def balanced(
@@ -116,7 +116,7 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
             other = "his" if "Poss=Yes" in token.feats else "him"
         if other:
             changes[token.id] = other.capitalize() if token.form[0].isupper() else other
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
@@ -176,7 +176,7 @@ def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
     changes = {position - 1: cue}
     if position > 2 and tree[position - 3].lemma == "a":
         changes[position - 2] = indefinite_article(cue)
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def parallel_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
@@ -225,7 +225,7 @@ def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
 def minimal_pairs(n: int, seed: int, split: str = "test") -> list[Item]:
     """MinimalPair items: n of each of the eight error types."""
     items: list[Item] = []
-    rng = stream(seed, f"suite/contrasts/{split}")
+    rng = random_stream(seed, f"suite/contrasts/{split}")
     counts = dict.fromkeys(CONTRASTS, 0)
     # The rarest type occurs in more than one sentence of fifty.
     for pair in generate(200 * n + 2000, seed, "test" if split == "test" else "dev"):

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from babelscope.lab.training.checkpoints import CARD, write_json
-from babelscope.lab.training.parallel import Text
+from babelscope.lab.training.parallel import ParallelText
 from babelscope.lab.training.progress import clock
-from babelscope.lab.training.settings import SETTABLE, Settings
+from babelscope.lab.training.settings import SETTABLE, TrainingSettings
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.lab.training.train import Run
+    from babelscope.lab.training.train import TrainingRun
 
 
 def make_card(
-    run: Run,
+    run: TrainingRun,
     configuration: dict[str, Any],
-    text: Text,
-    dev: Text | None,
+    text: ParallelText,
+    dev: ParallelText | None,
     *,
     stopped: str,
     tokenizer: Path | None,
@@ -53,8 +53,8 @@ def make_card(
         "pairs": len(run.corpus.kept),
         "dropped": run.corpus.dropped,
         "dev_pairs": len(run.dev.kept),
-        "data": _named(text.files),
-        "dev": _named(dev.files) if dev else "held out",
+        "data": _portable_paths(text.files),
+        "dev": _portable_paths(dev.files) if dev else "held out",
         "versions": {
             "babelscope": __version__,
             "torch": torch.__version__,
@@ -67,12 +67,12 @@ def make_card(
     }
 
 
-def _named(files: dict[str, str]) -> dict[str, str]:
+def _portable_paths(files: dict[str, str]) -> dict[str, str]:
     """Paths as they were given, but of an absolute one the name only: a card travels, a folder does not."""
     return {key: Path(value).name if Path(value).is_absolute() else value for key, value in files.items()}
 
 
-def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:
+def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]:
     """The options of the command line that give these settings; the vocabulary only where it is a new one."""
     options = ["--shape", settings.shape.name]
     options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
@@ -84,7 +84,11 @@ def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:
 
 
 def train_command(
-    settings: Settings, text: Text, dev: Text | None, tokenizer: Path | None, threads: int
+    settings: TrainingSettings,
+    text: ParallelText,
+    dev: ParallelText | None,
+    tokenizer: Path | None,
+    threads: int,
 ) -> str:
     """The command that trains this model again, for a shell."""
     words = ["babelscope", "lab", "train", "--source", text.files["source"], "--target", text.files["target"]]

@@ -20,9 +20,9 @@ from babelscope.lab.training.checkpoints import (
 )
 from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
 from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.settings import Settings
-from babelscope.lab.training.tokenizer import special_text
-from babelscope.lab.training.train import numerics, train
+from babelscope.lab.training.settings import TrainingSettings
+from babelscope.lab.training.tokenizer import find_special_token
+from babelscope.lab.training.train import train, training_numerics
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
@@ -37,7 +37,7 @@ def distill(
     teacher: Path,
     source: Path,
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     dev_source: Path | None = None,
     dev_target: Path | None = None,
@@ -71,7 +71,7 @@ def distill(
         _check_settings(out, settings)  # again: another process may have ended in it meanwhile
         data = out / DATA
         open_folder(data, {"teacher": known.digest, **asked})
-        with numerics(threads):
+        with training_numerics(threads):
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
             if dev_source and not dev:
@@ -165,7 +165,7 @@ def _write_pairs(
     kept = [
         (source, target)
         for source, target in zip(sources, targets, strict=True)
-        if target.strip() and not special_text(target) and not text_fault(target)
+        if target.strip() and not find_special_token(target) and not text_fault(target)
     ]
     for side, suffix in enumerate(("source", "target")):
         text = "".join(pair[side] + "\n" for pair in kept)
@@ -173,7 +173,7 @@ def _write_pairs(
     return len(sources) - len(kept)
 
 
-def _check_settings(out: Path, settings: Settings) -> None:
+def _check_settings(out: Path, settings: TrainingSettings) -> None:
     """Refuse a student's folder of other settings before hours of translation, not after them."""
     card, configuration = read_json(out / CARD), read_json(out / CONFIGURATION)
     earlier = (card["configuration"] if card else configuration) or {}

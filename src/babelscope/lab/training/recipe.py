@@ -18,11 +18,11 @@ from babelscope.util.locks import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 # The rate falls to 0 at the last step, which is the best: looking at the development text often tells nothing.
-_SELDOM = ("--set", "dev_every=1000")
-_TEACHER = ("--shape", "lab-teacher", *_SELDOM)
-_SMALL = ("--shape", "lab-student", *_SELDOM)
+_RARE_DEV_CHECKS = ("--set", "dev_every=1000")
+_TEACHER = ("--shape", "lab-teacher", *_RARE_DEV_CHECKS)
+_SMALL = ("--shape", "lab-student", *_RARE_DEV_CHECKS)
 # Each has one thread. Three on two cores, so that neither is idle at the end, were slower by a quarter in all.
-_AT_ONCE = 2
+_MODELS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _make_all(folder: Path, seeds: Sequence[int]) -> None:
                         )
                     print(f"made {name} ({clock(time.monotonic() - began)})", file=sys.stderr, flush=True)
             ready = [job for job in waiting if all((folder / need).exists() for need in job.needs)]
-            for job in ready[: _AT_ONCE - len(running)]:
+            for job in ready[: _MODELS_AT_ONCE - len(running)]:
                 waiting.remove(job)
                 with open(folder / f"{job.name}.log", "ab") as log:
                     command = _command((*job.arguments, "--out", job.name))

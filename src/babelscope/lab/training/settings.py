@@ -13,7 +13,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TrainingSettings:
     """A recipe; `settings_for` fills in a shape's own defaults."""
 
     shape: Shape
@@ -112,13 +112,15 @@ def read_settings(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def settings_for(shape: str | Shape, **given: Any) -> Settings:
+def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     """Settings of a shape by name: what is given and not None, else the shape's defaults."""
     found = find_shape(shape) if isinstance(shape, str) else shape
-    known = {field.name for field in dataclasses.fields(Settings)}
+    known = {field.name for field in dataclasses.fields(TrainingSettings)}
     if unknown := sorted(given.keys() - known):
         raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
     recipe = {
         name: getattr(found, name) for name in known & {field.name for field in dataclasses.fields(Shape)}
     }
-    return Settings(shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}})
+    return TrainingSettings(
+        shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}}
+    )

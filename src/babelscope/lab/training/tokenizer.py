@@ -54,7 +54,7 @@ class Pieces:
         return [*map(self._processor.id_to_piece, range(self.pad)), "<pad>"]
 
 
-def special_text(text: str) -> str | None:
+def find_special_token(text: str) -> str | None:
     """What in `text` a Marian tokenizer would take for a special token, or None."""
     found = _SPECIAL.search(text)
     return found.group() if found else None
@@ -140,8 +140,8 @@ def load_pieces(folder: Path) -> Pieces:
     return pieces
 
 
-def check_special(texts: Sequence[str], where: str) -> None:
+def refuse_special_tokens(texts: Sequence[str], where: str) -> None:
     """Refuse text that holds special tokens, naming file and line."""
     for number, text in enumerate(texts, 1):
-        if found := special_text(text):
+        if found := find_special_token(text):
             raise BabelscopeError(f"{where}:{number} has {found!r}, a special token, in {shorten(text)}")

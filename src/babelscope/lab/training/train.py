@@ -27,9 +27,9 @@ from babelscope.lab.training.checkpoints import (
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.muon import Muon
 from babelscope.lab.training.networks import network_weights, new_network, save_network, torch_seed
-from babelscope.lab.training.parallel import Batch, Corpus, Text, hold_out, read_parallel
+from babelscope.lab.training.parallel import Batch, Corpus, ParallelText, hold_out, read_parallel
 from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.settings import Settings
+from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.tokenizer import (
     Pieces,
     copy_tokenizer,
@@ -46,7 +46,7 @@ def train(
     source: Path,
     target: Path,
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     dev: tuple[Path, Path] | None = None,
     tokenizer: Path | None = None,
@@ -84,8 +84,8 @@ def train(
         if earlier := open_folder(out, configuration):
             progress.say(f"already trained: {out}")
             return earlier
-        with numerics(threads):
-            run = _opened(out, settings, shared, training, development, device, progress)
+        with training_numerics(threads):
+            run = _open_run(out, settings, shared, training, development, device, progress)
             if tokenizer:
                 copy_tokenizer(tokenizer, out)
             else:  # before training, so that other models need not wait for its end
@@ -102,16 +102,24 @@ def train(
 
 
 # What must be saved to go on as if nothing had happened, besides network, optimizer and random state.
-_POSITION = (
+_PLAIN_STATE = (
     *("step", "epoch", "position", "tokens", "seconds", "loss"),
     *("best", "best_step", "best_loss", "stale", "history"),
 )
 
 
-class Run:
+class TrainingRun:
     """The state of one training run, and how it moves on."""
 
-    def __init__(self, settings: Settings, pieces: Pieces, text: Text, dev: Text, *, device: str) -> None:
+    def __init__(
+        self,
+        settings: TrainingSettings,
+        pieces: Pieces,
+        text: ParallelText,
+        dev: ParallelText,
+        *,
+        device: str,
+    ) -> None:
         self.settings = settings
         self.pieces = pieces
         self.device = torch.device(device)
@@ -143,7 +151,7 @@ class Run:
     def state(self) -> dict[str, Any]:
         """All that a checkpoint holds: tensors and plain values."""
         return {
-            **{name: getattr(self, name) for name in _POSITION},
+            **{name: getattr(self, name) for name in _PLAIN_STATE},
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "random": torch.get_rng_state(),
@@ -152,7 +160,7 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up a state that `state` gave."""
-        for name in _POSITION:
+        for name in _PLAIN_STATE:
             setattr(self, name, state[name])
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -284,7 +292,7 @@ class Run:
         return self.network
 
 
-def _optimizers(network: Any, settings: Settings) -> list[torch.optim.Optimizer]:
+def _optimizers(network: Any, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
     """What moves the weights: Adam all of them, or Muon the matrices of the layers and Adam the rest."""
     matrices: list[Tensor] = []
     rest: list[Tensor] = []
@@ -296,26 +304,26 @@ def _optimizers(network: Any, settings: Settings) -> list[torch.optim.Optimizer]
     return [adam, Muon(matrices)] if matrices else [adam]
 
 
-def _digests(text: Text) -> list[str]:
+def _digests(text: ParallelText) -> list[str]:
     return [text.files["source_sha256"], text.files["target_sha256"]]
 
 
-def _opened(
+def _open_run(
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     shared: Pieces | None,
-    text: Text,
-    dev: Text,
+    text: ParallelText,
+    dev: ParallelText,
     device: str,
     progress: Progress,
-) -> Run:
+) -> TrainingRun:
     """The run as its last checkpoint left it, else a new one; its vocabulary is another model's or a new one."""
     saved = load_checkpoint(out)
     if saved:
         pieces = Pieces(saved["pieces"].numpy().tobytes())
     else:
         pieces = shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
-    run = Run(settings, pieces, text, dev, device=device)
+    run = TrainingRun(settings, pieces, text, dev, device=device)
     if saved:
         run.restore(saved)
         progress.say(f"going on from step {run.step:,}")
@@ -323,7 +331,7 @@ def _opened(
 
 
 @contextlib.contextmanager
-def numerics(threads: int) -> Iterator[None]:
+def training_numerics(threads: int) -> Iterator[None]:
     """Threads and denormal numbers as training wants them; afterwards all is as it was."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)

@@ -12,7 +12,14 @@ import numpy as np
 from scipy.stats import rankdata
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.challenge.sets import Instance, Part, farthest, found_in, kinds, parts_of
+from babelscope.methods.challenge.sets import (
+    Instance,
+    Subset,
+    greatest_distances,
+    instances_by_record,
+    phenomena_and_sides,
+    subsets_of,
+)
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import resampled_sums
 from babelscope.stats.correlation import correlation
@@ -25,10 +32,10 @@ COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman")
 
 
 @dataclass(frozen=True)
-class Judged:
+class SystemScores:
     """What one system's records hold, ready to be summed over any of its sentences."""
 
-    parts: Sequence[Part]
+    parts: Sequence[Subset]
     found: Sequence[Sequence[Instance]]
     lengths: Array
     """Source tokens of each sentence."""
@@ -51,7 +58,7 @@ class Judged:
         for key, sums in zip(once, drawn, strict=True):
             *own, lengths, counts = np.split(sums, edges, axis=1)
             scores = {
-                str(metric): _each_score(metric, some)
+                str(metric): _score_each(metric, some)
                 for metric, some in zip(self.statistics, own, strict=True)
             }
             with np.errstate(invalid="ignore"):  # a small part may not be drawn at all
@@ -70,9 +77,9 @@ def corpus_score(metric: str, sums: Array) -> float:
     return find_metric(metric).corpus(sums)
 
 
-def judged(records: Sequence[Record], distances: Sequence[int], *, exact: bool) -> Judged:
+def system_scores(records: Sequence[Record], distances: Sequence[int], *, exact: bool) -> SystemScores:
     """The records of one system on one test set, as arrays."""
-    found = found_in(records)
+    found = instances_by_record(records)
     scores = {name: np.array([record["scores"][name] for record in records]) for name in _names(records)}
     statistics = {
         name: (
@@ -83,11 +90,11 @@ def judged(records: Sequence[Record], distances: Sequence[int], *, exact: bool) 
         for name, own in scores.items()
     }
     lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
-    return Judged(parts_of(found, distances, exact=exact), found, lengths, statistics, scores)
+    return SystemScores(subsets_of(found, distances, exact=exact), found, lengths, statistics, scores)
 
 
 def quality_rows(
-    own: Judged, resampled: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
+    own: SystemScores, resampled: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
 ) -> list[Row]:
     """Of every part its scores, how far they are from the whole's, and the mean length of its sources."""
     rows = []
@@ -109,7 +116,7 @@ def quality_rows(
 
 
 def control_rows(
-    own: Judged, resampled: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
+    own: SystemScores, resampled: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
 ) -> list[Row]:
     """Where each part falls among random corpora whose sources are as long as its own, sentence by sentence.
 
@@ -119,7 +126,7 @@ def control_rows(
     rows = []
     for part, drawn in zip(own.parts[1:], resampled[1:], strict=True):
         # The same corpora for every metric, and for every system on this test set.
-        corpora = matched(
+        corpora = length_matched_corpora(
             own.lengths, part.members, stream(seed, "challenge/controls"), draws=draws, apart=apart
         )
         for metric, statistics in own.statistics.items():
@@ -137,7 +144,9 @@ def control_rows(
     return rows
 
 
-def matched(lengths: Array, members: Array, rng: np.random.Generator, *, draws: int, apart: int) -> Array:
+def length_matched_corpora(
+    lengths: Array, members: Array, rng: np.random.Generator, *, draws: int, apart: int
+) -> Array:
     """Random corpora [draws, members]: for each member any sentence at most `apart` tokens longer or shorter."""
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
@@ -146,7 +155,7 @@ def matched(lengths: Array, members: Array, rng: np.random.Generator, *, draws: 
     return order[rng.integers(first, last, size=(draws, len(members)))]
 
 
-def distance_rows(own: Judged, resampled: Sequence[Mapping[str, Array]]) -> list[Row]:
+def distance_rows(own: SystemScores, resampled: Sequence[Mapping[str, Array]]) -> list[Row]:
     """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
 
     Over sets: the score of each part of a phenomenon against its minimum distance. The parts are nested, so
@@ -155,8 +164,8 @@ def distance_rows(own: Judged, resampled: Sequence[Mapping[str, Array]]) -> list
     the sentence's score against the greatest distance in it.
     """
     rows = []
-    for phenomenon, side in kinds(own.found):
-        numbers, greatest = farthest(own.found, phenomenon, side)
+    for phenomenon, side in phenomena_and_sides(own.found):
+        numbers, greatest = greatest_distances(own.found, phenomenon, side)
         chosen = [
             number
             for number, part in enumerate(own.parts)
@@ -194,7 +203,7 @@ def _coefficients(points: Array, values: Array, coefficient: Coefficient) -> Arr
     return np.where(unknown, math.nan, found)
 
 
-def length_rows(own: Judged, *, seed: int, corpora: int, sizes: Sequence[int]) -> list[Row]:
+def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[int]) -> list[Row]:
     """The paper's check: does the mean length of random corpora go with their score? Sizes too large are left out."""
     rows = []
     sentences = len(own.lengths)
@@ -217,7 +226,7 @@ def length_rows(own: Judged, *, seed: int, corpora: int, sizes: Sequence[int]) -
 
 
 def difference_rows(
-    systems: Mapping[str, tuple[Judged, Sequence[Mapping[str, Array]]]], where: Labels
+    systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]], where: Labels
 ) -> list[Row]:
     """score(system) - score(against) of every two systems on every part, by paired bootstrap."""
     rows = []
@@ -239,5 +248,5 @@ def difference_rows(
     return rows
 
 
-def _each_score(metric: str, sums: Array) -> Array:
+def _score_each(metric: str, sums: Array) -> Array:
     return np.array([corpus_score(metric, each) for each in sums])

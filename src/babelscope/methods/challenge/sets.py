@@ -28,7 +28,7 @@ class Instance:
     distance: float
 
 
-def instances(extra: Mapping[str, Any], where: str) -> list[Instance]:
+def read_instances(extra: Mapping[str, Any], where: str) -> list[Instance]:
     """The dependencies that an item or record carries in its field `dependencies`."""
     found = extra.get("dependencies")
     if not isinstance(found, list):
@@ -36,10 +36,10 @@ def instances(extra: Mapping[str, Any], where: str) -> list[Instance]:
         raise BabelscopeError(
             f"{where} has {reason} 'dependencies'; a challenge set is made by `babelscope make challenge`"
         )
-    return [_instance(each, f"{where}: dependency {number}") for number, each in enumerate(found, 1)]
+    return [_read_instance(each, f"{where}: dependency {number}") for number, each in enumerate(found, 1)]
 
 
-def _instance(each: object, where: str) -> Instance:
+def _read_instance(each: object, where: str) -> Instance:
     if not isinstance(each, dict):
         raise BabelscopeError(f"{where} is not an object")
     phenomenon, side, distance = each.get("phenomenon"), each.get("side", "source"), each.get("distance")
@@ -55,7 +55,7 @@ def _instance(each: object, where: str) -> Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subset:
     """Some of the sentences, by number, and what they have in common."""
 
     phenomenon: str
@@ -79,32 +79,34 @@ class Part:
         return {name: value for name, value in said.items() if value is not None}
 
 
-def found_in(records: Iterable[Record]) -> list[list[Instance]]:
+def instances_by_record(records: Iterable[Record]) -> list[list[Instance]]:
     """The dependencies of each record."""
-    return [instances(record.get("extra", {}), f"item {record['id']}") for record in records]
+    return [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
 
 
-def parts_of(found: Sequence[Sequence[Instance]], distances: Sequence[int], *, exact: bool) -> list[Part]:
+def subsets_of(found: Sequence[Sequence[Instance]], distances: Sequence[int], *, exact: bool) -> list[Subset]:
     """The whole, then each phenomenon (with its side) at each minimum distance and, if asked, exact distance.
 
     Parts without a sentence are left out.
     """
-    parts = [Part(ALL, np.arange(len(found)), sum(map(len, found)))]
-    for phenomenon, side in kinds(found):
+    parts = [Subset(ALL, np.arange(len(found)), sum(map(len, found)))]
+    for phenomenon, side in phenomena_and_sides(found):
         own = _distances(found, phenomenon, side)
-        chosen = [Part(phenomenon, *_members(own, d, math.inf), side, least=d) for d in sorted(distances)]
+        chosen = [Subset(phenomenon, *_members(own, d, math.inf), side, least=d) for d in sorted(distances)]
         if exact:
-            chosen += [Part(phenomenon, *_members(own, d, d), side, exact=d) for d in sorted(distances)]
+            chosen += [Subset(phenomenon, *_members(own, d, d), side, exact=d) for d in sorted(distances)]
         parts += [part for part in chosen if len(part.members)]
     return parts
 
 
-def kinds(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
+def phenomena_and_sides(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
     """The phenomena with the side they were looked for on, sorted."""
     return sorted({(each.phenomenon, each.side) for own in found for each in own})
 
 
-def farthest(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side) -> tuple[Array, Array]:
+def greatest_distances(
+    found: Sequence[Sequence[Instance]], phenomenon: str, side: Side
+) -> tuple[Array, Array]:
     """The sentences that have a phenomenon, by number, and in each the greatest distance it has there."""
     greatest: dict[int, float] = {}
     for number, distance in _distances(found, phenomenon, side):

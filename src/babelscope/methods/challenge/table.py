@@ -11,8 +11,8 @@ from babelscope.util.tables import draw
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
 
-_Set = tuple[tuple[str, str | int], ...]
-_SET = ("phenomenon", "side", "min_distance", "distance")
+_SubsetKey = tuple[tuple[str, str | int], ...]
+_SUBSET_LABELS = ("phenomenon", "side", "min_distance", "distance")
 
 
 def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
@@ -20,7 +20,7 @@ def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
     shown = _short_names(rows)
     named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
     metrics = [metric for metric in named if any(row.name == metric for row in rows)]
-    parts = [_quality(rows, metric, shown) for metric in metrics]
+    parts = [_quality_table(rows, metric, shown) for metric in metrics]
     for title, names, labels in (
         (
             "Quality against distance",
@@ -40,23 +40,27 @@ def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
     ):
         some = [row for row in rows if row.name in names and row.estimate.n]
         if names == ("difference",):  # those of narrower sets are left to --json
-            some = [row for row in some if _set(row) in _widest(some)]
+            some = [row for row in some if _subset_key(row) in _widest(some)]
         if some:
-            parts.append(f"{title}\n\n{_columns(some, labels, metrics, shown)}")
+            parts.append(f"{title}\n\n{_metric_columns(some, labels, metrics, shown)}")
     if said:
-        parts.append(f"What annotators say\n\n{render([_briefly(row, shown) for row in said])}")
+        parts.append(
+            f"What annotators say\n\n{render([_without_constant_labels(row, shown) for row in said])}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
-def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
+def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
     """One line a set and system: the score, how far it is from the whole's, and its length-matched control."""
-    scores = {(_set(row), str(row.labels["system"])): row for row in rows if row.name == metric}
+    scores = {(_subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
     others = {
-        (row.name, _set(row), str(row.labels["system"])): row.estimate
+        (row.name, _subset_key(row), str(row.labels["system"])): row.estimate
         for row in rows
         if row.labels.get("metric") == metric and "against" not in row.labels
     }
-    lengths = {(_set(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"}
+    lengths = {
+        (_subset_key(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"
+    }
     digits = _DIGITS.get(metric, 3)
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
@@ -86,7 +90,7 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
     return _drawn((*first, "length-matched: mean ± sd", "z", "at or below"), lines.values())
 
 
-def _columns(
+def _metric_columns(
     rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
 ) -> str:
     """One line for rows that share labels, with a column a metric and figure."""
@@ -122,21 +126,21 @@ def _phenomenon(labels: Mapping[str, str | int]) -> str:
     return f"{name} (target)" if labels.get("side") == "target" else name
 
 
-def _set(row: Row) -> _Set:
-    return tuple((name, row.labels[name]) for name in _SET if name in row.labels)
+def _subset_key(row: Row) -> _SubsetKey:
+    return tuple((name, row.labels[name]) for name in _SUBSET_LABELS if name in row.labels)
 
 
-def _widest(rows: Iterable[Row]) -> set[_Set]:
+def _widest(rows: Iterable[Row]) -> set[_SubsetKey]:
     """The whole, and of each phenomenon the set of the least minimum distance."""
-    first: dict[tuple[str, str], _Set] = {}
+    first: dict[tuple[str, str], _SubsetKey] = {}
     for row in rows:
         if "distance" not in row.labels:
             # Minimum distances come in rising order.
-            first.setdefault((str(row.labels["phenomenon"]), str(row.labels.get("side"))), _set(row))
+            first.setdefault((str(row.labels["phenomenon"]), str(row.labels.get("side"))), _subset_key(row))
     return set(first.values())
 
 
-def _briefly(row: Row, shown: Mapping[str, str]) -> Row:
+def _without_constant_labels(row: Row, shown: Mapping[str, str]) -> Row:
     """The same without what is the same for all rows, or zero."""
     labels = {
         name: shown.get(str(value), value) if name in ("system", "against") else value

@@ -25,7 +25,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.challenge.sets import instances
+from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 
 _NAMES = {"chrf": "chrF", "bleu": "BLEU", "ribes": "RIBES"}
@@ -34,7 +34,7 @@ _EXPLAINED = {
     "bleu": "BLEU (words shared with the reference, 0 to 100)",
     "ribes": "RIBES (order of words as in the reference, 0 to 1)",
 }
-_FEWEST = 10
+_FEWEST_SENTENCES = 10
 """A set of fewer sentences is not called the worst: its score says little."""
 _MOST_CURVES = 6
 
@@ -70,7 +70,7 @@ def _kinds(group: Group) -> list[Kind]:
     )
 
 
-def _parts(rows: Sequence[Row], metric: str, kind: Kind) -> dict[int, Row]:
+def _scores_by_distance(rows: Sequence[Row], metric: str, kind: Kind) -> dict[int, Row]:
     """Scores of a phenomenon by minimum distance."""
     return {
         int(row.labels["min_distance"]): row
@@ -105,8 +105,8 @@ def findings(group: Group) -> list[Finding]:
         parts = [
             (kind, distance, away)
             for kind in _kinds(group)
-            for distance in _distinct(_parts(rows, metric, kind))
-            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST
+            for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
+            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST_SENTENCES
         ]
         if lower:  # so that below 0 is worse
             parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
@@ -131,7 +131,7 @@ def findings(group: Group) -> list[Finding]:
     return found
 
 
-def _distinct(parts: Mapping[int, Row]) -> list[int]:
+def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
     """Minimum distances, those that give the same sentences once: the least of them."""
     seen: dict[tuple[int, float], int] = {}
     for distance in sorted(parts):
@@ -153,14 +153,14 @@ def caveats(group: Group) -> list[Caveat]:
         small = [
             _part_name(kind, distance)
             for kind in _kinds(group)
-            for distance, row in _parts(column.cell.rows, metric, kind).items()
-            if row.estimate.n < _FEWEST
+            for distance, row in _scores_by_distance(column.cell.rows, metric, kind).items()
+            if row.estimate.n < _FEWEST_SENTENCES
         ]
         if small:
             found.append(
                 Caveat(
                     column.name,
-                    f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); they say little.",
+                    f"{len(small)} sets have fewer than {_FEWEST_SENTENCES} sentences ({small[0]}...); they say little.",
                 )
             )
         found += noted_of(
@@ -179,7 +179,7 @@ def pictures(group: Group) -> list[Picture]:
         if whole := one(rows, metric, phenomenon="all"):
             bars.append(("all sentences", bar(column.name, "all", whole.estimate, "plain")))
         for kind in _kinds(group):
-            if parts := _parts(rows, metric, kind):
+            if parts := _scores_by_distance(rows, metric, kind):
                 least = parts[min(parts)].estimate
                 bars.append((_part_name(kind, 0), bar(column.name, kind[0], least, "plain")))
     if not bars:
@@ -194,7 +194,10 @@ def pictures(group: Group) -> list[Picture]:
     curved = [
         kind
         for kind in _kinds(group)
-        if any(len(_distinct(_parts(column.cell.rows, metric, kind))) > 1 for column in group.columns)
+        if any(
+            len(_distinct_distances(_scores_by_distance(column.cell.rows, metric, kind))) > 1
+            for column in group.columns
+        )
     ]
     return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
@@ -204,7 +207,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
     for column in group.columns:
-        parts = _parts(column.cell.rows, metric, kind)
+        parts = _scores_by_distance(column.cell.rows, metric, kind)
         points = [(float(distance), point(parts[distance].estimate)) for distance in sorted(parts)]
         curves.append(Curve(column.name, column.name, points))
         sizes = ", ".join(f"{d}: {parts[d].estimate.n}" for d in sorted(parts))
@@ -248,14 +251,16 @@ def names(group: Group) -> dict[str, str]:
 
 def about(record: Record) -> About:
     groups = []
-    for each in instances(record.get("extra", {}), f"item {record['id']}"):
+    for each in read_instances(record.get("extra", {}), f"item {record['id']}"):
         kind = (each.phenomenon, each.side)
         groups += [_part_name(kind, distance) for distance in range(min(int(each.distance), 6) + 1)]
     references: list[Line] = [("reference", text) for text in record["references"]]
-    return About(record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependencies(record), *references])
+    return About(
+        record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependency_lines(record), *references]
+    )
 
 
-def _dependencies(record: Record) -> list[Line]:
+def _dependency_lines(record: Record) -> list[Line]:
     found = []
     for each in record.get("extra", {}).get("dependencies", ()):
         if each.get("head_form") and each.get("dependent_form"):

@@ -18,7 +18,7 @@ from babelscope.util.errors import BabelscopeError
 
 # Rounding can lift the log of a sure token this far above zero.
 _ROUNDING = 1e-3
-_PLACES = {"source": "source with a cue", "target": "translation"}
+_TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
 
 
 def ask(
@@ -27,8 +27,8 @@ def ask(
     """A record an item: its translation, and how the evaluator scores it under every source with a cue."""
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
-        return _stored(system, evaluator, items, settings)
-    translated = _translations(system, items, settings)
+        return _records_of_stored_scores(system, evaluator, items, settings)
+    translated = _translations_or_reasons(system, items, settings)
     # A system that evaluates itself is asked about what it generated, not about its text tokenised again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
@@ -37,33 +37,37 @@ def ask(
         if isinstance(translation, str):
             continue
         target = translation if itself and translation.tokens else translation.text
-        for source in _cued(item):
+        for source in _cued_sources(item):
             pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
     # All of a chunk in one call, from which the evaluator makes its batches.
-    answers = iter(_answers(functools.partial(ask_score, evaluator), pairs, owners, _PLACES))
+    answers = iter(_ask_about_items(functools.partial(ask_score, evaluator), pairs, owners, _TEXT_NAMES))
     records: list[Record] = []
     for item, translation in zip(items, translated, strict=True):
         if isinstance(translation, str):
             records.append({"unanswered": translation})
             continue
-        found = {source: next(answers) for source in _cued(item)}
+        found = {source: next(answers) for source in _cued_sources(item)}
         if reasons := [each for each in found.values() if isinstance(each, str)]:
             records.append({"unanswered": reasons[0]})
             continue
         notes: set[Note] = {*translation.notes, *(note for each in found.values() for note in each.notes)}
         records.append(
             {
-                **_begun(item, translation.text, evaluator.name, given=_is_given(system, item, settings)),
+                **_record_without_scores(
+                    item, translation.text, evaluator.name, given=_is_given(system, item, settings)
+                ),
                 "notes": sorted(notes),
-                "under_correct": [_scored(source, found) for source in item.correct_sources if found],
-                "under_incorrect": [_scored(source, found) for source in item.incorrect_sources if found],
+                "under_correct": [_score_under(source, found) for source in item.correct_sources if found],
+                "under_incorrect": [
+                    _score_under(source, found) for source in item.incorrect_sources if found
+                ],
             }
         )
     return records
 
 
-def _stored(
+def _records_of_stored_scores(
     system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Record]:
     """Records of the best score of each side, where an evaluator was asked elsewhere."""
@@ -77,7 +81,7 @@ def _stored(
         None if item.translation is None else Scored(item.translation) for item in items
     ]
     if system.fingerprint != ItemTranslations.fingerprint:
-        translated = _translations(system, items, settings)
+        translated = _translations_or_reasons(system, items, settings)
     records: list[Record] = []
     for item, own, translation in zip(items, scores, translated, strict=True):
         if isinstance(translation, str):
@@ -92,7 +96,7 @@ def _stored(
         text = None if translation is None else translation.text
         records.append(
             {
-                **_begun(item, text, evaluator.name, given=text is not None),
+                **_record_without_scores(item, text, evaluator.name, given=text is not None),
                 "correct_logprob": finite_or_none(own.correct),
                 "incorrect_logprob": finite_or_none(own.others[0]),
             }
@@ -106,7 +110,9 @@ def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -
     return own or properties(system).stored
 
 
-def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool) -> Record:
+def _record_without_scores(
+    item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool
+) -> Record:
     """What a record says before the evaluator is heard."""
     return {
         "source": item.source,
@@ -121,13 +127,13 @@ def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, gi
     }
 
 
-def _scored(source: str, found: Mapping[str, Scored]) -> Record:
+def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
     """The log-probability of the translation under one source with a cue, in nats, and its tokens."""
     scored = found[source]
     return {"source": source, "total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
 
 
-def _translations(
+def _translations_or_reasons(
     system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Scored | str]:
     """The translation of each item, its own or the system's; or why the system gave none."""
@@ -135,7 +141,7 @@ def _translations(
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
     translate = functools.partial(ask_translate, system, beam=settings.beam)
     places = {"source": "source", "target": "target"}
-    found = iter(_answers(translate, [item.question for item in asked], asked, places))
+    found = iter(_ask_about_items(translate, [item.question for item in asked], asked, places))
     return [Scored(text) if text is not None else _first(next(found)) for text in own]
 
 
@@ -143,7 +149,7 @@ def _first(answers: Sequence[Scored] | str) -> Scored | str:
     return answers if isinstance(answers, str) else answers[0]
 
 
-def _answers(
+def _ask_about_items(
     ask: Callable[[Sequence[Any]], list[Any]],
     asked: Sequence[Any],
     owners: Sequence[AmbiguousSource],
@@ -159,7 +165,7 @@ def _answers(
     return ask_answered(ask_some, asked)
 
 
-def _cued(item: AmbiguousSource) -> list[str]:
+def _cued_sources(item: AmbiguousSource) -> list[str]:
     """Its distinct sources with cues; none unless there are some on both sides, since one alone says nothing."""
     if not (item.correct_sources and item.incorrect_sources):
         return []

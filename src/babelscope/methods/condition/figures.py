@@ -52,7 +52,7 @@ def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal
     their weights; with equal "order" the earlier one weighs more, as in the released code.
     """
     weights = [0.0] * len(margins)
-    for members in _grouped(categories).values():
+    for members in _indices_by_category(categories).values():
         doubts = [-abs(margins[i]) for i in members]
         ranks = rankdata(doubts, method="average" if equal == "shared" else "ordinal")
         for i, rank in zip(members, ranks, strict=True):
@@ -77,7 +77,7 @@ def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float
     return Estimate(value, min(value, float(low)), max(value, float(high)), len(worth))
 
 
-def minimum(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
+def lowest_accuracy(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
     """The smallest accuracy of groups of (verdicts, weights), none of them empty (section 4.2).
 
     The smallest of several is low by chance too: high ends are widened for their number (Bonferroni), so
@@ -95,7 +95,7 @@ def minimum(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estima
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedItems:
     """The items of one system that have a verdict, in columns."""
 
     margins: list[float]
@@ -105,12 +105,12 @@ class Judged:
     weights: list[float]
 
 
-def columns_of(records: Sequence[Record], equal: Equal = "shared") -> Judged:
+def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedItems:
     """What figures are made from; items that were skipped are left out."""
     kept = [record for record in records if not record["skipped"]]
     margins = [_margin(record) for record in kept]
     categories = [record["category"] for record in kept]
-    return Judged(
+    return JudgedItems(
         margins,
         [record["score"] for record in kept],
         # A verdict is a tie only where the policy was half; others were decided by it.
@@ -120,9 +120,9 @@ def columns_of(records: Sequence[Record], equal: Equal = "shared") -> Judged:
     )
 
 
-def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
+def accuracy_rows(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
     """Accuracy over all, unweighted and weighted; the same by category, and its minimum; confidence."""
-    judged = columns_of(records, equal)
+    judged = judged_items(records, equal)
     everything = range(len(judged.worth))
     skipped = Counter(record["category"] for record in records if record["skipped"])
     evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
@@ -144,7 +144,7 @@ def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
 
     for name, weighting in (("all", "none"), ("weighted", "category")):
         row(name, accuracy(*parts(everything, weighting)), everything, skipped.total(), weighting)
-    groups = _grouped(judged.categories)
+    groups = _indices_by_category(judged.categories)
     # In the order of their names, so that the order of items changes nothing; none may be lost by skipping.
     names = sorted({*groups, *skipped})
     told = [name for name in names if name in groups and name != NO_CATEGORY]
@@ -154,12 +154,12 @@ def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
             row(name + suffix, found[name], groups.get(name, ()), skipped[name], weighting, category=name)
         lowest = {"lowest": min(told, key=lambda name: found[name].value)} if told else {}
         members = [i for name in told for i in groups[name]]
-        smallest = minimum([parts(groups[name], weighting) for name in told])
+        smallest = lowest_accuracy([parts(groups[name], weighting) for name in told])
         row("minimum" + suffix, smallest, members, skipped.total(), weighting, **lowest)
-    return [*rows, *_confidence(judged, evaluator)]
+    return [*rows, *_confidence_rows(judged, evaluator)]
 
 
-def _confidence(judged: Judged, labels: dict[str, str]) -> list[Row]:
+def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
     """A histogram of |score - 0.5|: the share of items in each bin, and how many of them are correct."""
     confidences = [abs(score - 0.5) for score in judged.scores]
     rows = []
@@ -185,7 +185,7 @@ def _margin(record: Record) -> float:
     return margin_of(log_of(record["correct_logprob"]), log_of(record["incorrect_logprob"]))
 
 
-def _grouped(categories: Sequence[str]) -> dict[str, list[int]]:
+def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
     for i, category in enumerate(categories):
         groups.setdefault(category, []).append(i)

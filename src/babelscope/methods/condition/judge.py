@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.condition.figures import columns_of, log_of, margin_of, score_of, verdict_of
+from babelscope.methods.condition.figures import judged_items, log_of, margin_of, score_of, verdict_of
 from babelscope.methods.condition.settings import ConditionSettings
 
 NO_CUE = "no cue"
@@ -20,7 +20,7 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
     for record in records:
         if "under_correct" in record:
             (correct, right), (incorrect, wrong) = (
-                _best(record[side], settings) for side in ("under_correct", "under_incorrect")
+                _best_of_side(record[side], settings) for side in ("under_correct", "under_incorrect")
             )
             sources = {"correct_source": right, "incorrect_source": wrong}
         else:  # the best of each side is all that was given
@@ -30,7 +30,7 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
     return judged
 
 
-def _best(
+def _best_of_side(
     scored: Sequence[Mapping[str, Any]], settings: ConditionSettings
 ) -> tuple[float | None, str | None]:
     """The best evaluator score over the sources of one side, in nats, and the source that has it."""
@@ -61,7 +61,7 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
     }
 
 
-def weighed(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
     """Records of a cell with their weights, which are known when all items are judged (section 3.4)."""
-    weights = iter(columns_of(records, settings.equal).weights)
+    weights = iter(judged_items(records, settings.equal).weights)
     return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]

@@ -40,7 +40,7 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
 }
-_MANY = 0.2
+_MANY_UNSURE = 0.2
 """A share of unsure verdicts that is worth a warning."""
 
 
@@ -99,7 +99,7 @@ def caveats(group: Group) -> list[Caveat]:
         bins = [row for row in rows if row.name == "confidence"]
         total = sum(row.counts["items"] for row in bins)
         unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
-        if total and unsure / total > _MANY:
+        if total and unsure / total > _MANY_UNSURE:
             found.append(
                 Caveat(
                     name,
@@ -205,11 +205,11 @@ def _lines(record: Record) -> list[Line]:
     lines: list[Line] = [("translation", "(not known)" if text is None else text or "(empty)")]
     right, wrong = record.get("correct_source"), record.get("incorrect_source")
     if right and wrong:
-        lines += [("right cue", marked(right, wrong)), ("wrong cue", marked(wrong, right))]
+        lines += [("right cue", mark_difference(right, wrong)), ("wrong cue", mark_difference(wrong, right))]
     return lines
 
 
-def marked(text: str, other: str) -> list[Token]:
+def mark_difference(text: str, other: str) -> list[Token]:
     """The words of a text, those marked in which it differs from another."""
     mine, theirs = text.split(" "), other.split(" ")
     start = 0

@@ -37,7 +37,7 @@ class Scores:
     """The 1-best's, where it is known."""
 
 
-def judged(scores: Scores, *, clipped: bool = False) -> Record:
+def score_record(scores: Scores, *, clipped: bool = False) -> Record:
     """What is stored of an item's scores: themselves, the verdict, and the discrepancy if it is known."""
     record: Record = {
         "scores": {
@@ -74,10 +74,12 @@ def figures(
     A row named by its group is its accuracy; `discrepancy` stands beside it where 1-bests are known.
     """
     rows: list[Row] = []
-    for name, labels, members in _groups(records, controls):
+    for name, labels, members in _accuracy_groups(records, controls):
         # The same draws for every row: a group that is the whole gets the whole's interval.
         rng = stream(seed, "contrast/accuracy")
-        accuracy = clustered_proportion(worths(members, ties), sources(members), rng, resamples=resamples)
+        accuracy = clustered_proportion(
+            tie_credits(members, ties), sources(members), rng, resamples=resamples
+        )
         rows.append(Row(name, accuracy, labels, _counts(members, ties)))
         known = _with_discrepancy(members)
         if known and (name == "all" or "phenomenon" in labels):
@@ -85,10 +87,13 @@ def figures(
             values = [record["discrepancy"] for record in known]
             mean = clustered_mean(values, sources(known), rng, resamples=resamples)
             rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
-    return [*rows, *false_positives(records, ties=ties, controls=controls, seed=seed, resamples=resamples)]
+    return [
+        *rows,
+        *false_positive_rows(records, ties=ties, controls=controls, seed=seed, resamples=resamples),
+    ]
 
 
-def worths(records: Iterable[Record], ties: Ties) -> list[float]:
+def tie_credits(records: Iterable[Record], ties: Ties) -> list[float]:
     """What each item adds to the number of correct ones."""
     worth = credit(ties)
     return [worth[record["verdict"]] for record in records]
@@ -99,7 +104,7 @@ def sources(records: Iterable[Record]) -> list[str]:
     return [record["source"] for record in records]
 
 
-def _groups(
+def _accuracy_groups(
     records: Sequence[Record], controls: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
     """(name, labels, members) of every accuracy; sorted, so that the order of items changes nothing."""
@@ -109,19 +114,19 @@ def _groups(
         yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members
     extras = [(record.get("extra", {}), record) for record in records]
     # MuCoW's accuracy files: by the corpus a sentence is from, then by word and sense.
-    for origin, members in _split((extra.get("origin"), record) for extra, record in extras).items():
+    for origin, members in _group_records((extra.get("origin"), record) for extra, record in extras).items():
         yield str(origin), {"origin": str(origin)}, members
     senses = (((extra.get("ambig word"), extra.get("sense")), record) for extra, record in extras)
-    for (word, sense), members in _split(each for each in senses if None not in each[0]).items():
+    for (word, sense), members in _group_records(each for each in senses if None not in each[0]).items():
         yield f"{word}:{sense}", {"word": str(word), "sense": str(sense)}, members
 
 
 def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """Records by (phenomenon, reference kind), sorted."""
-    return _split(((record["phenomenon"], record["reference"]), record) for record in records)
+    return _group_records(((record["phenomenon"], record["reference"]), record) for record in records)
 
 
-def _split(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
+def _group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
     found: dict[Any, list[Record]] = {}
     for key, record in keyed:
         if key is not None:
@@ -154,7 +159,7 @@ def _is_infinite(scores: Mapping[str, Any]) -> bool:
     return None in (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
 
 
-def false_positives(
+def false_positive_rows(
     records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
 ) -> list[Row]:
     """How many reported errors the controls lead one to expect: `expected_false_positives`, `excess_errors`.
@@ -188,11 +193,11 @@ def false_positives(
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
         if not exposed or len(set(sources(controlled))) < 2:
             continue
-        edges = _edges(controlled) if binned else np.array([])
-        samples = [_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
+        edges = _bin_edges(controlled) if binned else np.array([])
+        samples = [_pairs_and_errors_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
         rng = stream(seed, "contrast/false-positives")
         sizes = [len(some) for some in exposed.values() for _ in range(2)]
-        estimates = resampled_totals(samples, _expected, rng, sizes=sizes, resamples=resamples)
+        estimates = resampled_totals(samples, _expected_and_excess, rng, sizes=sizes, resamples=resamples)
         for number, ((phenomenon, reference), some) in enumerate(exposed.items()):
             expected, excess = estimates[2 * number : 2 * number + 2]
             if expected.high == 0.0:
@@ -211,7 +216,7 @@ def false_positives(
     return rows
 
 
-def _edges(controls: Sequence[Record]) -> Array:
+def _bin_edges(controls: Sequence[Record]) -> Array:
     """Between bins with equally many controls, as many bins as leave each the sources for a rate."""
     bins = min(_MOST_BINS, max(1, len(set(sources(controls))) // _SOURCES_A_BIN))
     values = [record["discrepancy"] for record in controls]
@@ -219,16 +224,16 @@ def _edges(controls: Sequence[Record]) -> Array:
     return np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
 
 
-def _by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
+def _pairs_and_errors_by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
     """For each source how many pairs it has in each bin, and then how many errors [sources, 2 bins]."""
     values = [record["discrepancy"] for record in records] if len(edges) else [0.0] * len(records)
     bins = np.searchsorted(edges, values)
-    errors = [1.0 - worth for worth in worths(records, ties)]
+    errors = [1.0 - worth for worth in tie_credits(records, ties)]
     here = [(bins == each).astype(float) for each in range(len(edges) + 1)]
     return cluster_sums([*here, *(inside * errors for inside in here)], sources(records))
 
 
-def _expected(controls: Array, *plausible: Array) -> Array:
+def _expected_and_excess(controls: Array, *plausible: Array) -> Array:
     """Of each plausible type the share of false positives expected, and what is left of its error rate.
 
     From totals of pairs and errors a bin, [..., 2 bins].

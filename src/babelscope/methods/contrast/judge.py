@@ -8,8 +8,8 @@ from typing import Any
 
 from babelscope.core.results import Record
 from babelscope.language.detecting import analysis_version
-from babelscope.methods.contrast.figures import Scores, judged
-from babelscope.methods.contrast.free import detections
+from babelscope.methods.contrast.figures import Scores, score_record
+from babelscope.methods.contrast.output_errors import detect_errors
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.testsets.items import MinimalPair
 
@@ -18,11 +18,11 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
     """The records with scores, verdict, discrepancy and what detectors say of the 1-best."""
     known = [record for record in records if "best" in record]
     looks = known and settings.free != "no" and analysis_version()
-    detected = iter(_detected(known) if looks else ())
+    detected = iter(_detect_in_one_best(known) if looks else ())
     found = []
     for record in records:
-        verdicts = judged(_scores(record, settings), clipped=settings.discrepancy == "clipped")
-        kept = {name: value for name, value in record.items() if name not in _MADE}
+        verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
+        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
         elif settings.free != "no" and "detected" in record:  # by an analysis that is not installed here
@@ -31,7 +31,7 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
     return found
 
 
-def _detected(records: Sequence[Record]) -> list[Record]:
+def _detect_in_one_best(records: Sequence[Record]) -> list[Record]:
     pairs = [
         MinimalPair(
             id="pair",
@@ -43,10 +43,10 @@ def _detected(records: Sequence[Record]) -> list[Record]:
         )
         for record in records
     ]
-    return detections(pairs, {record["source"]: record["best"]["text"] for record in records})
+    return detect_errors(pairs, {record["source"]: record["best"]["text"] for record in records})
 
 
-_MADE = ("scores", "verdict", "discrepancy", "detected")
+_JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
@@ -56,7 +56,7 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
         return Scores(_number(stored["correct"]), tuple(map(_number, stored["contrastive"])), best)
 
     def score(answer: Mapping[str, Any]) -> float:
-        total, length = total_of(answer), len(answer["logprobs"]) + answer.get("at", 0)
+        total, length = stored_total(answer), len(answer["logprobs"]) + answer.get("at", 0)
         return total / length if settings.score == "mean" else total
 
     known = "best" in record and settings.discrepancy != "none"
@@ -67,7 +67,7 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
     )
 
 
-def total_of(answer: Mapping[str, Any]) -> float:
+def stored_total(answer: Mapping[str, Any]) -> float:
     """Log-probability of a stored target in nats, EOS included; minus infinity is stored as null."""
     if "total" in answer:
         return _number(answer["total"])

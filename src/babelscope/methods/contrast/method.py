@@ -10,10 +10,10 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.contrast.ask import ask
-from babelscope.methods.contrast.compare import between_references
+from babelscope.methods.contrast.compare import reference_differences
 from babelscope.methods.contrast.figures import figures
-from babelscope.methods.contrast.free import free_errors
 from babelscope.methods.contrast.judge import judge
+from babelscope.methods.contrast.output_errors import output_error_rows
 from babelscope.methods.contrast.settings import ContrastSettings, identity
 from babelscope.testsets.items import MinimalPair
 
@@ -23,7 +23,7 @@ def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) 
     chosen: dict[str, Any] = {
         "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
     }  # fmt: skip
-    return [*figures(records, **chosen), *free_errors(records, **chosen)]
+    return [*figures(records, **chosen), *output_error_rows(records, **chosen)]
 
 
 def comparable(settings: ContrastSettings) -> list[Comparable]:
@@ -45,6 +45,6 @@ METHOD = Method(
     needs_more=lambda settings: settings.needs,
     identity=identity,
     comparable=comparable,
-    across=between_references,
+    across=reference_differences,
     view="babelscope.methods.contrast.view:VIEW",
 )

@@ -10,7 +10,7 @@ from babelscope.core.results import Estimate, Row
 from babelscope.methods.view import bar, by_name, keys, one
 
 
-def accuracies(rows: Sequence[Row]) -> list[Row]:
+def accuracy_rows(rows: Sequence[Row]) -> list[Row]:
     """Accuracies by error type and reference kind."""
     return [row for row in rows if row.name == row.labels.get("phenomenon")]
 
@@ -20,16 +20,18 @@ def _name(row: Row, *, kinds: bool) -> str:
     return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
 
 
-def kinds_of(group: Group) -> list[str]:
+def reference_kinds(group: Group) -> list[str]:
     """Kinds of references."""
     return list(
         dict.fromkeys(
-            str(row.labels["reference"]) for column in group.columns for row in accuracies(column.cell.rows)
+            str(row.labels["reference"])
+            for column in group.columns
+            for row in accuracy_rows(column.cell.rows)
         )
     )
 
 
-def figure(estimate: Estimate, factor: float = 1) -> str:
+def with_interval(estimate: Estimate, factor: float = 1) -> str:
     value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 
@@ -39,14 +41,14 @@ def pictures(group: Group) -> list[Picture]:
 
 
 def _accuracy(group: Group) -> list[Picture]:
-    several = len(kinds_of(group)) > 1
+    several = len(reference_kinds(group)) > 1
     bars = by_name(
         (
             _name(row, kinds=several),
             bar(column.name, f"{row.name}, {row.labels['reference']} reference", row.estimate),
         )
         for column in group.columns
-        for row in accuracies(column.cell.rows)
+        for row in accuracy_rows(column.cell.rows)
     )
     if not bars:
         return []
@@ -60,7 +62,7 @@ def _accuracy(group: Group) -> list[Picture]:
 
 
 def _against_discrepancy(group: Group) -> list[Picture]:
-    kinds = kinds_of(group)
+    kinds = reference_kinds(group)
     dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
     if not dots:
         return []
@@ -83,7 +85,7 @@ def _against_discrepancy(group: Group) -> list[Picture]:
 def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
     """Error types; the two that are got wrong most have their names beside them."""
     own = []
-    for row in accuracies(rows):
+    for row in accuracy_rows(rows):
         told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}
         if (far := one(rows, "discrepancy", **told_apart)) and row.estimate.n:
             own.append((row, far))
@@ -96,14 +98,14 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
             kinds.index(str(row.labels["reference"])),
             row.name if any(row is each for each, _ in lowest) and row.estimate.value < 1 else "",
             f"{told(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
-            f"discrepancy {figure(far.estimate)}",
+            f"discrepancy {with_interval(far.estimate)}",
         )
         for row, far in own
     ]
 
 
 def _forced_and_free(group: Group) -> list[Picture]:
-    several = len(kinds_of(group)) > 1
+    several = len(reference_kinds(group)) > 1
     sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
     bars = by_name(
         (_name(row, kinds=several), bar(column.name, what, row.estimate, hollow=hollow))

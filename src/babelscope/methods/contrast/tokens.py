@@ -20,13 +20,13 @@ class Step:
     difference: float
 
 
-def parting(correct: Scored, contrastive: Scored) -> Record:
+def variant_as_json(correct: Scored, contrastive: Scored) -> Record:
     """A contrastive variant as it is stored: what it shares with the correct one's beginning is left out.
 
     `at` is the first token, counted from 0, in which the two differ; equal beginnings have equal
     log-probabilities, so only `tokens` and `logprobs` from there on are new; `total` is the sum of all.
     """
-    at = _shared(correct.tokens, contrastive.tokens)
+    at = _shared_prefix_length(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
     new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
     return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}
@@ -41,7 +41,7 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     at = contrastive["at"]
     ours, theirs = correct["tokens"][at:], contrastive["tokens"]
     here, there = _logs(correct["logprobs"])[at:], _logs(contrastive["logprobs"])
-    end = _shared(ours[::-1], theirs[::-1])
+    end = _shared_prefix_length(ours[::-1], theirs[::-1])
     before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
     left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
     right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
@@ -50,7 +50,7 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     return [*before, *left, *right, *after]
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """How many tokens two sequences have in common from their beginning."""
     for number, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:

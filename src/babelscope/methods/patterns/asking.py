@@ -15,13 +15,13 @@ from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match
 from babelscope.util.errors import BabelscopeError
 
-Answer = Scored | str
+TranslationOrReason = Scored | str
 """A translation, or why there is none."""
 
 
 def ask_translations(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: PatternSettings
-) -> list[Answer]:
+) -> list[TranslationOrReason]:
     """What the system says of each item.
 
     An item without an answer keeps its place: files are parallel to all items, not to those answered.
@@ -34,7 +34,9 @@ def ask_translations(
     return [answer if isinstance(answer, str) else answer[0] for answer in answers]
 
 
-def records_of(answers: Sequence[Answer], record: Callable[[int, str], Record]) -> list[Record]:
+def answered_records(
+    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
+) -> list[Record]:
     """What is known of each item by its number and translation; of those without one only the reason."""
     return [
         {"unanswered": answer} if isinstance(answer, str) else record(number, answer.text)
@@ -42,8 +44,8 @@ def records_of(answers: Sequence[Answer], record: Callable[[int, str], Record]) 
     ]
 
 
-def lines_of(
-    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[Answer]
+def match_file_lines(
+    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
 ) -> tuple[list[Given], list[int]]:
     """The lines of a file of translations, and in which of them each item's translation stands.
 

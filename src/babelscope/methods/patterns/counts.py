@@ -53,12 +53,12 @@ class Forms:
     def from_json(cls, record: Mapping[str, Any]) -> Forms:
         """From the released queries: `src_forms`, `tgt_forms_male`, `tgt_forms_female`; or other classes."""
         classes = {
-            name.removeprefix(_TARGETS): _forms(record[name], name)
+            name.removeprefix(_TARGET_PREFIX): _forms(record[name], name)
             for name in record
-            if name.startswith(_TARGETS)
+            if name.startswith(_TARGET_PREFIX)
         }
         if "src_forms" not in record or len(classes) < 2:
-            raise BabelscopeError(f"a query needs src_forms, and {_TARGETS}... of at least two classes")
+            raise BabelscopeError(f"a query needs src_forms, and {_TARGET_PREFIX}... of at least two classes")
         return cls(_forms(record["src_forms"], "src_forms"), classes)
 
     def told(self, words: Iterable[str]) -> str:
@@ -68,7 +68,7 @@ class Forms:
         return known[0] if len(known) == 1 else self.other
 
 
-_TARGETS = "tgt_forms_"
+_TARGET_PREFIX = "tgt_forms_"
 
 
 def _forms(value: object, name: str) -> frozenset[str]:
@@ -189,7 +189,7 @@ class GenderCounts:
         return known if occupations is None else occupations
 
 
-def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
+def occupation_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
     """Pearson's r over the common occupations with its interval, and p (appendix C)."""
     from scipy.stats import pearsonr
 

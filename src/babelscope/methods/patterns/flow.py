@@ -44,7 +44,7 @@ def read_queries(spec: str) -> dict[str, Forms]:
     return queries
 
 
-def count_flows(
+def find_occurrences(
     source: str | Path, stages: Mapping[str, str | Path], queries: Mapping[str, Forms]
 ) -> list[Occurrence]:
     """Every occurrence of the queried words in line-parallel files: a source, and a translation at each stage."""
@@ -69,7 +69,7 @@ def mean_flows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = S
     return [(start, end, count / len(models)) for (start, end), count in total.items()]
 
 
-def merged(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
+def merge_words(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
     """The same over all words: `data_male` for `doctor_data_male`; the word itself is left out."""
     total: Counter[tuple[str, str]] = Counter()
     for start, end, count in flows:

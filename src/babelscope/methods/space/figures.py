@@ -25,7 +25,7 @@ _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _Labels = dict[str, str | int]
 
 
-class Chosen(Protocol):
+class FigureSettings(Protocol):
     """The settings that figures depend on."""
 
     @property
@@ -52,7 +52,9 @@ class Hypothesis:
     quality: float
 
 
-def region(record: Record, name: Region, size: int, chosen: Chosen) -> list[Hypothesis] | None:
+def region_hypotheses(
+    record: Record, name: Region, size: int, chosen: FigureSettings
+) -> list[Hypothesis] | None:
     """The first `size` hypotheses of a region; None where they are not known.
 
     Of an exact search that ran out of its budget, only those count that it proved to be the best (nothing unseen
@@ -60,12 +62,12 @@ def region(record: Record, name: Region, size: int, chosen: Chosen) -> list[Hypo
     space, or the beam, has no more.
     """
     if name == "samples":
-        found = _read(record["samples"]["hypotheses"])
+        found = _read_hypotheses(record["samples"]["hypotheses"])
         return [found[number] for number in record["samples"]["drawn"][:size]]
     if name == "beam":
-        return sorted(_read(record["beam"]), key=lambda each: -each.logprob)[:size]
+        return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
     top = record["top"]
-    found = _read(top["found"])
+    found = _read_hypotheses(top["found"])
     if not top["exact"] and chosen.unresolved == "leave-out":
         bound = -math.inf if top["bound"] is None else top["bound"]
         found = [each for each in found if each.logprob >= bound]
@@ -73,7 +75,7 @@ def region(record: Record, name: Region, size: int, chosen: Chosen) -> list[Hypo
     return found[:size]
 
 
-def _read(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
+def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
     return [
         Hypothesis(number, each["text"], each["logprob"], each["quality"])
         for number, each in enumerate(answers)
@@ -95,7 +97,7 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gains:
+class RankingGains:
     """One sentence's figures in a region; NaN where it has too few hypotheses."""
 
     krg: float
@@ -118,7 +120,7 @@ def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> fl
     return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
 
 
-def judged_by(record: Record, metric: str) -> Record:
+def with_single_metric(record: Record, metric: str) -> Record:
     """The record as if it had been judged by that metric alone."""
 
     def only(hypothesis: Mapping[str, Any]) -> Record:
@@ -138,14 +140,16 @@ def judged_by(record: Record, metric: str) -> Record:
     }
 
 
-def _bound(record: Record) -> float:
+def _quality_bound(record: Record) -> float:
     """The highest quality of the metric; runs of earlier versions assumed 1."""
     return next(iter(record.get("metrics", {}).values()), None) or 1.0
 
 
-def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -> Gains | None:
+def ranking_gains(
+    record: Record, name: Region, size: int, view: View, chosen: FigureSettings
+) -> RankingGains | None:
     """kRG and kQRG of a sentence (section 3.1); None where the region is not known."""
-    found = region(record, name, size, chosen)
+    found = region_hypotheses(record, name, size, chosen)
     if found is None:
         return None
     texts = by_text(found)
@@ -154,36 +158,36 @@ def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -
         found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
     qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
     ranked = krg(qualities, logprobs)
-    return Gains(
+    return RankingGains(
         krg=ranked,
         krg_above_random=ranked - random_krg(qualities),
-        kqrg=kqrg(qualities, logprobs, normalise=chosen.normalise, bound=_bound(record)),
+        kqrg=kqrg(qualities, logprobs, normalise=chosen.normalise, bound=_quality_bound(record)),
         short=len(found) < size,
         tied=len(set(qualities)) < len(qualities),
         twins=twins,
     )
 
 
-def figures(records: Sequence[Record], chosen: Chosen, seed: int) -> list[Row]:
+def figures(records: Sequence[Record], chosen: FigureSettings, seed: int) -> list[Row]:
     """The rows of one system on one test set; where there are several metrics, they tell which each is by."""
-    cell = _Cell(records, chosen, seed)
-    rows = [*_corpus_scores(cell)]
+    cell = _SystemRecords(records, chosen, seed)
+    rows = [*_corpus_score_rows(cell)]
     names = list(records[0].get("metrics", ())) if records else []
     for name in names or [""]:
         several = len(names) > 1
-        own = replace(cell, records=[judged_by(each, name) for each in records]) if several else cell
+        own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
         label: _Labels = {"metric": name} if several else {}
-        for row in (*_qualities(own), *_regions(own), *_lucky_bias(own)):
+        for row in (*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    return [*rows, *_modes(cell), *_searches(cell)]
+    return [*rows, *_empty_mode_rows(cell), *_search_rows(cell)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class _SystemRecords:
     """The records of one system on one test set, and what is chosen about their figures."""
 
     records: Sequence[Record]
-    chosen: Chosen
+    chosen: FigureSettings
     seed: int
 
     def mean(
@@ -218,18 +222,18 @@ class _Cell:
         return [value for _, value in known], [record["source"] for record, _ in known]
 
 
-def _decoded(cell: _Cell) -> dict[str, list[Record | None]]:
+def _translations_by_decoding(cell: _SystemRecords) -> dict[str, list[Record | None]]:
     """What beam search, exact search and MBR decoding give for each sentence; None if it is not known."""
     records, chosen = cell.records, cell.chosen
-    known = [region(record, "top", 1, chosen) for record in records]
+    known = [region_hypotheses(record, "top", 1, chosen) for record in records]
     modes = [record["top"]["found"][0] if mode else None for record, mode in zip(records, known, strict=True)]
     mbr = {"mbr": [record["mbr"] for record in records]} if chosen.samples else {}
     return {"beam": [record["best"] for record in records], "mode": modes, **mbr}
 
 
-def _corpus_scores(cell: _Cell) -> Iterator[Row]:
+def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
     """BLEU and chrF of all that a decoding gives."""
-    for decoding, answers in _decoded(cell).items():
+    for decoding, answers in _translations_by_decoding(cell).items():
         kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
         counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
         for metric in ("bleu", "chrf"):
@@ -239,44 +243,44 @@ def _corpus_scores(cell: _Cell) -> Iterator[Row]:
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 
-def _qualities(cell: _Cell) -> Iterator[Row]:
+def _quality_rows(cell: _SystemRecords) -> Iterator[Row]:
     """The mean quality of sentences by each decoding, and of their samples."""
-    for decoding, answers in _decoded(cell).items():
+    for decoding, answers in _translations_by_decoding(cell).items():
         qualities = [answer["quality"] if answer else None for answer in answers]
         yield cell.mean("quality", qualities, {"decoding": decoding}, {"unfinished": _unfinished(answers)})
     if samples := cell.chosen.samples:
-        lists = [region(record, "samples", samples, cell.chosen) or [] for record in cell.records]
+        lists = [region_hypotheses(record, "samples", samples, cell.chosen) or [] for record in cell.records]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
 
-def _modes(cell: _Cell) -> Iterator[Row]:
+def _empty_mode_rows(cell: _SystemRecords) -> Iterator[Row]:
     """How often the most probable hypothesis is the empty one (section 2.3)."""
     for view in _VIEWS:
         # By text, the mode depends on the whole region: twins further down can lift another text.
         size = 1 if view == "tokens" else cell.chosen.k
-        lists = [region(record, "top", size, cell.chosen) for record in cell.records]
+        lists = [region_hypotheses(record, "top", size, cell.chosen) for record in cell.records]
         empty = [not next(iter(by_text(found))).strip() if found else None for found in lists]
         yield cell.share("empty_mode", empty, {"view": view}, "empty")
 
 
-def _regions(cell: _Cell) -> Iterator[Row]:
+def _region_rows(cell: _SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of every region in both views, and along curves over k."""
     k, samples = cell.chosen.k, cell.chosen.samples
     sizes: dict[Region, int] = {"top": k, "beam": k, **({"samples": samples} if samples else {})}
     for name, size in sizes.items():
         for view in _VIEWS:
-            yield from _gains(cell, name, size, view)
+            yield from _gain_rows(cell, name, size, view)
     if cell.chosen.curves:
         for size in range(2, k):
-            yield from _gains(cell, "top", size, "tokens")
+            yield from _gain_rows(cell, "top", size, "tokens")
         for size in (each for each in _SAMPLE_COUNTS if each < samples):
-            yield from _gains(cell, "samples", size, "tokens")
+            yield from _gain_rows(cell, "samples", size, "tokens")
 
 
-def _gains(cell: _Cell, name: Region, size: int, view: View) -> Iterator[Row]:
-    found = [gains(record, name, size, view, cell.chosen) for record in cell.records]
+def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
+    found = [ranking_gains(record, name, size, view, cell.chosen) for record in cell.records]
     known = [each for each in found if each is not None]
     counts = {
         "short": sum(each.short for each in known),
@@ -289,11 +293,12 @@ def _gains(cell: _Cell, name: Region, size: int, view: View) -> Iterator[Row]:
         yield cell.mean(measure, values, {"region": name, "k": size, "view": view}, counts)
 
 
-def _lucky_bias(cell: _Cell) -> Iterator[Row]:
+def _lucky_bias_rows(cell: _SystemRecords) -> Iterator[Row]:
     """What beam search's list has over the exact one, sentence by sentence (section 5.2.1, table 2)."""
     k, chosen = cell.chosen.k, cell.chosen
     top, beam = (
-        [gains(record, name, k, "tokens", chosen) for record in cell.records] for name in ("top", "beam")
+        [ranking_gains(record, name, k, "tokens", chosen) for record in cell.records]
+        for name in ("top", "beam")
     )
     for measure in ("krg", "kqrg"):
         values = [
@@ -303,7 +308,7 @@ def _lucky_bias(cell: _Cell) -> Iterator[Row]:
         yield cell.mean("beam_minus_exact", values, {"measure": measure, "k": k})
 
 
-def _searches(cell: _Cell) -> Iterator[Row]:
+def _search_rows(cell: _SystemRecords) -> Iterator[Row]:
     """How often beam search missed the mode, and by how many nats; what exact search found, and its cost."""
     for decoding in ("beam", "beam-list"):
         gaps = [record["missed_by"][decoding] for record in cell.records]
@@ -315,7 +320,7 @@ def _searches(cell: _Cell) -> Iterator[Row]:
     searches = [record["top"] for record in cell.records]
     counts = {"minimum": sum(each["minimum"] for each in searches)}
     yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
-    lists = [region(record, "top", cell.chosen.k, cell.chosen) for record in cell.records]
+    lists = [region_hypotheses(record, "top", cell.chosen.k, cell.chosen) for record in cell.records]
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
     yield cell.mean("mass", mass, {"region": "top", "k": cell.chosen.k})
 

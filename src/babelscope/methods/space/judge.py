@@ -6,7 +6,13 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.space.figures import Region, gains, hypotheses_of, judged_by, quality_by
+from babelscope.methods.space.figures import (
+    Region,
+    hypotheses_of,
+    quality_by,
+    ranking_gains,
+    with_single_metric,
+)
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import Segment, find_metric, may_ask, sentence_qualities, told_again
 from babelscope.metrics.mbr import mbr_decode
@@ -27,11 +33,11 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
             if others:
                 hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
     for record in judged:
-        record["mbr"] = _mbr(record, settings.mbr)
+        record["mbr"] = _mbr_choice(record, settings.mbr)
         record |= _gains(record, settings)
         record.pop("gains", None)
         if others:
-            record["gains"] = {name: _gains(judged_by(record, name), settings) for name in others}
+            record["gains"] = {name: _gains(with_single_metric(record, name), settings) for name in others}
     return judged
 
 
@@ -58,13 +64,13 @@ def _gains(record: Record, settings: SpaceSettings) -> Record:
     regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
     found: Record = {}
     for name, size in regions.items():
-        own = gains(record, name, size, "tokens", settings)
+        own = ranking_gains(record, name, size, "tokens", settings)
         for measure in ("krg", "kqrg"):
             found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
     return found
 
 
-def _mbr(record: Record, among: int) -> Record | None:
+def _mbr_choice(record: Record, among: int) -> Record | None:
     """The sample that is most like the others; the utility is chrF, each sample compared with each."""
     hypotheses, drawn = record["samples"]["hypotheses"], record["samples"]["drawn"][:among]
     if not drawn:

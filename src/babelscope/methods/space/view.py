@@ -30,7 +30,7 @@ from babelscope.core.tables import Table
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
 from babelscope.util.seeds import stream
 
-_POINTS = 4000
+_MOST_POINTS = 4000
 """Of a cloud; of more, a sample is drawn."""
 _REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
 _DECODINGS = {
@@ -134,14 +134,14 @@ def _decodings(group: Group) -> list[Picture]:
     return [
         Picture(
             "Quality of what can be drawn from the model",
-            Forest(bars, f"mean quality of a sentence ({_quality(group)})", keys(group), "plain"),
+            Forest(bars, f"mean quality of a sentence ({_quality_name(group)})", keys(group), "plain"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
             "sample that is most like the others, and of any sample.",
         )
     ]
 
 
-def _quality(group: Group) -> str:
+def _quality_name(group: Group) -> str:
     settings = group.columns[0].cell.settings
     first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its name before
     return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
@@ -156,7 +156,7 @@ def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
     return max(found, key=lambda row: int(row.labels["k"]), default=None)
 
 
-def _krg(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
+def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     return {
         int(row.labels["k"]): row
         for row in rows
@@ -165,13 +165,13 @@ def _krg(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
 
 
 def _has_curve(group: Group, region: str) -> bool:
-    return any(len(_krg(column.cell.rows, "krg", region)) > 1 for column in group.columns)
+    return any(len(_rows_by_k(column.cell.rows, "krg", region)) > 1 for column in group.columns)
 
 
 def _curve(group: Group, region: str) -> Picture:
     curves = []
     for column in group.columns:
-        gains, above = (_krg(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
+        gains, above = (_rows_by_k(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
         own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
         chance = [
             (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
@@ -199,18 +199,18 @@ def _clouds(group: Group) -> list[Picture]:
                 place
                 for record in column.cell.records
                 if record["top"]["found"]
-                for place in _below(record, region)
+                for place in _distances_and_qualities(record, region)
             ]
             if points:
                 rng = stream(0, f"report/cloud/{column.name}")
-                dots.append(Dots(column.name, _some(points, _POINTS // len(group.columns), rng)))
+                dots.append(Dots(column.name, _subsample(points, _MOST_POINTS // len(group.columns), rng)))
         if not dots:
             continue
         ordered = sorted(x for own in dots for x, _ in own.points)
         chart = Cloud(
             dots,
             "nats below the sentence’s most probable translation",
-            f"quality ({_quality(group)})",
+            f"quality ({_quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
         found.append(
@@ -224,14 +224,14 @@ def _clouds(group: Group) -> list[Picture]:
     return found
 
 
-def _below(record: Record, region: str) -> list[tuple[float, float]]:
+def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
     """How far below the best of its sentence each translation is, and its quality."""
     top = record["top"]["found"]
     answers = top if region == "top" else record["samples"]["hypotheses"]
     return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in answers]
 
 
-def _some(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
+def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
     if len(points) <= most:
         return list(points)
     return [points[number] for number in rng.permutation(len(points))[:most]]
@@ -271,10 +271,10 @@ def tables(group: Group) -> list[Table]:
 
 def _is_empty(record: Record) -> bool:
     found = record["top"]["found"]
-    return _proven(record) and not found[0]["text"].strip()
+    return _mode_is_proven(record) and not found[0]["text"].strip()
 
 
-def _proven(record: Record) -> bool:
+def _mode_is_proven(record: Record) -> bool:
     top = record["top"]
     bound = -math.inf if top["bound"] is None else top["bound"]
     return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
@@ -293,7 +293,7 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     ]
     told_facts = ", ".join(facts)
     measure = record["top_krg"]
-    if not _proven(record):
+    if not _mode_is_proven(record):
         return Answer("not resolved", "note", measure, told_facts, lambda: _lines(record))
     if _is_empty(record):
         return Answer("empty", "errors", measure, told_facts, lambda: _lines(record))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.methods.patterns.asking import ask_translations, lines_of, records_of
+from babelscope.methods.patterns.asking import answered_records, ask_translations, match_file_lines
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
@@ -24,7 +24,7 @@ def ask(
             )
     stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
     answers = ask_translations(systems, items, settings)
-    given, numbers = lines_of(settings.translations, items, answers)
+    given, numbers = match_file_lines(settings.translations, items, answers)
     if settings.lemmas is not None:
         parallel_to = str(settings.translations or "the test set")
         given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
@@ -45,7 +45,7 @@ def ask(
             **({"stored": stored[item.id]} if item.id in stored else {}),
         }
 
-    return records_of(answers, record)
+    return answered_records(answers, record)
 
 
 def match_verdicts(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from babelscope.core.results import Record, Row
-from babelscope.methods.patterns.mucow.judge import rules_of
+from babelscope.methods.patterns.mucow.judge import rules_name
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -17,7 +17,7 @@ GROUPINGS = ("category", "domain")
 """Frequent and infrequent senses, and senses in and out of the training data's domain."""
 
 
-_KINDS: tuple[bool | None, ...] = (True, False, None)
+_VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
 def summarise(records: Sequence[Record], settings: MucowSettings, seed: int) -> list[Row]:
@@ -27,9 +27,9 @@ def summarise(records: Sequence[Record], settings: MucowSettings, seed: int) -> 
     which its papers define (comment in its evaluation script; Scherrer et al. 2020).
     """
     rows: list[Row] = []
-    rules, rng = rules_of(records, settings), stream(seed, "patterns mucow")
+    rules, rng = rules_name(records, settings), stream(seed, "patterns mucow")
     for labels, group in _groups(records):
-        cells = [_KINDS.index(record["correct"]) for record in group]
+        cells = [_VERDICTS.index(record["correct"]) for record in group]
         correct, wrong, unknown = (cells.count(kind) for kind in range(3))
         shown = {"correct": correct, "wrong": wrong, "unknown": unknown}
         known = correct + wrong

@@ -36,7 +36,7 @@ RULES = {
 }
 
 
-def rules_of(records: Sequence[Record], settings: MucowSettings) -> str:
+def rules_name(records: Sequence[Record], settings: MucowSettings) -> str:
     """The name of the rules that are used."""
     if settings.rules != "auto":
         return settings.rules
@@ -48,7 +48,7 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
 
     A known wrong word makes it wrong, whatever else is there. Lemmas are asked only if no token is known.
     """
-    rules = RULES.get(rules_of(records, settings))
+    rules = RULES.get(rules_name(records, settings))
     lemmas: list[str | None] = [record["given_lemmas"] for record in records]
     if settings.lemmatise and all(own is None for own in lemmas):
         lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]

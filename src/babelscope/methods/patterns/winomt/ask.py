@@ -9,7 +9,12 @@ from typing import Any
 from babelscope.core.results import Record
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS
-from babelscope.methods.patterns.asking import Answer, ask_translations, lines_of, records_of
+from babelscope.methods.patterns.asking import (
+    TranslationOrReason,
+    answered_records,
+    ask_translations,
+    match_file_lines,
+)
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.loading import load
@@ -29,7 +34,7 @@ def ask(
     listed = None
     if settings.pro is not None and settings.anti is not None:
         paths = {"pro": settings.pro, "anti": settings.anti}
-        listed = stereotypes_of(items, {name: _listed(path) for name, path in paths.items()})
+        listed = stereotypes_of(items, {name: _read_stereotype_list(path) for name, path in paths.items()})
     answers = ask_translations(systems, items, settings)
     links = _links(items, answers, settings)
 
@@ -46,21 +51,21 @@ def ask(
             "links": [list(link) for link in links[number]],
         }
 
-    return records_of(answers, record)
+    return answered_records(answers, record)
 
 
-def _listed(path: Path) -> Sequence[AmbiguousSource]:
+def _read_stereotype_list(path: Path) -> Sequence[AmbiguousSource]:
     return load(f"winomt:{path}?neutral=yes").items_of(AmbiguousSource, what_for="a list of stereotypes")
 
 
 def _links(
-    items: Sequence[AmbiguousSource], answers: Sequence[Answer], settings: WinomtSettings
+    items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason], settings: WinomtSettings
 ) -> Sequence[Links]:
     """How the words between spaces of each source and translation are linked: as a file says, or as found here."""
     if settings.alignments is None:
         texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
         return align([(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)])
-    given, numbers = lines_of(settings.translations, items, answers)
+    given, numbers = match_file_lines(settings.translations, items, answers)
     # Lines without sources are as many as items.
     sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
     lengths = [

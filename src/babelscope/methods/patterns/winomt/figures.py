@@ -18,15 +18,15 @@ _STEREOTYPES = ("pro", "anti")
 
 def summarise(records: Sequence[Record], settings: WinomtSettings, seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion of genders."""
-    table, rounding = _table(records), settings.rounding
+    table, rounding = _count_table(records), settings.rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-    rows += _derived(records, stream(seed, "patterns winomt"), rounding)
+    rows += _bootstrapped_rows(records, stream(seed, "patterns winomt"), rounding)
     rows += _confusion(table)
     own = {name: getattr(settings, name) for name in ("target", "alignment", "rules", "rounding")}
     return [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
 
 
-def _table(records: Sequence[Record]) -> Array:
+def _count_table(records: Sequence[Record]) -> Array:
     """Counts by gold gender, predicted gender and stereotype."""
     table = np.zeros(_SHAPE, dtype=int)
     for record in records:
@@ -76,13 +76,13 @@ def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _derived(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
+def _bootstrapped_rows(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
     """What is no plain proportion, with bootstrap intervals over the items."""
     names = ("f1_male", "f1_female", "delta_g", "delta_s")
     estimates = resampled_counts(
         [int(np.ravel_multi_index(_cell(record), _SHAPE)) for record in records],
         int(np.prod(_SHAPE)),
-        lambda counts: _figures(counts, rounding),
+        lambda counts: _f1_and_deltas(counts, rounding),
         rng,
     )
     told = {record["stereotype"] for record in records}
@@ -94,7 +94,7 @@ def _derived(records: Sequence[Record], rng: np.random.Generator, rounding: Roun
     return rows
 
 
-def _figures(counts: Array, rounding: Rounding) -> Array:
+def _f1_and_deltas(counts: Array, rounding: Rounding) -> Array:
     """F1 male, F1 female, delta G, delta S from counts of cells; the last axis of `counts` is theirs."""
     table = counts.reshape(*counts.shape[:-1], *_SHAPE)
     confusion = table.sum(axis=-1)

@@ -11,7 +11,7 @@ from babelscope.core.ties import Ties
 from babelscope.language.base import Analysed
 from babelscope.language.detecting import detected_languages, detectors, exposed, looks_at_source
 from babelscope.language.registry import error_type, language
-from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
+from babelscope.methods.contrast.figures import by_phenomenon, sources, tie_credits
 from babelscope.stats.intervals import clustered_proportion, rogan_gladen
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.seeds import stream
@@ -19,7 +19,7 @@ from babelscope.util.seeds import stream
 NOT_MEASURABLE = "not measurable in free output"
 
 
-def detections(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Record]:
+def detect_errors(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Record]:
     """What detectors say of each item, given the 1-best of each source: `{}`, or one field, `detected`.
 
     Its own type's detector says whether the 1-best (`best`) and the variants (`contrastive`) have the error;
@@ -51,7 +51,7 @@ def detections(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Re
     return found
 
 
-def free_errors(
+def output_error_rows(
     records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
 ) -> list[Row]:
     """For each phenomenon and reference kind `forced_errors`, and `generated_errors` in free translations.
@@ -66,33 +66,33 @@ def free_errors(
     for (phenomenon, reference), members in by_phenomenon(known).items():
         control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
         labels = {"phenomenon": phenomenon, "reference": reference, **control}
-        wrong = [1.0 - worth for worth in worths(members, ties)]
+        wrong = [1.0 - worth for worth in tie_credits(members, ties)]
         rng = stream(seed, "contrast/accuracy")
         forced = clustered_proportion(wrong, sources(members), rng, resamples=resamples)
         rows.append(Row("forced_errors", forced, labels))
         others = [each for each in known if each["phenomenon"] != phenomenon]
         right = others if looks_at_source(phenomenon) else members
-        rows.append(_generated(phenomenon, members, right, labels))
+        rows.append(_generated_errors_row(phenomenon, members, right, labels))
     return rows
 
 
-def _generated(
+def _generated_errors_row(
     phenomenon: str, members: Sequence[Record], right: Sequence[Record], labels: dict[str, str | int]
 ) -> Row:
     """The row of one phenomenon's members, false alarms counted on the references of `right`."""
     told = [record for record in members if "best" in record["detected"]]
-    alarms = _by_source((record["source"], record["detected"]["best"]) for record in told)
-    found = _by_source(
+    alarms = _alarms_by_source((record["source"], record["detected"]["best"]) for record in told)
+    found = _alarms_by_source(
         (record["source"], each) for record in told for each in record["detected"]["contrastive"]
     )
-    false = _by_source(
+    false = _alarms_by_source(
         (record["source"], record["detected"]["reference"][phenomenon])
         for record in right
         if phenomenon in record["detected"]["reference"]
     )
     estimate = rogan_gladen(
-        _total(alarms), len(alarms), found=_total(found), wrong=len(found),
-        false_alarms=_total(false), right=len(false),
+        _alarm_share_sum(alarms), len(alarms), found=_alarm_share_sum(found), wrong=len(found),
+        false_alarms=_alarm_share_sum(false), right=len(false),
     )  # fmt: skip
     note = ""
     if not alarms:
@@ -112,13 +112,13 @@ def _generated(
     return Row("generated_errors", estimate, {**labels, "note": note} if note else labels, counts)
 
 
-def _by_source(said: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
+def _alarms_by_source(said: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
     found: dict[str, list[bool]] = {}
     for source, alarm in said:
         found.setdefault(source, []).append(alarm)
     return found
 
 
-def _total(said: Mapping[str, Sequence[bool]]) -> float:
+def _alarm_share_sum(said: Mapping[str, Sequence[bool]]) -> float:
     """How many sources there are alarms for, each counted by its share of them."""
     return math.fsum(sum(each) / len(each) for each in said.values())
