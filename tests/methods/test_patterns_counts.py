@@ -87,7 +87,7 @@ def test_bad_counts_are_told() -> None:
 def test_the_published_occupations(shared: Path) -> None:
     folder = shared / "data" / "occupations"
     queries = json.loads((folder / "queries_en-de.json").read_text())
-    assert Forms.from_json(queries["broker"]).told(["Der", "Makler"]) == "male"
+    assert Forms.from_json(queries["broker"]).class_of(["Der", "Makler"]) == "male"
     counts = GenderCounts.from_flows(json.loads((folder / "counts_en-de.json").read_text()))
     assert sorted(counts.occupations) == sorted(
         json.loads((folder / "frequent_occupations.json").read_text())

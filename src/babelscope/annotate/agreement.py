@@ -1,4 +1,4 @@
-"""How far people's answers agree with each other, and automatic verdicts and scores with them."""
+"""Agreement of annotators with each other, and of automatic verdicts and scores with annotators."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
-"""What each annotator said about each item, by name and by digest of the item."""
+"""Annotator name -> item digest -> answer."""
 NewStream = Callable[[], np.random.Generator]
-"""Fresh random numbers, the same at every call."""
+"""Makes a random generator, the same at every call."""
 Labels = dict[str, str | int]
 
 MOST_ANNOTATORS = 100
 
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
-"""The numbers in an answer to a task."""
+"""Task -> fields of its answers that are numbers; other tasks have labels."""
 DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
-"""The number in a record that human scores are compared with, unless another is asked for."""
+"""Task -> field of a record that human scores are compared with by default."""
 
 
 def agreement_between_people(answers: Answers, tasks: Mapping[str, Task], rng: NewStream) -> list[Row]:
-    """Kappa for every two annotators, alpha where there are more; correlations for scores. By task."""
+    """For each task: kappa of every two annotators, and alpha if there are more; for scores, correlations."""
     if len(answers) > MOST_ANNOTATORS:
         raise BabelscopeError(
             f"answers of {len(answers):,} annotators: every two are compared, so {MOST_ANNOTATORS} are the most"
@@ -61,7 +61,7 @@ def _task_names(answers: Answers) -> list[str]:
 
 
 def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]], int]:
-    """Complete answers to one task of those who have any, and how many were left unfinished."""
+    """The complete answers to one task by annotator, and the number of unfinished ones."""
     here = {
         name: {item: each for item, each in own.items() if each.task == task} for name, own in answers.items()
     }
@@ -74,7 +74,7 @@ def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, 
 
 
 def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgement]:
-    """Answers with labels as judgements; WinoMT's need to know the gender that was asked for."""
+    """Labelled answers as judgements; those of WinoMT also have the gender that was asked for."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
@@ -93,7 +93,7 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
 
 
 def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream) -> list[Row]:
-    """Krippendorff's alpha of all annotators together, with raw labels and with two."""
+    """Krippendorff's alpha of all annotators together, with raw and with binary labels."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
     versions: dict[str, Callable[[Judgement], str | None]] = {
         "raw": lambda judgement: judgement.label,
@@ -110,7 +110,7 @@ def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream)
 
 
 def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) -> list[Row]:
-    """Pearson and Spearman of every two annotators, and alpha (interval) of all, for each kind of number."""
+    """For each number: Pearson and Spearman of every two annotators, and interval alpha of all."""
     rows = []
     for field in SCORED[task]:
         numbers = {name: _numbers(own, field) for name, own in answers.items()}
@@ -131,7 +131,7 @@ def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) ->
 
 
 def _numbers(own: Mapping[str, Answered], field: str) -> dict[tuple[str, int], float]:
-    """The numbers of an annotator by item and place in its list."""
+    """An annotator's numbers by (item, index in the list)."""
     return {
         (item, place): float(number)
         for item, each in own.items()
@@ -145,19 +145,19 @@ def _as_list(value: Any) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class AutomaticJudgement:
-    """An automatic verdict or score, and where it stands."""
+    """A method's verdict or score on one item, and where it was read."""
 
     place: str
     value: bool | float | None
-    """None where the method could not tell."""
+    """None where the method is undecided."""
     weight: float = 1.0
 
 
 class AutomaticJudgements:
-    """What a method said, found by item and system."""
+    """A method's verdicts or scores, by item and system."""
 
     def __init__(self, rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None) -> None:
-        """`field` is the number wanted; without it, the verdict."""
+        """Read the number in `field` of each record; the verdict without `field`."""
         self._found: dict[str, dict[str, AutomaticJudgement]] = {}
         for place, record in rows:
             number, system = record.get("id"), str(record.get("system", ""))
@@ -168,8 +168,8 @@ class AutomaticJudgements:
                 raise BabelscopeError(f"{place}: item {number} has a verdict already, at {own[system].place}")
             own[system] = _read_score(place, record, field) if field else _read_verdict(place, record)
 
-    def of(self, answered: Answered) -> tuple[str, AutomaticJudgement] | None:
-        """The system and what was said about its translation, or None."""
+    def find(self, answered: Answered) -> tuple[str, AutomaticJudgement] | None:
+        """The system that the answer is about and the method's judgement of it, or None."""
         own = self._found.get(answered.id, {})
         if answered.system in own:
             return answered.system, own[answered.system]
@@ -178,7 +178,7 @@ class AutomaticJudgements:
                 f"item {answered.id} has verdicts on {len(own)} systems, and its line does not say by `system` "
                 "whose translation was judged"
             )
-        # Where one side does not name the system there is only one.
+        # If either side does not name its system, there is only one to match.
         return next(((name, found) for name, found in own.items() if "" in (name, answered.system)), None)
 
 
@@ -189,7 +189,7 @@ def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
     elif "correct" not in record or not (correct is None or isinstance(correct, bool)):
         raise BabelscopeError(f"{place} has neither `verdict` nor `correct` (true, false or null)")
     if record.get("predicted") in ("neutral", "unknown"):
-        correct = None  # neither gender is no decision (WinoMT)
+        correct = None  # WinoMT: no gender found is no decision
     return AutomaticJudgement(place, correct, weight_of(record, place))
 
 
@@ -211,7 +211,7 @@ def agreement_with_method(
     name: str,
     field: str | None = None,
 ) -> list[Row]:
-    """Agreement of a method's verdicts with people's labels, correlation of its scores with their scores."""
+    """For each task: agreement of a method's verdicts with human labels, or correlation of scores."""
     found: list[Row] = []
     for task in _task_names(answers):
         some, _ = _complete_answers(answers, task)
@@ -242,9 +242,9 @@ def _agreement_rows(
     labels: Labels,
     rng: NewStream,
 ) -> list[Row]:
-    """Share of judgements that a method agrees with, by annotator and over all; weighted where verdicts are.
+    """Share of human judgements that a method agrees with, by annotator and over all; weighted if verdicts are.
 
-    What a person or the method left open is no judgement and is counted.
+    Items that a person or the method left undecided are left out and counted.
     """
     groups = {
         **({"all": [each for own in right.values() for each in own]} if len(right) > 1 else {}),
@@ -256,15 +256,15 @@ def _agreement_rows(
         sums: dict[str, list[float]] = {}
         pairs: list[tuple[str, str]] = []
         for answered, human in judged:
-            found = records.of(answered)
+            found = records.find(answered)
             if human is None or found is None or found[1].value is None:
                 counts["open" if human is None else "missing" if found is None else "undecided"] += 1
                 continue
-            said, weight = bool(found[1].value), found[1].weight
-            counts["agreed"] += said == human
-            pairs.append((str(human), str(said)))
+            verdict, weight = bool(found[1].value), found[1].weight
+            counts["agreed"] += verdict == human
+            pairs.append((str(human), str(verdict)))
             own = sums.setdefault(answered.item, [0.0, 0.0])
-            own[0] += weight * (said == human)
+            own[0] += weight * (verdict == human)
             own[1] += weight
         agreed = weighted(sums.values(), rng())
         names: Labels = {**labels, "annotators": name, "labels": "binary"}
@@ -283,13 +283,13 @@ def _correlation_rows(
     field: str,
     rng: NewStream,
 ) -> list[Row]:
-    """Pearson and Spearman of human scores with automatic ones, for each annotator and for their mean."""
+    """Pearson and Spearman of human with automatic scores, for each annotator and for their mean (`all`)."""
     scores: dict[tuple[str, str], float] = {}
     people: dict[str, dict[tuple[str, str], float]] = {}
     missing = 0
     for name, own in answers.items():
         for each in own.values():
-            found = records.of(each)
+            found = records.find(each)
             if found is None or found[1].value is None:
                 missing += 1
                 continue
@@ -304,7 +304,7 @@ def _correlation_rows(
         }
     rows = []
     for name, human in people.items():
-        # human_correlations asks for what both have; here scores of others' items are not missing.
+        # Keep only this annotator's items: human_correlations would count the others as missing.
         some = {unit: score for unit, score in scores.items() if unit in human}
         for row in human_correlations(human, {field: some}, rng):
             names: Labels = {**labels, "annotators": name, "labels": human_field, **row.labels}

@@ -1,4 +1,4 @@
-"""Figures by a field of the items: domain, original language, length."""
+"""Splits records by a field of the items: domain, original language, length."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from babelscope.core.results import Record
 from babelscope.util.errors import BabelscopeError
 
 LENGTH = "length"
-"""The length of the source in characters, in quarters of the items."""
+"""The field name for quarters of the items by source length in characters."""
 
 _MOST_VALUES = 50
-"""Values of a field; more make no table that anybody reads."""
+"""Most values of a field to split by: longer tables are not readable."""
 _NO_VALUE = "(none)"
 
 
 def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
-    """Refuse a field that no item has; in a study, one test set may have it and another not."""
+    """Refuse a field that no item of any test set has."""
     for name in names:
         if records and not _any_has(records, name) and name != LENGTH:
             known = {
@@ -32,7 +32,7 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
 
 
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
-    """Records by the value of a field of theirs or of their items, in the order of the values; none without it."""
+    """Records by the value of a field of the record or its item, sorted by value; empty if none has the field."""
     if not _any_has(records, name):
         return _by_length(records) if name == LENGTH else {}
     found: dict[str, list[Record]] = {}
@@ -55,7 +55,7 @@ def _value(record: Record, name: str) -> str:
 
 
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Quarters of about equally many items, each named by its shortest and longest source."""
+    """Quarters with about equally many items, named by their shortest and longest source in characters."""
     lengths = sorted(len(str(record.get("source", ""))) for record in records)
     edges = (
         sorted({lengths[len(lengths) * quarter // 4] for quarter in range(4)} | {lengths[-1] + 1})

@@ -1,4 +1,4 @@
-"""Runs compared: figures side by side, and systems item by item."""
+"""Compares runs: figures side by side, and systems paired item by item."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from babelscope.util.seeds import stream
 
 
 class NotComparable(BabelscopeError):
-    """Runs were not asked the same in the same way; `reason` says what differs, without the hint."""
+    """Runs differ in settings or test sets; `reason` says what differs, without the hint."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"{reason}; with --summary only their figures are shown side by side")
-        self.reason = str(BabelscopeError(reason))  # as safe to show as the message
+        self.reason = str(BabelscopeError(reason))  # BabelscopeError escapes what could steer a terminal
 
 
 def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
-    """What can be seen side by side. Items can be paired only if test sets and settings are the same.
+    """Group the cells of runs by method and test set; refuses runs with different settings or test sets.
 
-    `summary_only` puts figures beside each other all the same, by the names of test sets.
+    With `summary_only` nothing is refused and cells are grouped by the name of the test set: their figures can
+    stand side by side, but their items cannot be paired.
     """
     cells = [cell for run in runs for cell in cells_of_run(run)]
     found: dict[tuple[str, str], list[StoredCell]] = {}
@@ -40,7 +41,7 @@ def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group
 
 
 def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
-    """Refuse runs of a method that were not asked the same in the same way, telling what differs."""
+    """Refuse cells of one method whose runs differ in settings or test sets, saying what differs."""
     runs: dict[str, list[StoredCell]] = {}
     for cell in cells:
         runs.setdefault(str(cell.run.path), []).append(cell)
@@ -49,10 +50,10 @@ def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
         mine, yours = (
             {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
         )
-        told = differences(mine, yours)
-        if told:
+        changes = differences(mine, yours)
+        if changes:
             raise NotComparable(
-                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])})"
+                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(changes[:3])})"
             )
         if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
             raise NotComparable(
@@ -61,7 +62,7 @@ def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
 
 
 def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[StoredCell]) -> str:
-    """What differs first: a test set that one side lacks, its size, or an item."""
+    """The first difference: a test set that one side lacks, its size, or an item."""
     known = {cell.digest for cell in (*ours, *theirs)}
     both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
     for cell in ours:
@@ -81,14 +82,14 @@ def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[Store
 
 
 def run_names(runs: Iterable[Remembered]) -> dict[str, str]:
-    """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
+    """Path -> name of a run: the name of its folder, or the whole path if two folders have the same name."""
     paths = {str(run.path): run.name for run in runs}
     shared = Counter(paths.values())
     return {path: name if shared[name] == 1 else path for path, name in paths.items()}
 
 
 def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
-    """Columns under names that differ: systems', with evaluator or run where these do not tell them apart."""
+    """Columns with unique names: the system's, with evaluator or run added where several have the same."""
     evaluators = {cell.evaluator for cell in cells}
     names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
     runs = run_names(cell.run for cell in cells)
@@ -103,7 +104,7 @@ def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
                     )
             name = f"{name} ({runs[str(cell.run.path)]})"
         while name in used:
-            name = f"{name}*"  # another system is called just so
+            name = f"{name}*"  # another system has this very name
         used.add(name)
         yield Column(name, cell)
 
@@ -112,9 +113,9 @@ def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
 
 
 def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
-    """Every two systems on the items both have: mean difference, wins, losses, ties, p and Holm's p.
+    """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
 
-    Bootstrap and sign flips are over source sentences; Holm's family is all tests of the method on the test set.
+    Bootstrap and sign flips are over source sentences; Holm corrects for all tests of the method on the test set.
     Systems judged by different evaluators are not compared.
     """
     found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
@@ -125,7 +126,7 @@ def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) ->
         for part, members in _differences_by_part(one.cell, other.cell).items():
             sources, values, signs = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
-            # The streams have the name of the method that was compared first.
+            # All methods share these streams, named after the first that was compared: other names change intervals.
             rng = stream(seed, "contrast/difference")
             difference = clustered_mean(values, sources, rng, resamples=resamples)
             by_source = cluster_sums([values], sources)[:, 0].tolist()
@@ -150,7 +151,7 @@ def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) ->
 
 
 def _differences_by_part(one: Judged, other: Judged) -> dict[Part, list[tuple[str, float, int]]]:
-    """(cluster, difference, 1 if higher is better, else -1) of all items that both have a number for, by part."""
+    """Part -> (cluster, difference, 1 or -1 if lower is better) of each item that has a number on both sides."""
     theirs = {record["id"]: record for record in other.records}
     parts: dict[Part, list[tuple[str, float, int]]] = {}
     for record in one.records:

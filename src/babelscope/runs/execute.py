@@ -1,4 +1,4 @@
-"""The one way to run a study: ask and judge what is missing, then conclude; in a folder or in memory."""
+"""The one way to run a study: ask and judge missing chunks, then summarise; in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress
 
 Methods = Mapping[str, tuple[Method, Settings]]
-"""What the study calls a method -> the method and its settings."""
+"""Label of a method in the study -> the method and its settings."""
 
 
 class Store(Protocol):
-    """Where records are kept while a run goes on."""
+    """Where the records of a run are kept: a run folder, or memory."""
 
     records: list[Record]
 
@@ -50,7 +50,7 @@ class Store(Protocol):
 
 @dataclass
 class InMemory:
-    """A run folder that is not one: nothing is kept beyond the process."""
+    """Keeps the records of a run in memory only."""
 
     manifest: Manifest
     records: list[Record] = field(default_factory=list)
@@ -63,7 +63,7 @@ class InMemory:
 
 
 def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> Result:
-    """Ask what is missing of a run, and conclude it; the records of a shard are only stored."""
+    """Ask the missing chunks of a run and summarise it; of a shard, only store the records."""
     methods: Methods = {cell.setup.label: (cell.setup.method, cell.setup.settings) for cell in cells}
     if folder is None:
         kept = InMemory(manifest)
@@ -79,7 +79,7 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
 
 
 def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
-    """Ask the missing chunks and store their records; what that cost."""
+    """Ask the missing chunks, store their records, and return the cost."""
     begun, tokens, retries = time.monotonic(), METER.tokens, METER.retries
     missing = store.missing()
     total = len(store.records) + sum(chunk.stop - chunk.start for chunk in missing)
@@ -96,10 +96,10 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 
 
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
-    """Conclude a run whose records are all stored: its summary, then its status and cost."""
+    """Summarise a run whose records are all stored; write its summary, then its status and cost."""
     result = summarise_run(manifest, run.records, methods, run.path)
     own = result.rows[: len(result.rows) - result.comparisons]
-    groups = group_runs([Run(run.path, manifest, own, given=result.records)], summary_only=True)
+    groups = group_runs([Run(run.path, manifest, own, in_memory=result.records)], summary_only=True)
     result = dataclasses.replace(result, sections=sections_of(groups))
     run.finish(result.to_json())
     run.rewrite_manifest(_finished_manifest(manifest, cost))
@@ -113,7 +113,7 @@ def _finished_manifest(manifest: Manifest, cost: Cost) -> dict[str, Any]:
 def summarise_run(
     manifest: Manifest, records: Sequence[Record], methods: Methods, folder: Path | None = None
 ) -> Result:
-    """The figures of all records of a run: of each cell, by fields of the items, and of several systems together."""
+    """Summarise all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
     start = 0
@@ -130,7 +130,7 @@ def summarise_run(
                     method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
                 )
         completed += method.complete(split_unanswered(own)[0], settings)
-    run = Run(folder or Path("memory"), manifest, rows, given=completed)
+    run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
     compared = _comparison_rows(run, methods)
     unanswered = split_unanswered(records)[1]
     return Result(
@@ -139,7 +139,7 @@ def summarise_run(
 
 
 def _comparison_rows(run: Run, methods: Methods) -> list[Row]:
-    """What the systems of a run are beside each other, test set by test set."""
+    """Rows that compare the systems of a run, for each method and test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
     for group in group_runs([run], summary_only=True):
@@ -163,7 +163,7 @@ def run_method(
     seed_groups: Sequence[str] = (),
     **settings: Any,
 ) -> Result:
-    """Judge systems on a test set, without files; settings are the method's own."""
+    """Run one method on systems and a test set in memory; `settings` are those of the method."""
     setup = set_up(method, settings)
     named = systems_by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
@@ -183,14 +183,14 @@ def run_method(
 
 
 def chunk_size(
-    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], said: int | None = None
+    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
-    """How many items are asked at once: as the caller says, or all if a method or a system is asked as a whole."""
+    """Items a chunk: as given, or all of them if a method or system must be asked as a whole, or the default."""
     longest = max(len(each) for each in tests)
     whole = [setup.label for setup in setups if setup.method.as_a_whole]
-    if said and whole and said < longest:
-        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {said} out")
+    if given and whole and given < longest:
+        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
     asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
-        return said or longest
-    return said or DEFAULT_CHUNK
+        return given or longest
+    return given or DEFAULT_CHUNK

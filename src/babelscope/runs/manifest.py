@@ -1,4 +1,4 @@
-"""What a run folder says it is of: a typed document, `format: 1`, from which it can be read without guessing."""
+"""manifest.json of a run folder (`format: 1`): what was run, as a typed document."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Cost(_ManifestModel):
 
 
 def total_cost(costs: Iterable[Cost]) -> Cost:
-    """What several costs are together."""
+    """The sum of costs."""
     costs = list(costs)
     return Cost(
         seconds=round(sum(each.seconds for each in costs), 3),
@@ -147,7 +147,7 @@ class Manifest(_ManifestModel):
         return found
 
     def settings_of(self, label: str) -> tuple[Method, Settings]:
-        """A method of the run with its settings as they were."""
+        """A method of the run, and its settings as stored."""
         part = self.methods[label]
         method = find_method(part.name)
         return method, restore_settings(method, part.settings)
@@ -200,7 +200,7 @@ def manifest_of(
 
 
 def describe_method(setup: Setup) -> MethodPart:
-    """What a manifest says of a method."""
+    """The entry of a method in a manifest."""
     method, settings = setup.method, setup.settings
     return MethodPart(
         name=method.name,
@@ -214,7 +214,7 @@ def describe_method(setup: Setup) -> MethodPart:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a run folder, finished or not, says that it is of."""
+    """The manifest of a run folder, finished or not."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")

@@ -1,4 +1,4 @@
-"""A finished run judged again under other settings, from its records, without asking any system."""
+"""Judges a finished run again under other settings, from its records, without asking any system."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def rejudge(
 ) -> Result:
     """The figures of a run under changed settings, in memory or stored in a run folder of its own.
 
-    With `method`, the run must be of that method alone. Settings that the answers depend on cannot be changed. A
-    program that the run names is not started because the run names it: what it said then is used again.
+    With `method`, the run must be of that method alone. Settings that the answers depend on cannot be changed.
+    Programs that the run names are not started (its author may be a stranger): stored scores are used again.
     """
     folder = Path(folder)
     run = read_run(folder)
@@ -84,7 +84,7 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
-    # Only what is changed, or has no default, is checked: the files that other settings name need not be here.
+    # Only changed and required settings are validated: files that the others name need not exist here.
     fields = method.settings.model_fields.items()
     needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
     given = check_settings(method, {**needed, **own}).model_dump(include=set(own))
@@ -92,7 +92,7 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
 
 
 def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
-    """The manifest of the run as it would be under these settings."""
+    """The manifest that the run has under these settings."""
     parts, entries = {}, []
     for (label, part), entry in zip(manifest.methods.items(), manifest.config["methods"], strict=True):
         method, settings = methods[label]
@@ -106,7 +106,7 @@ def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
         )
         resolved = {**parts[label].settings, **parts[label].identity}
         entries.append({**entry, "version": method.version, "settings": resolved})
-    # The answers are as old as the run; what is made of them is this version's.
+    # The answers are those of the run, but this version judges them.
     config = {**manifest.config, "methods": entries, "version": __version__}
     return manifest.model_copy(
         update={
@@ -122,7 +122,7 @@ def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
 
 
 def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> dict[str, Any]:
-    """What settings resolved to: asked of those that were changed, as the run has it of the others."""
+    """What settings resolved to: computed for changed settings, taken from the run for the others."""
     now = settings.model_dump(mode="json")
     changed = {name for name in now if now[name] != part.settings.get(name, now[name])}
     if not changed:
@@ -133,7 +133,7 @@ def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> d
 
 
 def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
-    """All records in their order, those that were answered judged again."""
+    """All records in their order, the answered ones judged again."""
     found: list[Record] = []
     start = 0
     for cell in manifest.cells:

@@ -1,4 +1,4 @@
-"""What a study starts and whom it contacts, said before it is run: its file may be a stranger's."""
+"""What programs a study starts and which servers it contacts, shown before `run`: it may be a stranger's."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
 from babelscope.util.text import read_bytes
 
-_LOCAL_ADDRESSES = (
-    "",
-    "auto",
-    "local",
-)  # addresses of a Ray that is this machine's, or named by the user's environment
+# Ray addresses that mean this machine, or the cluster that the user's environment names.
+_LOCAL_ADDRESSES = ("", "auto", "local")
 _NEXT_MEMBER = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
 _SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
 _REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
@@ -36,19 +33,19 @@ class Reach:
     """What a study does beyond reading files and computing."""
 
     runs: tuple[str, ...]
-    """What runs code or gives away a secret, with its place in the study; control characters are escaped."""
+    """Texts that run code or send a secret, with their place in the study; control characters are escaped."""
     contacts: tuple[str, ...]
     """Servers, the hub, and a Ray cluster."""
 
 
 def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False) -> None:
-    """Say whom the study in a file contacts; ask before what it starts, unless it was allowed before.
+    """Ask the user before a study runs code, unless it was allowed before; say whom it contacts.
 
-    `ray` is the address that the command line gives, if any.
+    `ray` is the cluster address from the command line, if any.
     """
     data = read_bytes(path)
     reach = reach_of(read_study(path), path.absolute().parent, ray=ray)
-    # Its place counts too: the same study elsewhere has other programs beside it.
+    # The path is part of the key: the same file elsewhere can have other programs beside it.
     key = hashlib.sha256(os.fsencode(path.resolve()) + b"\0" + data).hexdigest()
     if reach.runs and not trusted and not _was_allowed(key):
         _ask_user(path, reach.runs)
@@ -58,9 +55,9 @@ def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False)
 
 
 def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
-    """What a study in `folder` starts and contacts, wherever in its tables that is named.
+    """What a study in `folder` starts and contacts.
 
-    All texts are looked at, so that nothing is missed: what only looks like a program is taken for one.
+    Every text in its tables is searched, so that nothing is missed; a text that only looks like a program counts.
     """
     known = schemes()
     names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, known))}):")
@@ -85,7 +82,7 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
 
 
 def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
-    """All texts that may name a system, with their places; not what things are called in the results."""
+    """(place, text) of every text that may name a system; names and labels are left out."""
     for number, system in enumerate(study.systems):
         yield from _texts_within(system.spec, f"systems[{number}].spec")
     for number, tests in enumerate(study.tests):
@@ -100,15 +97,15 @@ def _texts_within(value: Any, place: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, Mapping):
         for key, each in value.items():
             yield place, str(key)
-            said = f"remote_code={each}" if key == "remote_code" and each else each
-            yield from _texts_within(said, f"{place}.{_escaped(key)}")
+            value_text = f"remote_code={each}" if key == "remote_code" and each else each
+            yield from _texts_within(value_text, f"{place}.{_escaped(key)}")
     elif isinstance(value, list | tuple):
         for number, each in enumerate(value):
             yield from _texts_within(each, f"{place}[{number}]")
 
 
 def _percent_decodings(text: str) -> Iterator[str]:
-    """A text, and what it is after each round of percent-decoding, which options of systems go through."""
+    """A text, and the text after each round of percent-decoding: options of systems are decoded."""
     yield text
     while (plain := unquote(text)) != text:
         yield plain
@@ -116,7 +113,7 @@ def _percent_decodings(text: str) -> Iterator[str]:
 
 
 def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
-    """Whom a system contacts whose name goes on with `rest`."""
+    """The server or hub that a system contacts; `rest` is its spec after the scheme."""
     rest = _NEXT_MEMBER.split(rest)[0]  # up to the next member of an ensemble
     if scheme.contacts == "server" and (found := _SERVER.match(rest)):
         yield _escaped(found[1].rpartition("@")[2])
@@ -128,7 +125,7 @@ def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
 
 
 def _escaped(text: object) -> str:
-    """A text on one line, with what could steer a terminal escaped."""
+    """A text on one line, with control characters escaped."""
     return repr(str(text))[1:-1]
 
 
@@ -162,7 +159,7 @@ def _folder() -> Path:
 def _was_allowed(key: str) -> bool:
     try:
         return (_folder() / key).is_file()
-    except OSError:  # others can write there, or nobody can
+    except OSError:  # the folder is not private, or not writable
         return False
 
 

@@ -27,7 +27,7 @@ from babelscope.metrics.sacre import tokens
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
-_SENTENCES_AT_ONCE = 100  # sentences, between two steps of a progress bar
+_SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
 _NOTES = ("truncated", "unfinished")
 
 
@@ -37,9 +37,9 @@ def ask(
     settings: ChallengeSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record a sentence with its translation; its dependencies stand in the record's `extra`."""
+    """A record a sentence with its translation; the dependencies stay in the field `extra`."""
     for item in items:
-        read_instances(item.extra, f"item {item.id}")  # refused before anything is translated
+        read_instances(item.extra, f"item {item.id}")  # refuse a bad item before anything is translated
     answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
     return [
         {
@@ -53,7 +53,7 @@ def ask(
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with lengths in tokens, scores, and the statistics that corpus scores are made of."""
+    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores."""
     judged: list[Record] = []
     for start in range(0, len(records), _SENTENCES_AT_ONCE):
         some = records[start : start + _SENTENCES_AT_ONCE]
@@ -68,7 +68,7 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                         "translation": len(tokens(record["translation"])),
                     },
                     "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-                    # Where the score of a corpus is the mean of its sentences', it needs nothing else.
+                    # A metric whose corpus score is the mean of sentence scores stores no statistics.
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
@@ -76,9 +76,9 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
 
 
 def _score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
-    """Scores of sentences, and the statistics that corpus scores are made of, if these are more than a mean.
+    """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
 
-    What a program said is used again: a run that names one does not start it.
+    A stored run that names an external program does not start it: the stored scores are used again.
     """
     if not may_ask(name) and all(name in record.get("scores", ()) for record in records):
         told_again(name)
@@ -96,7 +96,7 @@ def _score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float],
 
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
-    """Quality of the whole and of every phenomenon and distance, controls, and correlations."""
+    """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
     own = system_scores(records, settings.distances, exact=settings.exact)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
@@ -113,10 +113,10 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
 
 
 def comparable(settings: ChallengeSettings) -> list[Comparable]:
-    """Scores of sentences."""
+    """The sentence score by each metric."""
     found = []
     for name in settings.metrics:
-        # Numbers from outside are higher if better; whoever gives them need not be here to say so.
+        # External scores are taken to be better if higher: their program is not started to ask for a scale.
         scale = Scale(None, None) if ":" in name else find_metric(name).scale
         unit = "points" if scale.unit == "percent" else name
         higher = scale.better == "higher"
@@ -125,7 +125,7 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
 
 
 def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
-    """Differences of corpus scores between every two systems, over the sentences that all of them answered."""
+    """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
     by_system = {column.name: column.cell.records for column in group.columns}
     if len(by_system) < 2:
         return []

@@ -108,7 +108,7 @@ def findings(group: Group) -> list[Finding]:
             for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
             if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST_SENTENCES
         ]
-        if lower:  # so that below 0 is worse
+        if lower:  # negate, so that below 0 is worse
             parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
         if not parts:
             continue
@@ -132,7 +132,7 @@ def findings(group: Group) -> list[Finding]:
 
 
 def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
-    """Minimum distances, those that give the same sentences once: the least of them."""
+    """Minimum distances; of several that give the same sentences, the lowest."""
     seen: dict[tuple[int, float], int] = {}
     for distance in sorted(parts):
         estimate = parts[distance].estimate
@@ -141,7 +141,7 @@ def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
 
 
 def _part_name(kind: Kind, distance: int) -> str:
-    """As items are grouped."""
+    """The name of the group of items, as `about` assigns it."""
     where = "" if kind[1] == "source" else f" ({kind[1]})"
     return f"{kind[0]}{where}" + (f", {distance} or more between" if distance else "")
 
@@ -160,7 +160,8 @@ def caveats(group: Group) -> list[Caveat]:
             found.append(
                 Caveat(
                     column.name,
-                    f"{len(small)} sets have fewer than {_FEWEST_SENTENCES} sentences ({small[0]}...); they say little.",
+                    f"{len(small)} sets have fewer than {_FEWEST_SENTENCES} sentences ({small[0]}...); "
+                    "they say little.",
                 )
             )
         found += noted_of(

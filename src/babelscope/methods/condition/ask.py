@@ -1,4 +1,4 @@
-"""What is asked in contrastive conditioning: the system to translate, the evaluator to score (section 3.2)."""
+"""Questions of contrastive conditioning: the system translates, the evaluator scores (section 3.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
 
-# Rounding can lift the log of a sure token this far above zero.
+# Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
 _TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
 
@@ -29,7 +29,7 @@ def ask(
     if "item_scores" in capabilities(evaluator):
         return _records_of_stored_scores(system, evaluator, items, settings)
     translated = _translations_or_reasons(system, items, settings)
-    # A system that evaluates itself is asked about what it generated, not about its text tokenised again.
+    # A system that evaluates itself scores the tokens that it generated, not its text tokenised again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
@@ -40,7 +40,7 @@ def ask(
         for source in _cued_sources(item):
             pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
-    # All of a chunk in one call, from which the evaluator makes its batches.
+    # One call for the whole chunk, so that the evaluator can fill its batches.
     answers = iter(_ask_about_items(functools.partial(ask_score, evaluator), pairs, owners, _TEXT_NAMES))
     records: list[Record] = []
     for item, translation in zip(items, translated, strict=True):
@@ -70,7 +70,7 @@ def ask(
 def _records_of_stored_scores(
     system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Record]:
-    """Records of the best score of each side, where an evaluator was asked elsewhere."""
+    """Records from stored scores: the best of each side, as an evaluator gave them elsewhere."""
     if not properties(system).stored:
         raise BabelscopeError(
             f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
@@ -105,7 +105,7 @@ def _records_of_stored_scores(
 
 
 def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -> bool:
-    """Whether the translation was made elsewhere: it is the item's own, or stands in a file."""
+    """Whether the translation was made elsewhere: the item has one, or the system reads it from a file."""
     own = settings.translations == "given" and item.translation is not None
     return own or properties(system).stored
 
@@ -113,7 +113,7 @@ def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -
 def _record_without_scores(
     item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool
 ) -> Record:
-    """What a record says before the evaluator is heard."""
+    """The fields of a record that do not depend on the evaluator's scores."""
     return {
         "source": item.source,
         "category": item.category,
@@ -122,13 +122,13 @@ def _record_without_scores(
         "given": given,
         "evaluator": evaluator,
         "notes": [],
-        # What `babelscope agreement` joins MuCoW's annotators by.
+        # `babelscope agreement` joins MuCoW's annotations by these fields.
         **{name: item.extra[name] for name in ("word", "corpus") if name in item.extra},
     }
 
 
 def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
-    """The log-probability of the translation under one source with a cue, in nats, and its tokens."""
+    """The log-probability (nats, EOS included) of the translation under one cued source, and its token count."""
     scored = found[source]
     return {"source": source, "total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
 
@@ -136,17 +136,14 @@ def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
 def _translations_or_reasons(
     system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Scored | str]:
-    """The translation of each item, its own or the system's; or why the system gave none."""
+    """The translation of each item, given or by the system; or the reason why the system gave none."""
     own = [item.translation if settings.translations == "given" else None for item in items]
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
     translate = functools.partial(ask_translate, system, beam=settings.beam)
     places = {"source": "source", "target": "target"}
     found = iter(_ask_about_items(translate, [item.question for item in asked], asked, places))
-    return [Scored(text) if text is not None else _first(next(found)) for text in own]
-
-
-def _first(answers: Sequence[Scored] | str) -> Scored | str:
-    return answers if isinstance(answers, str) else answers[0]
+    first = (answers if isinstance(answers, str) else answers[0] for answers in found)
+    return [Scored(text) if text is not None else next(first) for text in own]
 
 
 def _ask_about_items(
@@ -155,7 +152,7 @@ def _ask_about_items(
     owners: Sequence[AmbiguousSource],
     places: Mapping[str, str],
 ) -> list[Any]:
-    """Answers to what is asked about items, or why there is none; a text that is refused is told with its item."""
+    """The answer, or the reason for none, to each question; errors about a refused text name its item."""
     first = {each: item.id for each, item in zip(reversed(asked), reversed(owners), strict=True)}
 
     def ask_some(some: Sequence[Any]) -> list[Any]:
@@ -166,7 +163,7 @@ def _ask_about_items(
 
 
 def _cued_sources(item: AmbiguousSource) -> list[str]:
-    """Its distinct sources with cues; none unless there are some on both sides, since one alone says nothing."""
+    """Its distinct cued sources; none unless both sides have some, because one side alone decides nothing."""
     if not (item.correct_sources and item.incorrect_sources):
         return []
     return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))

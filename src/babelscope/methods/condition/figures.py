@@ -1,4 +1,4 @@
-"""The figures of conditioning: score, weights, accuracies, confidence (its paper, sections 3.2 to 4.2)."""
+"""Scores, verdicts, weights and rows of contrastive conditioning (its paper, sections 3.2 to 4.2)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from babelscope.methods.condition.settings import Base, Equal
 from babelscope.testsets.mucow import NO_CATEGORY
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
-"""Bins of |score - 0.5|. Likelihoods a token differ little (table 1: .516 is clear), so bins are narrow near 0."""
+"""Edges of bins of |score - 0.5|, narrow near 0: likelihoods a token differ little (in table 1, .516 is clear)."""
 
 
 def margin_of(correct: float, incorrect: float) -> float:
-    """By how many nats the best correct source is ahead; NaN if the translation is impossible under all."""
+    """log p under the best correct source minus that under the best incorrect one, in nats; NaN if both are -inf."""
     return correct - incorrect
 
 
@@ -38,7 +38,7 @@ def score_of(margin: float, base: Base = "e") -> float:
 def verdict_of(margin: float, ties: Ties) -> str:
     """Correct if score >= 0.5 (the released code; ties "wrong": > 0.5, as section 3.4 has it).
 
-    Told by the margin, which no base and no rounding of the score can change.
+    Decided by the margin, because neither the base nor rounding of the score can change its sign.
     """
     if margin == 0:
         return "tie" if ties == "half" else ties
@@ -48,7 +48,7 @@ def verdict_of(margin: float, ties: Ties) -> str:
 def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal = "shared") -> list[float]:
     """n - rank within each category of n, rank 0 being the most confident (section 3.4): n, n - 1, ..., 1.
 
-    |score - 0.5| grows with |margin| in every base, so margins are ranked. Items equally confident share
+    |score - 0.5| grows with |margin| in every base, so margins are ranked. Items with equal confidence share
     their weights; with equal "order" the earlier one weighs more, as in the released code.
     """
     weights = [0.0] * len(margins)
@@ -61,11 +61,11 @@ def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal
 
 
 def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float = 0.05) -> Estimate:
-    """Weighted mean of verdicts with Wilson's interval, for as many items as the weights are worth (Kish).
+    """Weighted mean of verdicts with Wilson's interval at Kish's effective sample size.
 
     In simulations (15 to 200 items, errors anywhere or among the least confident) it covers the truth in
     94 to 99 % of cases, where a bootstrap covers it in 90 to 95 %. It needs no seed, and is not [1, 1]
-    where all is correct. `outside` is how often the truth may lie outside.
+    if all verdicts are correct. `outside` is 1 minus the confidence level.
     """
     if not worth:
         return Estimate.of_nothing()
@@ -73,15 +73,15 @@ def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float
     value = math.fsum(w * x for w, x in zip(weights, worth, strict=True)) / total
     effective = total**2 / math.fsum(w * w for w in weights)
     low, high = proportion_confint(value * effective, effective, outside, method="wilson")
-    # Rounding can put the bound of all or none a hair inside.
+    # Rounding can put a bound on the wrong side of a value of 0 or 1.
     return Estimate(value, min(value, float(low)), max(value, float(high)), len(worth))
 
 
 def lowest_accuracy(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
-    """The smallest accuracy of groups of (verdicts, weights), none of them empty (section 4.2).
+    """The lowest accuracy among non-empty groups of (verdicts, weights) (section 4.2).
 
-    The smallest of several is low by chance too: high ends are widened for their number (Bonferroni), so
-    that the interval holds the truth in 95 % of cases however many groups are equally good.
+    The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
+    (Bonferroni): the interval covers the truth in 95 % of cases even if all groups are equally good.
     """
     if not groups:
         return Estimate.of_nothing()
@@ -96,7 +96,7 @@ def lowest_accuracy(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -
 
 @dataclass(frozen=True, slots=True)
 class JudgedItems:
-    """The items of one system that have a verdict, in columns."""
+    """The items of one system that have a verdict, as parallel lists."""
 
     margins: list[float]
     scores: list[float]
@@ -106,14 +106,14 @@ class JudgedItems:
 
 
 def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedItems:
-    """What figures are made from; items that were skipped are left out."""
+    """The judged items with their weights; skipped items are left out."""
     kept = [record for record in records if not record["skipped"]]
     margins = [_margin(record) for record in kept]
     categories = [record["category"] for record in kept]
     return JudgedItems(
         margins,
         [record["score"] for record in kept],
-        # A verdict is a tie only where the policy was half; others were decided by it.
+        # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
         [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
@@ -121,7 +121,7 @@ def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedIt
 
 
 def accuracy_rows(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
-    """Accuracy over all, unweighted and weighted; the same by category, and its minimum; confidence."""
+    """Accuracy unweighted and weighted, over all items and by category; the lowest category; confidence."""
     judged = judged_items(records, equal)
     everything = range(len(judged.worth))
     skipped = Counter(record["category"] for record in records if record["skipped"])
@@ -145,22 +145,22 @@ def accuracy_rows(records: Sequence[Record], equal: Equal = "shared") -> list[Ro
     for name, weighting in (("all", "none"), ("weighted", "category")):
         row(name, accuracy(*parts(everything, weighting)), everything, skipped.total(), weighting)
     groups = _indices_by_category(judged.categories)
-    # In the order of their names, so that the order of items changes nothing; none may be lost by skipping.
+    # Sorted, so that the order of items does not matter; categories whose items were all skipped stay in.
     names = sorted({*groups, *skipped})
-    told = [name for name in names if name in groups and name != NO_CATEGORY]
+    ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     for weighting, suffix in (("category", ""), ("none", " unweighted")):
         found = {name: accuracy(*parts(groups.get(name, ()), weighting)) for name in names}
         for name in names:
             row(name + suffix, found[name], groups.get(name, ()), skipped[name], weighting, category=name)
-        lowest = {"lowest": min(told, key=lambda name: found[name].value)} if told else {}
-        members = [i for name in told for i in groups[name]]
-        smallest = lowest_accuracy([parts(groups[name], weighting) for name in told])
+        lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
+        members = [i for name in ranked for i in groups[name]]
+        smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
         row("minimum" + suffix, smallest, members, skipped.total(), weighting, **lowest)
     return [*rows, *_confidence_rows(judged, evaluator)]
 
 
 def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
-    """A histogram of |score - 0.5|: the share of items in each bin, and how many of them are correct."""
+    """A histogram of |score - 0.5|: the share of items in each bin, and how many of these are correct."""
     confidences = [abs(score - 0.5) for score in judged.scores]
     rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
@@ -176,7 +176,7 @@ def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
 
 
 def least_certain(records: Sequence[Record], n: int) -> list[Record]:
-    """The n judged items whose score is closest to 0.5, the least certain first."""
+    """The n judged items whose score is closest to 0.5, closest first."""
     judged = [record for record in records if not record["skipped"]]
     return sorted(judged, key=lambda record: abs(_margin(record)))[:n]
 

@@ -1,4 +1,4 @@
-"""What is made of an evaluator's scores: the best of each side, score and verdict (section 3.2)."""
+"""From an evaluator's scores to the best of each side, score and verdict (section 3.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IMPOSSIBLE = "impossible"
 
 
 def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the best log-probability of each side, score and verdict, or why there are none."""
+    """The records with the best log-probability of each side, score and verdict, or the reason for none."""
     judged = []
     for record in records:
         if "under_correct" in record:
@@ -23,7 +23,7 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
                 _best_of_side(record[side], settings) for side in ("under_correct", "under_incorrect")
             )
             sources = {"correct_source": right, "incorrect_source": wrong}
-        else:  # the best of each side is all that was given
+        else:  # stored scores have the best of each side only
             correct, incorrect = (log_of(record[f"{side}_logprob"]) for side in ("correct", "incorrect"))
             sources = {}
         judged.append({**record, **sources, **_verdict(correct, incorrect, settings)})
@@ -45,7 +45,7 @@ def _best_of_side(
 
 
 def _verdict(correct: float | None, incorrect: float | None, settings: ConditionSettings) -> Record:
-    """The best of both sides, score and verdict; or why there is none."""
+    """The fields of a verdict: log-probabilities of both sides, score, verdict, or the reason for none."""
     if correct is None or incorrect is None:
         fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
         return {**dict.fromkeys(fields), "skipped": NO_CUE}
@@ -62,6 +62,6 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
 
 
 def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """Records of a cell with their weights, which are known when all items are judged (section 3.4)."""
+    """All records of a cell with their weights, which depend on all of them (section 3.4)."""
     weights = iter(judged_items(records, settings.equal).weights)
     return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]

@@ -17,7 +17,7 @@ from babelscope.testsets.items import AmbiguousSource
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
-    """Unweighted and weighted accuracy, by category and at least, and how confident the evaluator was."""
+    """Unweighted and weighted accuracy, by category and of the lowest one, and the evaluator's confidence."""
     first, *rest = accuracy_rows(records, settings.equal)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {

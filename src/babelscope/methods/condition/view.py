@@ -41,7 +41,7 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "tie": ("tie", "some"),
 }
 _MANY_UNSURE = 0.2
-"""A share of unsure verdicts that is worth a warning."""
+"""Above this share of unsure verdicts, a caveat is shown."""
 
 
 def _categories(rows: Sequence[Row]) -> list[Row]:
@@ -210,7 +210,7 @@ def _lines(record: Record) -> list[Line]:
 
 
 def mark_difference(text: str, other: str) -> list[Token]:
-    """The words of a text, those marked in which it differs from another."""
+    """The words of a text; marked from the first to the last word in which it differs from `other`."""
     mine, theirs = text.split(" "), other.split(" ")
     start = 0
     while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:

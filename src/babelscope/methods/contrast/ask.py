@@ -1,4 +1,4 @@
-"""What systems are asked about minimal pairs: to score each variant and translate the source, or stored scores."""
+"""Questions about minimal pairs: score each variant and translate the source; or look up stored scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from babelscope.util.errors import BabelscopeError
 def ask(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: the scores of each variant and of the 1-best, and where variants part."""
+    """A record an item: token log-probabilities of every variant, and of the 1-best where it is needed."""
     system = systems["system"]
     if "item_scores" in capabilities(system):
         return _records_of_stored_scores(system, items, settings)
@@ -31,7 +31,7 @@ def ask(
         empty = {"unanswered": "it has an empty text or no variant, which no system can be asked about"}
         return [next(left) if item.can_be_asked else dict(empty) for item in items]
     asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
-    # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
+    # Each text is scored once: cheaper, and equal texts get equal scores whatever the batches.
     once = list(dict.fromkeys(asked))
     with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
@@ -52,17 +52,17 @@ def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], bes
 
 
 def _needs_one_best(system: System, settings: ContrastSettings) -> bool:
-    """Whether the 1-best is asked for."""
+    """Whether the 1-best must be asked for."""
     may = settings.discrepancy == "auto" and "translate" in capabilities(system)
     return may or bool(settings.needs)
 
 
 def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
-    """The 1-best of each source, scored by the tokens it was generated with."""
+    """The 1-best of each question, with the log-probabilities of the tokens that were generated."""
     asked = list(dict.fromkeys(item.question for item in items))
     with relocate_errors(lambda what, number: f"{_first_item_with(items, asked[number - 1])}: {what}"):
         found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
-    # Systems rescore what they generate; those that give bare text are asked to score it.
+    # Some systems return text without log-probabilities; ask them to score it.
     bare = [number for number, scored in enumerate(found) if not scored.has_scores]
     rescored = ask_score(system, [(asked[number], found[number].text) for number in bare]) if bare else []
     for number, scored in zip(bare, rescored, strict=True):
@@ -72,7 +72,7 @@ def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) 
 
 
 def _first_item_with(items: Sequence[MinimalPair], question: Question, target: str | None = None) -> str:
-    """The first item that a question is asked for, to tell where a text that is refused stands."""
+    """The first item with this question (and target), to name in an error about a refused text."""
     found = (
         item
         for item in items
@@ -81,7 +81,7 @@ def _first_item_with(items: Sequence[MinimalPair], question: Question, target: s
     return f"item {next(found).id}"
 
 
-# Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
+# Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.
 _FAR_BELOW = 0.8
 _UNLIKELY = 0.001
 
@@ -89,7 +89,7 @@ _UNLIKELY = 0.001
 def _records_of_stored_scores(
     system: Any, items: Sequence[MinimalPair], settings: ContrastSettings
 ) -> list[Record]:
-    """Records of scores that stand in a file: with the texts, but without tokens."""
+    """Records from stored scores: they have the texts, but no tokens."""
     if settings.free == "yes":
         raise BabelscopeError("score files have no translations to look for errors in; free must be no")
     choices = [Choice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
@@ -119,12 +119,12 @@ def _stored_record(item: MinimalPair, scores: ItemScores | None, name: str) -> R
 
 
 def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direction: str) -> None:
-    """Warn of scores whose accuracy is far, and not by accident, below what guessing would give."""
+    """Warn if accuracy is significantly and far below chance: higher scores may be worse in this file."""
     from scipy.stats import binomtest
 
     if not found:
         return
-    # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
+    # With k contrastive variants, guessing picks the correct one with probability 1 / (k + 1).
     chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
     worth = credit("half")
     good = math.fsum(worth[verdict(Scores(scores.correct, scores.others))] for scores in found)

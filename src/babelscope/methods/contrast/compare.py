@@ -1,4 +1,4 @@
-"""Contrastive evaluation compared over reference kinds."""
+"""Accuracy on machine references compared with accuracy on human references."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Labels = dict[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """One paired test: what is compared, the difference of accuracies, and the p of there being none."""
+    """One paired test: its labels, the difference of accuracies, and the p-value of no difference."""
 
     labels: _Labels
     difference: Estimate
@@ -27,9 +27,9 @@ class _Test:
 
 
 def reference_differences(group: Group, settings: Any, seed: int) -> list[Row]:
-    """`machine_minus_human`: of each system, accuracy on machine minus that on human references of the same sources.
+    """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources.
 
-    Tested by flipping signs of source sentences, and corrected by Holm for all tests on the test set.
+    The p-values come from sign flips over source sentences, corrected by Holm for all tests on the test set.
     """
     by_system = {column.name: column.cell.records for column in group.columns}
     tests = _reference_tests(by_system, settings.ties, seed, settings.resamples)
@@ -47,7 +47,7 @@ def reference_differences(group: Group, settings: Any, seed: int) -> list[Row]:
 def _reference_tests(
     by_system: Mapping[str, Sequence[Record]], ties: Ties, seed: int, resamples: int
 ) -> list[_Test]:
-    """Machine against human references, on sources that have both; each source counts once."""
+    """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
     tests = []
     for system, records in by_system.items():
         groups = by_phenomenon(records)
@@ -77,5 +77,5 @@ def _paired_test(
 ) -> _Test:
     rng = stream(seed, "contrast/difference")
     difference = clustered_mean(values, clusters, rng, resamples=resamples)
-    a_source = cluster_sums([values], clusters)[:, 0].tolist()
-    return _Test(labels, difference, paired_p(a_source, stream(seed, "contrast/p")))
+    by_source = cluster_sums([values], clusters)[:, 0].tolist()
+    return _Test(labels, difference, paired_p(by_source, stream(seed, "contrast/p")))

@@ -1,4 +1,4 @@
-"""What is made of the scores of minimal pairs: verdicts, discrepancies, and errors seen in the 1-best."""
+"""From token log-probabilities of minimal pairs to verdicts, discrepancies, and errors detected in the 1-best."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from babelscope.testsets.items import MinimalPair
 
 
 def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:
-    """The records with scores, verdict, discrepancy and what detectors say of the 1-best."""
+    """The records with scores, verdict, discrepancy, and the errors that detectors find in the 1-best."""
     known = [record for record in records if "best" in record]
     looks = known and settings.free != "no" and analysis_version()
     detected = iter(_detect_in_one_best(known) if looks else ())
@@ -25,7 +25,9 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif settings.free != "no" and "detected" in record:  # by an analysis that is not installed here
+        elif (
+            settings.free != "no" and "detected" in record
+        ):  # the analyser that found it is not installed here
             verdicts["detected"] = record["detected"]
         found.append({**kept, **verdicts})
     return found
@@ -50,7 +52,7 @@ _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
-    if "correct" not in record:  # a run of stored scores: there is nothing else to make scores of
+    if "correct" not in record:  # a run of stored scores has no token log-probabilities
         stored = record["scores"]
         best = _number(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
         return Scores(_number(stored["correct"]), tuple(map(_number, stored["contrastive"])), best)
@@ -68,7 +70,7 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
 
 
 def stored_total(answer: Mapping[str, Any]) -> float:
-    """Log-probability of a stored target in nats, EOS included; minus infinity is stored as null."""
+    """Log-probability of a stored target in nats, EOS included."""
     if "total" in answer:
         return _number(answer["total"])
     return math.fsum(map(_number, answer["logprobs"]))

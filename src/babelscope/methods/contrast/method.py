@@ -19,7 +19,7 @@ from babelscope.testsets.items import MinimalPair
 
 
 def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
-    """Accuracy and discrepancy over all and by phenomenon and reference, the false-positive meter, free errors."""
+    """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own translations."""
     chosen: dict[str, Any] = {
         "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Does it really happen? Errors seen in free translations, beside those that forced choice reports."""
+"""Errors that detectors find in a system's own translations, beside those that forced choice reports."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ NOT_MEASURABLE = "not measurable in free output"
 
 
 def detect_errors(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Record]:
-    """What detectors say of each item, given the 1-best of each source: `{}`, or one field, `detected`.
+    """Run detectors on each item, given the 1-best of each source: `{}`, or the field `detected`.
 
-    Its own type's detector says whether the 1-best (`best`) and the variants (`contrastive`) have the error;
-    both are missing if it cannot tell for this source. `reference` is what each of the detectors that can
-    tell says of the correct translation: an alarm there is false. Detectors of other languages than that of its
-    type are not asked; nor are any, if the packages of that language are not installed.
+    The detector of the item's own error type looks for the error in the 1-best (`best`) and in the variants
+    (`contrastive`); both are missing if the detector does not apply to this source. `reference` has the result
+    of every applicable detector on the correct translation, where an alarm is false. Only detectors of the
+    language of the error type are run, and only if the packages of that language are installed.
     """
-    read: dict[tuple[str, str], Analysed[Any]] = {}
+    analysed: dict[tuple[str, str], Analysed[Any]] = {}
 
-    def says(name: str, source: str, text: str) -> bool:
+    def detects(name: str, source: str, text: str) -> bool:
         key = (error_type(name).language, text)
-        if key not in read:
-            read[key] = language(key[0]).analyser().analyse(text)
-        return detectors()[name](source, read[key])
+        if key not in analysed:
+            analysed[key] = language(key[0]).analyser().analyse(text)
+        return detectors()[name](source, analysed[key])
 
     installed = {each.code for each in detected_languages() if each.analysis_version()}
     found: list[Record] = []
@@ -42,11 +42,13 @@ def detect_errors(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list
         if code not in installed:
             found.append({})
             continue
-        told = [name for name in detectors(code) if exposed(name, item.source)]
-        record: Record = {"reference": {name: says(name, item.source, item.correct) for name in told}}
-        if item.phenomenon in told:
-            record["best"] = says(item.phenomenon, item.source, best[item.source])
-            record["contrastive"] = [says(item.phenomenon, item.source, text) for text in item.contrastive]
+        applicable = [name for name in detectors(code) if exposed(name, item.source)]
+        record: Record = {
+            "reference": {name: detects(name, item.source, item.correct) for name in applicable}
+        }
+        if item.phenomenon in applicable:
+            record["best"] = detects(item.phenomenon, item.source, best[item.source])
+            record["contrastive"] = [detects(item.phenomenon, item.source, text) for text in item.contrastive]
         found.append({"detected": record})
     return found
 
@@ -54,12 +56,12 @@ def detect_errors(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list
 def output_error_rows(
     records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
 ) -> list[Row]:
-    """For each phenomenon and reference kind `forced_errors`, and `generated_errors` in free translations.
+    """`forced_errors` and `generated_errors` for each phenomenon and reference kind.
 
-    The latter is the share of sources whose 1-best has the error: the detector's share of alarms, corrected
-    by what it finds of the variants, and by its false alarms on references. These are the pairs' own where it
-    looks at the translation alone, and else those of the other phenomena (see `looks_at_source`). A source
-    counts once, however many pairs it has.
+    `generated_errors` is the share of sources whose 1-best has the error: the detector's share of alarms,
+    corrected for its recall on the variants and for its false alarms on references. A detector that looks at
+    the translation alone counts false alarms on the references of these pairs; one that looks at the source
+    (`looks_at_source`) on those of other phenomena. A source counts once, however many pairs it has.
     """
     known = [record for record in records if "detected" in record]
     rows = []
@@ -79,11 +81,11 @@ def output_error_rows(
 def _generated_errors_row(
     phenomenon: str, members: Sequence[Record], right: Sequence[Record], labels: dict[str, str | int]
 ) -> Row:
-    """The row of one phenomenon's members, false alarms counted on the references of `right`."""
-    told = [record for record in members if "best" in record["detected"]]
-    alarms = _alarms_by_source((record["source"], record["detected"]["best"]) for record in told)
+    """`generated_errors` of one phenomenon; false alarms are counted on the references of `right`."""
+    detected = [record for record in members if "best" in record["detected"]]
+    alarms = _alarms_by_source((record["source"], record["detected"]["best"]) for record in detected)
     found = _alarms_by_source(
-        (record["source"], each) for record in told for each in record["detected"]["contrastive"]
+        (record["source"], each) for record in detected for each in record["detected"]["contrastive"]
     )
     false = _alarms_by_source(
         (record["source"], record["detected"]["reference"][phenomenon])
@@ -120,5 +122,5 @@ def _alarms_by_source(said: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]
 
 
 def _alarm_share_sum(said: Mapping[str, Sequence[bool]]) -> float:
-    """How many sources there are alarms for, each counted by its share of them."""
+    """The number of sources with an alarm; a source counts by the share of its texts that raise one."""
     return math.fsum(sum(each) / len(each) for each in said.values())

@@ -1,4 +1,4 @@
-"""The pictures of contrastive evaluation: accuracy, discrepancy, and errors that really happen."""
+"""Charts of contrastive evaluation: accuracy, discrepancy, and errors in the system's own translations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from babelscope.methods.view import bar, by_name, keys, one
 
 
 def accuracy_rows(rows: Sequence[Row]) -> list[Row]:
-    """Accuracies by error type and reference kind."""
+    """The rows that are accuracies by error type and reference kind."""
     return [row for row in rows if row.name == row.labels.get("phenomenon")]
 
 
@@ -21,7 +21,7 @@ def _name(row: Row, *, kinds: bool) -> str:
 
 
 def reference_kinds(group: Group) -> list[str]:
-    """Kinds of references."""
+    """The kinds of references that occur, such as human and machine."""
     return list(
         dict.fromkeys(
             str(row.labels["reference"])
@@ -83,7 +83,7 @@ def _against_discrepancy(group: Group) -> list[Picture]:
 
 
 def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
-    """Error types; the two that are got wrong most have their names beside them."""
+    """One dot an error type; the two with the lowest accuracy are labelled."""
     own = []
     for row in accuracy_rows(rows):
         told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}

@@ -1,4 +1,4 @@
-"""Token view: where the log-probabilities of a correct and a contrastive translation part."""
+"""Correct and contrastive translation token by token: where they differ, and what each token adds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Step:
 
 
 def variant_as_json(correct: Scored, contrastive: Scored) -> Record:
-    """A contrastive variant as it is stored: what it shares with the correct one's beginning is left out.
+    """A contrastive variant as it is stored, without the prefix that it shares with the correct translation.
 
-    `at` is the first token, counted from 0, in which the two differ; equal beginnings have equal
-    log-probabilities, so only `tokens` and `logprobs` from there on are new; `total` is the sum of all.
+    `at` is the index of the first token that differs. Equal prefixes have equal log-probabilities, so `tokens`
+    and `logprobs` are stored from there on; `total` is the sum over all tokens, in nats.
     """
     at = _shared_prefix_length(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
@@ -33,9 +33,9 @@ def variant_as_json(correct: Scored, contrastive: Scored) -> Record:
 
 
 def token_view(record: Record, variant: int = 0) -> list[Step]:
-    """The tokens of a stored pair side by side: shared beginning, what differs, shared end.
+    """The tokens of a stored pair side by side: shared prefix, what differs, shared suffix.
 
-    In the shared end a difference says how the error, once made, changes what follows.
+    In the suffix a difference shows how the error changes the probability of what follows.
     """
     correct, contrastive = record["correct"], record["contrastive"][variant]
     at = contrastive["at"]
@@ -51,7 +51,7 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
 
 
 def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many tokens two sequences have in common from their beginning."""
+    """The length of the longest common prefix."""
     for number, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return number

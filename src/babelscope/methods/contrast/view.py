@@ -21,9 +21,9 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "tie": ("tie", "some"),
 }
 _SHARED_TOKENS_SHOWN = 5
-"""Tokens shown before the first that differs."""
+"""Tokens of a long shared prefix that are shown before the first that differs."""
 _FAR_FROM_OUTPUT = 0.5
-"""Nats a token from the model's own translation: beyond this, a pair is called far from it."""
+"""Discrepancy in nats a token from which a caveat is shown."""
 
 
 def findings(group: Group) -> list[Finding]:
@@ -68,7 +68,7 @@ def findings(group: Group) -> list[Finding]:
 def _worst_generated_error(
     system: str, rows: Sequence[Row], records: Sequence[Record], tests: str
 ) -> list[Finding]:
-    """The errors it certainly makes in its own translations; the worst of them."""
+    """The error type with the highest certain rate in the system's own translations."""
     seen = [
         row
         for row in rows
@@ -133,8 +133,8 @@ def caveats(group: Group) -> list[Caveat]:
                 found.append(
                     Caveat(
                         name,
-                        f"forced choice reports {with_interval(complement(row.estimate), 100)} % errors of a kind that "
-                        f"no system is known to make ({plain_words(row.name)}). They are false, and so may "
+                        f"forced choice reports {with_interval(complement(row.estimate), 100)} % errors of a kind "
+                        f"that no system is known to make ({plain_words(row.name)}). They are false, and so may "
                         "others be.",
                     )
                 )
@@ -166,7 +166,7 @@ def names(group: Group) -> dict[str, str]:
 
 
 def margin(record: Record) -> float | None:
-    """By how much the right translation is ahead of the best wrong one."""
+    """Score of the right translation minus that of the best wrong one; None if one is infinite."""
     scores = record["scores"]
     known = [each for each in scores["contrastive"] if each is not None]
     if scores["correct"] is None or not known:
@@ -209,10 +209,10 @@ def _lines(record: Record) -> list[Line]:
 
 
 def colour_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
-    """Both translations' tokens with what they add to the difference of their log-probabilities.
+    """The tokens of both translations with what they add to the difference of log-probabilities, in nats.
 
-    The stretch in which they differ counts as one: its tokens have no partner, so each has the sum of all.
-    Of a long beginning that both share only the end is kept.
+    The tokens that differ have no partner, so each gets the sum over all of them. Of a long shared prefix only
+    the end is kept.
     """
     steps = token_view(record, variant)
     parted = [step for step in steps if (step.correct is None) != (step.contrastive is None)]
@@ -234,7 +234,7 @@ def colour_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token
 
 
 def _finite(number: float) -> float:
-    """Impossible tokens count as a hundred nats: JSON has no infinity, and no colour shows more."""
+    """Clamp to 100 nats: JSON has no infinity, and colours do not go beyond."""
     return 0.0 if math.isnan(number) else max(-100.0, min(100.0, number))
 
 

@@ -1,4 +1,4 @@
-"""What is made of hypotheses: the choice of MBR decoding, qualities against references, kRG and kQRG."""
+"""From hypotheses to their qualities against references, the choice of MBR decoding, kRG and kQRG."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from babelscope.metrics.ranking import bound_of
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
-    """The records with the quality of every hypothesis, the choice of MBR decoding, and each sentence's figures."""
+    """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
     judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
     qualities = {name: _qualities(judged, name) for name in settings.metric}
     bounds = {name: _bound(judged, name, settings) for name in settings.metric}
@@ -42,7 +42,7 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
 
 
 def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
-    """Of each record the qualities of its hypotheses; what a program said before is used again."""
+    """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
     if not may_ask(name) and all(name in record.get("metrics", ()) for record in records):
         told_again(name)
         return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
@@ -52,7 +52,7 @@ def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
 
 
 def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
-    """The highest quality that kQRG assumes; None if it is divided by the ideal order."""
+    """The highest quality, by which kQRG is normalised; None if it is normalised by the ideal order."""
     if settings.normalise != "bound":
         return None
     if not may_ask(name) and records and (known := records[0].get("metrics", {}).get(name)):
@@ -71,7 +71,7 @@ def _gains(record: Record, settings: SpaceSettings) -> Record:
 
 
 def _mbr_choice(record: Record, among: int) -> Record | None:
-    """The sample that is most like the others; the utility is chrF, each sample compared with each."""
+    """The choice of MBR decoding among the first samples: the highest mean chrF against all of these."""
     hypotheses, drawn = record["samples"]["hypotheses"], record["samples"]["drawn"][:among]
     if not drawn:
         return None
@@ -79,7 +79,7 @@ def _mbr_choice(record: Record, among: int) -> Record | None:
 
 
 def segments_of(record: Record) -> list[Segment]:
-    """What has to be judged about a record, in the order in which it stands there."""
+    """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
     references = tuple(record["references"])
     return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
 

@@ -57,7 +57,7 @@ def tables(rows: Sequence[Row]) -> str:
 def _table_cell(rows: Iterable[Row], system: str, heading: str) -> str:
     name, labels, scale = _COLUMNS[heading]
     found = rows_named(rows, name, system=system, **labels)
-    # Curves have smaller regions too; the table shows the whole.
+    # Curves add rows of smaller regions; the table shows the largest.
     return _estimate(max(found, key=lambda row: int(row.labels.get("k", 0))), scale) if found else "–"
 
 
@@ -83,7 +83,7 @@ def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def worst_ranked(records: Sequence[Record], count: int) -> list[Record]:
-    """The sentences whose top region has the lowest kRG, worst first; what is not resolved is left out."""
+    """The sentences whose top region has the lowest kRG, worst first; unresolved ones are left out."""
     known = [record for record in records if record["top_krg"] is not None]
     return sorted(known, key=lambda record: record["top_krg"])[:count]
 
@@ -97,8 +97,8 @@ def case(record: Record) -> str:
         figures = _figure(each["logprob"]), _figure(each["quality"])
         lines.append([rank, *figures, shorten(each["text"], _WIDTH)])
     title = f"item {visible(str(record['id']))}: {shorten(record['source'], _WIDTH)}"
-    told = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
-    return f"{title}\n{told}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
+    gains = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
+    return f"{title}\n{gains}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
 
 
 def _figure(value: float | None) -> str:

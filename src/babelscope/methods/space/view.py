@@ -31,7 +31,7 @@ from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, 
 from babelscope.util.seeds import stream
 
 _MOST_POINTS = 4000
-"""Of a cloud; of more, a sample is drawn."""
+"""Points of a cloud; larger clouds are subsampled."""
 _REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
 _DECODINGS = {
     "beam": "beam search",
@@ -143,7 +143,9 @@ def _decodings(group: Group) -> list[Picture]:
 
 def _quality_name(group: Group) -> str:
     settings = group.columns[0].cell.settings
-    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its name before
+    first, *_ = (
+        settings["metric"] if "metric" in settings else [settings["quality"]]
+    )  # the setting's earlier name
     return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
 
 
@@ -225,7 +227,7 @@ def _clouds(group: Group) -> list[Picture]:
 
 
 def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
-    """How far below the best of its sentence each translation is, and its quality."""
+    """(nats below the most probable translation of the sentence, quality) of each translation."""
     top = record["top"]["found"]
     answers = top if region == "top" else record["samples"]["hypotheses"]
     return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in answers]
@@ -243,7 +245,7 @@ def tables(group: Group) -> list[Table]:
         Figures("BLEU", lambda row: row.name == "bleu"),
         Figures("chrF", lambda row: row.name == "chrf"),
     )
-    # Smaller k are in the curves.
+    # The table shows the largest k of each region; curves show the others.
     sizes: dict[str, int] = {}
     for row in (row for column in group.columns for row in column.cell.rows if row.name == "krg"):
         region, k = str(row.labels["region"]), int(row.labels["k"])
@@ -291,16 +293,16 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
         for name, field in (("kRG", "top_krg"), ("kQRG", "top_kqrg"))
         if record[field] is not None
     ]
-    told_facts = ", ".join(facts)
+    fact_text = ", ".join(facts)
     measure = record["top_krg"]
     if not _mode_is_proven(record):
-        return Answer("not resolved", "note", measure, told_facts, lambda: _lines(record))
+        return Answer("not resolved", "note", measure, fact_text, lambda: _lines(record))
     if _is_empty(record):
-        return Answer("empty", "errors", measure, told_facts, lambda: _lines(record))
+        return Answer("empty", "errors", measure, fact_text, lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
         return Answer("missed by beam search", "some", measure, ", ".join(facts), lambda: _lines(record))
-    return Answer("found by beam search", "none", measure, told_facts, lambda: _lines(record))
+    return Answer("found by beam search", "none", measure, fact_text, lambda: _lines(record))
 
 
 def _lines(record: Record) -> list[Line]:

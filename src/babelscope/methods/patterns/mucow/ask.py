@@ -1,4 +1,4 @@
-"""What is asked about MuCoW's sentences: their translations, with lemmas and verdicts stored in files."""
+"""Questions about MuCoW's sentences: translations, with lemmas and earlier verdicts from files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ask(
 def match_verdicts(
     items: Sequence[AmbiguousSource], verdicts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, bool | None]:
-    """Verdicts stored earlier by item, matched by source and word, identical ones in order."""
+    """Earlier verdicts by item id, matched by source and word; duplicates are matched in order."""
     waiting: dict[tuple[Any, Any], list[str]] = {}
     for item in items:
         waiting.setdefault((item.source, item.extra.get("word")), []).append(item.id)

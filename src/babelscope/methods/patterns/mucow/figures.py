@@ -1,4 +1,4 @@
-"""MuCoW's figures: coverage, precision, recalls and F1s of verdicts."""
+"""MuCoW's rows: coverage, precision, recall and F1 of verdicts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from babelscope.util.seeds import stream
 GROUPINGS = ("category", "domain")
 """Frequent and infrequent senses, and senses in and out of the training data's domain."""
 
-
 _VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
 def summarise(records: Sequence[Record], settings: MucowSettings, seed: int) -> list[Row]:
-    """Coverage, precision, both recalls and F1s, over all and by group; how many verdicts are as before.
+    """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
 
     Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
     which its papers define (comment in its evaluation script; Scherrer et al. 2020).
@@ -57,7 +56,7 @@ def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[
 
 
 def _f1(counts: Array) -> Array:
-    """F1 with recall A and with recall B: 2 correct / (what precision and recall divide by)."""
+    """F1 with recall A and with recall B, from counts [..., 3] of correct, wrong and unknown."""
     correct, wrong, unknown = (counts[..., kind].astype(float) for kind in range(3))
     sums = [2 * correct + wrong + unknown, 2 * correct + 2 * wrong + unknown]
     return np.stack(
