@@ -1,4 +1,4 @@
-"""Conditioning held against the truth: in the lab, the grammar knows which sense or gender a translation has."""
+"""Compares conditioning with the truth: the lab's grammar knows which sense or gender a translation has."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _MAKERS: dict[Suite, tuple[Any, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test item, and the pair with its meaning that it was made from."""
+    """A test item, and the sentence pair that it was made from."""
 
     item: AmbiguousSource
     pair: SentencePair
     noun: str
-    """What is asked about, as the lexicon calls it: doctor, or bat/rare."""
+    """The ambiguous noun's name in the lexicon: doctor, or bat/rare."""
 
     def truth(self, translation: str) -> bool | None:
-        """Whether a translation has the gender or sense meant; None if the grammar cannot tell."""
+        """Whether a translation has the intended gender or sense; None if the grammar cannot decide."""
         word = self.noun.partition("/")[0]
         nouns = genders_and_senses(self.pair.meaning, translation)
         gold, found = next((gold, found) for name, gold, found in nouns if name == word)
@@ -47,7 +47,7 @@ class Case:
 
 
 def cases(suite: Suite, n: int, seed: int) -> list[Case]:
-    """The items of a test set of the lab, with their meanings."""
+    """The items of a lab test set, with their sentence pairs."""
     pairs, items = (make(n, seed) for make in _MAKERS[suite])
     made = []
     for item, pair in zip(items, pairs, strict=True):
@@ -57,7 +57,7 @@ def cases(suite: Suite, n: int, seed: int) -> list[Case]:
 
 
 def with_mistakes(made: Sequence[Case], extent: Extent, share: float, seed: int) -> list[str]:
-    """A translation a case by the grammar itself, a share of them (drawn by seed) with the mistake."""
+    """The grammar's own translation of each case; a random share of them has the mistake."""
     rng = random_stream(seed, f"truth/{extent}")
     return [
         realise_with_mistake(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
@@ -76,10 +76,10 @@ def compare_with_truth(
     share: float = 0.5,
     beam: int = 5,
 ) -> tuple[list[Row], list[Record]]:
-    """How often conditioning says what the grammar says, of each system's translations and of made mistakes.
+    """Agreement of conditioning with the grammar, on each system's translations and on made mistakes.
 
-    Where all translations are right, agreement only shows that right ones are not called wrong; so a share of the
-    grammar's own translations is judged with a mistake in it, and with `samples` what systems draw at random.
+    If all translations are right, agreement only shows that right ones are not called wrong. So a share of the
+    grammar's own translations gets a mistake; with `samples`, random samples of the systems are judged too.
     """
     made = cases(suite, n, seed)
     sources = [case.item.source for case in made]
@@ -89,7 +89,7 @@ def compare_with_truth(
         if samples:
             drawn = ask_sample(system, sources, n=1, seed=seed)
             given[system.name, "sampled"] = [sample.text for sample, *_ in drawn]
-    # Only in `gender` is there a pronoun that could follow the mistake.
+    # Only `gender` has a pronoun that could agree with the mistaken noun.
     extents: tuple[Extent, ...] = ("noun", "throughout") if suite == "gender" else ("noun",)
     for extent in extents:
         given["grammar", f"mistaken {extent}"] = with_mistakes(made, extent, share, seed)
@@ -115,7 +115,7 @@ def _judge_translations(
 
 
 def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
-    """Share of items on which both agree, unweighted and weighted by confidence (table 2)."""
+    """Share of items on which verdict and truth agree, unweighted and weighted by confidence (table 2)."""
     known = [record for record in records if record["truth"] is not None and not record["skipped"]]
     if not known:
         raise BabelscopeError(f"the grammar can tell nothing about the translations of {labels['system']}")

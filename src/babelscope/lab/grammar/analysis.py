@@ -1,6 +1,6 @@
 """A small analyser of German within the lab's vocabulary: noun phrases, clauses, finite verbs.
 
-It reads any string; words it does not know have no readings.
+It accepts any string; unknown words have no readings.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _determiners() -> dict[str, set[tuple[str, str, int]]]:
 
 
 def _verbs() -> dict[str, set[tuple[GermanVerb, bool, bool]]]:
-    """Finite forms: the verb, whether plural, whether the prefix is attached."""
+    """Finite form -> (verb, whether plural, whether the prefix is attached)."""
     table: dict[str, set[tuple[GermanVerb, bool, bool]]] = defaultdict(set)
     for verb, tense, plural in itertools.product(_GERMAN_VERBS, ("pres", "past"), (False, True)):
         form = verb.finite(tense, plural)
@@ -62,7 +62,7 @@ def _verbs() -> dict[str, set[tuple[GermanVerb, bool, bool]]]:
 
 
 def _helpers() -> dict[str, set[bool]]:
-    """Modal and auxiliary forms: whether plural."""
+    """Modal or auxiliary form -> whether it can be singular or plural."""
     table: dict[str, set[bool]] = defaultdict(set)
     for _, *forms in MODALS.values():
         for index, form in enumerate(forms):
@@ -73,7 +73,7 @@ def _helpers() -> dict[str, set[bool]]:
 
 
 def _prepositions() -> dict[str, set[str]]:
-    """The cases a preposition can take."""
+    """Preposition -> cases that it can take."""
     table: dict[str, set[str]] = defaultdict(set)
     for preposition in PREPOSITIONS.values():
         for form, case, _ in preposition.german:
@@ -108,7 +108,7 @@ KNOWN = frozenset().union(
 
 
 def words_of(sentence: str) -> list[str]:
-    """The tokens, with the capital of a sentence beginning undone where that gives a known word."""
+    """The tokens; a capital at the start of a sentence is lowered if that gives a known word."""
     words = re.findall(r"\w+|[^\w\s]", sentence)
     for i, word in enumerate(words):
         if i and words[i - 1] not in ".:":
@@ -125,7 +125,7 @@ def words_of(sentence: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """Preposition, determiner, adjectives and noun in a row."""
+    """One reading of consecutive preposition, determiner, adjectives and noun."""
 
     start: int
     end: int  # position of the noun
@@ -135,7 +135,7 @@ class NounPhrase:
 
 
 def phrases_ending_at(words: Sequence[str], end: int) -> list[NounPhrase]:
-    """All ways to see the noun phrase that ends at a noun, the likeliest first."""
+    """All ways to delimit the noun phrase that ends at a noun, the likeliest first."""
     start = end
     while start and words[start - 1] in ADJECTIVE_ENDINGS:
         start -= 1
@@ -189,7 +189,7 @@ def _readings(noun: str, endings: Sequence[str], forms: set[tuple[str, str, int]
 
 @dataclass(slots=True)
 class ClauseSpan:
-    """A clause: its word positions, in order, and its kind: main, final (verb last) or zu."""
+    """The word positions of a clause, in order, and its kind: main, final (verb last) or zu."""
 
     kind: str
     positions: list[int] = field(default_factory=list)
@@ -212,7 +212,7 @@ def find_finite(words: Sequence[str], part: ClauseSpan) -> int | None:
 
 
 def starts_relative(words: Sequence[str], positions: Sequence[int]) -> bool:
-    """Whether a stretch begins with a relative pronoun, perhaps after a preposition, and ends in a verb."""
+    """Whether a stretch starts with a relative pronoun, perhaps after a preposition, and ends in a finite verb."""
     begin = [words[i] for i in positions[:2]]
     if begin and begin[0] in PREPOSITION_CASES:
         begin = begin[1:]
@@ -220,9 +220,9 @@ def starts_relative(words: Sequence[str], positions: Sequence[int]) -> bool:
 
 
 def clauses(words: Sequence[str]) -> list[ClauseSpan]:
-    """The clauses of a sentence; a clause that others interrupt is put together again."""
+    """The clauses of a sentence; the pieces of an interrupted clause are joined."""
     parts: list[ClauseSpan] = []
-    current: list[ClauseSpan] = []  # those since the last full stop, semicolon or colon
+    current: list[ClauseSpan] = []  # clauses since the last full stop, semicolon or colon
     last: ClauseSpan | None = None
     for stretch in _stretches(words):
         if positions := [i for i in stretch if words[i] not in ",;:."]:
@@ -237,7 +237,7 @@ def clauses(words: Sequence[str]) -> list[ClauseSpan]:
 
 
 def _stretches(words: Sequence[str]) -> list[list[int]]:
-    """Positions between punctuation marks, each stretch with the mark that ends it."""
+    """Positions between punctuation marks; each stretch includes the mark that ends it."""
     stretches: list[list[int]] = [[]]
     for i, word in enumerate(words):
         stretches[-1].append(i)
@@ -249,7 +249,7 @@ def _stretches(words: Sequence[str]) -> list[list[int]]:
 def _assign_stretch(
     words: Sequence[str], parts: list[ClauseSpan], positions: list[int], last: ClauseSpan | None
 ) -> ClauseSpan:
-    """Give a stretch to a clause, old or new; `last` is the clause of the stretch before it."""
+    """Add a stretch to an open clause or a new one; `last` is the clause of the previous stretch."""
     first = words[positions[0]]
     waiting = [part for part in parts if part.kind != "zu" and find_finite(words, part) is None]
     main = next((part for part in reversed(parts) if part.kind == "main"), None)

@@ -1,4 +1,4 @@
-"""Where German has a choice: drawn at random, or tried one after the other."""
+"""Choices among German alternatives: drawn at random, or enumerated."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Forms = frozenset[str]
 
 
 class Chooser(Protocol):
-    """Decides among alternatives; `forms` are the word forms of which an alternative needs at least one."""
+    """Picks the index of an alternative; `forms` are, for each, word forms of which it uses at least one."""
 
     def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int: ...
 
 
 def random_stream(seed: int, name: str) -> random.Random:
-    """The random stream of one part: the same for the same seed and name, on every machine."""
+    """A random generator that is the same for a seed and name on every machine."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return random.Random(int.from_bytes(digest, "big"))
 
@@ -33,6 +33,8 @@ def draw_index(rng: random.Random, weights: Sequence[float]) -> int:
 
 
 class RandomChooser:
+    """Draws alternatives by their weights."""
+
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
 
@@ -41,7 +43,7 @@ class RandomChooser:
 
 
 class _ScriptedChooser:
-    """Follows a list of decisions, then always takes the first alternative; remembers what else there was."""
+    """Replays a list of decisions, then takes first alternatives; records all options at each step."""
 
     def __init__(self, decisions: list[int], vocabulary: Forms | None) -> None:
         self.decisions = decisions
@@ -64,7 +66,7 @@ class _ScriptedChooser:
 def every_choice(vocabulary: Forms | None = None) -> Iterator[Chooser]:
     """A chooser for each combination of decisions; with a vocabulary, only those whose words are all in it.
 
-    Each chooser must be used up before the next is asked for.
+    Use each chooser for a whole sentence before the next one is taken.
     """
     decisions: list[int] = []
     while True:

@@ -19,7 +19,7 @@ KINDS = {"der": "def", "ein": "indef", "kein": "no", "dieser": "this", "sein": "
 
 
 def replace_words(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
-    """The sentence with the words at some positions replaced; an empty replacement drops the word."""
+    """The sentence with the words of some token ids replaced; an empty replacement drops the word."""
     made: list[Token] = []
     upper = True
     for token in tree:
@@ -34,7 +34,7 @@ def replace_words(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
 
 @cache
 def other_number() -> dict[str, str]:
-    """For every finite form, the form of the other number."""
+    """Finite form -> the form of the other number."""
     pairs = [("hat", "haben"), ("ist", "sind")]
     for _, *forms in MODALS.values():
         pairs += [(forms[0], forms[1]), (forms[2], forms[3])]
@@ -63,7 +63,7 @@ def clause_omission(pair: SentencePair, rng: random.Random) -> Iterator[str]:
         gone = rng.randrange(len(stretches))
         dropped = {token.id: "" for token in stretches[gone]}
         if gone:
-            # The mark after the clause stays, for it decides how the next word is written.
+            # Keep the mark after the clause, which decides the capital of the next word; drop the one before.
             del dropped[stretches[gone][-1].id]
             dropped[stretches[gone - 1][-1].id] = ""
         yield replace_words(pair.german, dropped)

@@ -1,4 +1,4 @@
-"""Meanings in WinoMT's manner: two occupations, and a pronoun that the sense ties to one of them."""
+"""Meanings as in WinoMT: two occupations, and a pronoun that can only mean one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from babelscope.lab.grammar.verbs import VERBS
 
 HE = "he"
 
-# Main verb: reasons that speak of its subject, reasons that speak of its object.
+# Main verb: reasons about its subject, reasons about its object.
 REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "help": (("have time", "be friendly"), ("need help", "be ill", "be tired")),
     "call": (("need help", "have question"), ("come_late -", "forget key")),
@@ -41,6 +41,7 @@ ALONE = (
 
 
 def reason_clause(rng: random.Random, key: str, who: Entity) -> Clause:
+    """The clause of a reason in REASONS, with `who` as its subject."""
     verb, what = key.split()
     if verb == "be":
         return Clause("be", who, predicate=what)
@@ -53,7 +54,7 @@ def reason_clause(rng: random.Random, key: str, who: Entity) -> Clause:
 
 
 def occupation_pair(rng: random.Random, referent: str) -> tuple[Entity, Entity]:
-    """Two occupations named "a" and "b", of which English tells the gender of one."""
+    """Two occupations named "a" and "b"; English shows the gender of the one that `referent` names."""
     a = occupation(rng, told=referent == "a", name="a")
     b = occupation(rng, told=referent == "b", avoid=a.noun, name="b")
     both = []

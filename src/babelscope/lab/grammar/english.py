@@ -1,4 +1,4 @@
-"""English from a meaning: one sentence, always the same."""
+"""Realises a meaning in English: always the same sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Phrase = tuple[list[Word], Word]
 def make_word(
     form: str, upos: str, deprel: str, head: Word | None, *keys: str, feats: str = "_", lemma: str = ""
 ) -> Word:
-    """A word whose lemma is its form unless told."""
+    """A word whose lemma is its form unless given."""
     return Word(form, lemma or form, upos, feats, deprel, head, keys)
 
 
@@ -33,7 +33,7 @@ def pronoun_features(kind: str, **more: str) -> str:
 
 
 class English:
-    """The realiser of one sentence; it remembers what names refer to."""
+    """Realises one sentence, and remembers the entities that names refer to."""
 
     def __init__(self) -> None:
         self.referents: dict[str, Entity] = {}
@@ -143,7 +143,7 @@ class English:
     ) -> Phrase:
         """A clause and its head; `gap` is a role that a relative pronoun fills, `bare` asks for an infinitive."""
         verb = VERBS[c.verb]
-        # What comes first is realised first, so that pronouns find what they refer to.
+        # Realise a clause that comes first before the rest, so that pronouns find their referents.
         first = self.clause(c.linked.clause, path + ".d") if c.linked and c.linked.first else None
         before: list[Word] = []
         subject: list[Word] = []
@@ -206,7 +206,7 @@ class English:
         return [*before, main, *([predicate] if predicate is not main else [])], predicate, root
 
     def complements(self, c: Clause, verb: Verb, path: str, main: Word, gap: str) -> list[Word]:
-        """Everything after the verb but the time and dependent clauses."""
+        """Everything after the verb except time and dependent clauses."""
         key = path + ".v"
         words: list[Word] = []
         particle = [make_word(verb.particle, "ADP", "compound:prt", main, key)] if verb.particle else []
@@ -298,7 +298,7 @@ def auxiliary(c: Clause, path: str, plural: bool, predicate: Word) -> Word | Non
 
 
 def inflect(main: Word, c: Clause, verb: Verb, plural: bool, negated: bool) -> None:
-    """Give the verb its form where no modal precedes it; negated verbs but "be" stay infinitives, after "do"."""
+    """Inflect a verb without modal; negated verbs except "be" stay infinitives, after "do"."""
     base, third, past, participle = verb.forms
     if c.tense == "since":
         main.form, main.feats = participle, "Tense=Past|VerbForm=Part"

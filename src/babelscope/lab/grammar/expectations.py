@@ -1,4 +1,4 @@
-"""What a meaning allows in German, whatever the realisation: cases, numbers, verbs, negations."""
+"""What every German sentence for a meaning must respect: cases, numbers, verbs, negations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from babelscope.lab.grammar.verbs import VERBS
 
 @dataclass(slots=True)
 class Expected:
-    """What a meaning allows, whatever the realisation."""
+    """What a meaning allows, in every realisation."""
 
     nouns: dict[str, set[tuple[str, str, bool]]] = field(default_factory=lambda: defaultdict(set))
     gaps: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
@@ -27,6 +27,7 @@ class Expected:
 
 
 def expectations_of(meaning: Meaning) -> Expected:
+    """Collect what a meaning allows over all its clauses."""
     made = Expected()
     names = {e.name: e for c in meaning.clauses for e in _entities(c) if e.name}
     for c in meaning.clauses:
@@ -35,7 +36,7 @@ def expectations_of(meaning: Meaning) -> Expected:
 
 
 def _entities(c: Clause) -> Iterator[Entity]:
-    """All participants of a clause and of those within it."""
+    """All participants of a clause and of the clauses within it."""
     adjuncts = [a.entity for a in (c.place, c.extra) if a]
     for one in (c.subject, c.object, c.recipient, *adjuncts):
         if one is None:
@@ -50,7 +51,7 @@ def _entities(c: Clause) -> Iterator[Entity]:
 
 
 def _object_roles(c: Clause) -> set[tuple[str, str]]:
-    """Preposition and case of the object."""
+    """The (preposition, case) pairs that its German verbs can govern."""
     return {(prep, case) for v, _ in VERBS[c.verb].german for prep, _, case in [v.object.rpartition(" ")]}
 
 

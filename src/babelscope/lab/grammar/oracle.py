@@ -1,4 +1,4 @@
-"""The grammar as judge: is a German sentence right for a meaning, and if not, what is wrong?"""
+"""Checks with the grammar whether a German sentence is right for a meaning, and what is wrong if not."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from babelscope.lab.grammar.sentences import realisations
 
 ENUMERATION_LIMIT = 4000
 MeantAndFound = tuple[str, str, str]
-"""Noun, what was meant, what was found."""
+"""(noun, intended gender or sense, gender or sense found)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is right about a German sentence; `exact` if the grammar itself could have said it."""
+    """What is right about a German sentence; `exact` if the grammar can generate it."""
 
     exact: bool
     agreement: bool = True  # within noun phrases, and between subject and verb
@@ -44,8 +44,8 @@ class Verdict:
     order: bool = True
     polarity: bool = True
     number: bool = True  # of nouns, as in the source
-    genders: tuple[MeantAndFound, ...] = ()  # occupation, gender that English tells, gender found
-    senses: tuple[MeantAndFound, ...] = ()  # word, sense, sense found
+    genders: tuple[MeantAndFound, ...] = ()  # of occupations whose gender English shows
+    senses: tuple[MeantAndFound, ...] = ()  # of ambiguous words
     unknown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -55,12 +55,13 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Nothing to object to."""
-        told = all(gold == found for _, gold, found in (*self.genders, *self.senses))
-        return self.grammatical and self.polarity and self.number and told and not self.unknown
+        """Whether nothing is wrong."""
+        as_meant = all(gold == found for _, gold, found in (*self.genders, *self.senses))
+        return self.grammatical and self.polarity and self.number and as_meant and not self.unknown
 
 
 def judge(meaning: Meaning, sentence: str) -> Verdict:
+    """The verdict on a German sentence as a translation of a meaning."""
     genders, senses = _genders(meaning, sentence), _senses(meaning, sentence)
     if is_exact(meaning, sentence):
         return Verdict(True, genders=genders, senses=senses)
@@ -68,12 +69,12 @@ def judge(meaning: Meaning, sentence: str) -> Verdict:
 
 
 def genders_and_senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
-    """Genders and senses of a verdict alone, which are quickly told."""
+    """Only the genders and senses of the verdict, which is much faster than `judge`."""
     return (*_genders(meaning, sentence), *_senses(meaning, sentence))
 
 
 def is_exact(meaning: Meaning, sentence: str) -> bool:
-    """Whether the grammar could have said just this."""
+    """Whether the grammar can generate this sentence, among the first realisations."""
     spoken = sentence.strip()
     words = words_of(spoken)
     vocabulary = frozenset(words) | {word[0].lower() + word[1:] for word in words}
@@ -81,7 +82,7 @@ def is_exact(meaning: Meaning, sentence: str) -> bool:
 
 
 def _genders(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
-    """For every occupation whose gender English tells, the gender of its German noun."""
+    """For every occupation whose gender English shows, the gender of its German noun."""
     return tuple(
         (
             e.noun,
@@ -109,14 +110,14 @@ def _senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
 
 
 def _only_kind_present(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
-    """The one kind of noun that a sentence has; "unknown" if it has none or several."""
+    """The only kind of noun in a sentence; "unknown" if there is none or more than one."""
     words = set(words_of(sentence))
     found = [name for name, nouns in kinds.items() if any(not words.isdisjoint(n.forms) for n, _ in nouns)]
     return found[0] if len(found) == 1 else "unknown"
 
 
 class SentenceChecker:
-    """Looks through a sentence for what is wrong."""
+    """Looks for errors in a sentence that the grammar cannot generate."""
 
     def __init__(self, meaning: Meaning, sentence: str) -> None:
         self.want = expectations_of(meaning)
@@ -139,12 +140,12 @@ class SentenceChecker:
         return replace(found, **wrong)
 
     def chunk(self, end: int) -> NounPhrase:
-        """The noun phrase that ends at a noun, in the light of what the meaning expects there."""
+        """The noun phrase that ends at a noun, in the reading that fits the meaning best."""
         options = phrases_ending_at(self.words, end)
         for number in (True, False):
             for c in options:
                 if readings := frozenset(r for r in c.readings if self.fits(c, r, number)):
-                    if not number:  # no error of German, but one of translation
+                    if not number:  # right German, but a wrong translation
                         self.wrong("number", " ".join(self.words[c.start : c.end + 1]))
                     return NounPhrase(c.start, c.end, c.preposition, True, readings)
         c = next((c for c in options if c.agrees), options[0])
@@ -164,7 +165,7 @@ class SentenceChecker:
         )
 
     def polarity(self) -> None:
-        """Negations in their number."""
+        """Check the number of negations of each kind."""
         found = {
             "nicht": self.words.count("nicht"),
             "kein": sum(word.startswith("kein") for word in self.words),
@@ -177,7 +178,7 @@ class SentenceChecker:
     # -- clauses -----------------------------------------------------------------------------------
 
     def clause(self, part: ClauseSpan) -> None:
-        """Verb position, particle, and agreement of subject and verb."""
+        """Check verb position, particle, and agreement of subject and verb."""
         said = " ".join(self.words[i] for i in part.positions)
         if part.kind == "zu":
             return
@@ -190,7 +191,7 @@ class SentenceChecker:
         self.subject(part, said)
 
     def second(self, part: ClauseSpan, said: str) -> None:
-        """Exactly one constituent before the finite verb of a main clause."""
+        """Check that one constituent stands before the finite verb of a main clause."""
         before = [i for i in part.positions if part.finite is not None and i < part.finite]
         if before and self.words[before[0]] in COORDINATORS:
             before = before[1:]
@@ -205,7 +206,7 @@ class SentenceChecker:
             self.wrong("order", f"verb not second: {said}")
 
     def bracket(self, part: ClauseSpan, said: str) -> None:
-        """What closes the clause: participle, infinitive or particle."""
+        """Check what closes the clause: participle, infinitive or particle."""
         assert part.finite is not None
         form, last = self.words[part.finite], self.words[part.positions[-1]]
         if part.kind == "final":
@@ -233,7 +234,7 @@ class SentenceChecker:
         ending = last if last in PREFIXES and part.positions[-1] != part.finite else ""
         plain = {verb.infinitive for verb in fitting if not verb.prefix}
         if not ending and any(verb.prefix and verb.infinitive in plain for verb in fitting):
-            # "sehen" for "ansehen": as often without the particle as the meaning has a place for.
+            # "sehen" may stand for "ansehen" only as often as the meaning has verbs without prefix.
             self.unprefixed.update(plain)
             if any(self.unprefixed[name] > self.want.unprefixed[name] for name in plain):
                 self.wrong("particle", f"none for {form}: {said}")
@@ -241,7 +242,7 @@ class SentenceChecker:
             self.wrong("particle", f"{ending or 'none'} for {form}: {said}")
 
     def known(self, form: str) -> list[tuple[GermanVerb, bool, bool]]:
-        """The verbs a finite form may belong to, those of the meaning if there are any."""
+        """The verbs that a finite form can belong to; only those of the meaning, if any fits."""
         every = list(FINITE.get(form, ()))
         return [entry for entry in every if entry[0] in self.want.verbs] or every
 
@@ -252,7 +253,7 @@ class SentenceChecker:
         return any(word == preposition or word.startswith(preposition) for word in here)
 
     def subject(self, part: ClauseSpan, said: str) -> None:
-        """A subject whose number is that of the verb."""
+        """Check that a subject agrees with the verb in number."""
         assert part.finite is not None
         form = self.words[part.finite]
         numbers = {plural for _, plural, _ in self.known(form)} if form in FINITE else set()

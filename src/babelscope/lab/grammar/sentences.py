@@ -1,4 +1,4 @@
-"""The grammar: from a meaning to a sentence pair with trees, alignment and labels."""
+"""From a meaning to a sentence pair with trees, alignment and labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SentencePair:
 
 
 def realise(meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None) -> SentencePair:
-    """A sentence pair: English always the same (it may be given), German as the stream decides."""
+    """A sentence pair; German is drawn by `rng`, English is fixed and may be given if already made."""
     english = english or english_words(meaning)
     german = German(RandomChooser(rng)).sentence(meaning)
     source, target = tokens(english), tokens(german)
@@ -60,9 +60,9 @@ def german_text(meaning: Meaning, choose: Chooser) -> str:
 def realisations(
     meaning: Meaning, limit: int = 100_000, vocabulary: frozenset[str] | None = None
 ) -> Iterator[str]:
-    """The German sentences for a meaning, each perhaps more than once, at most `limit` of them.
+    """At most `limit` German sentences for a meaning, some perhaps more than once.
 
-    With a vocabulary, alternatives with no word in it are passed over.
+    With a vocabulary, alternatives without a word in it are skipped.
     """
     for count, choose in enumerate(every_choice(vocabulary)):
         if count == limit:

@@ -1,4 +1,4 @@
-"""A model's card: what it is, what it learned from, and the command that makes it again."""
+"""The card of a trained model: configuration, data, figures, and the command that makes it again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_card(
     tokenizer: Path | None,
     origin: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Everything worth knowing of a finished run, as JSON."""
+    """The card of a finished run, as JSON."""
     import torch
     import transformers
 
@@ -68,12 +68,12 @@ def make_card(
 
 
 def _portable_paths(files: dict[str, str]) -> dict[str, str]:
-    """Paths as they were given, but of an absolute one the name only: a card travels, a folder does not."""
+    """Relative paths as given, absolute ones by name only: a card is copied to other machines."""
     return {key: Path(value).name if Path(value).is_absolute() else value for key, value in files.items()}
 
 
 def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]:
-    """The options of the command line that give these settings; the vocabulary only where it is a new one."""
+    """The command-line options for these settings; the vocabulary size only if a new vocabulary is trained."""
     options = ["--shape", settings.shape.name]
     options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
     for name in ("label_smoothing", "steps", "seed"):
@@ -90,7 +90,7 @@ def train_command(
     tokenizer: Path | None,
     threads: int,
 ) -> str:
-    """The command that trains this model again, for a shell."""
+    """The shell command that trains this model again."""
     words = ["babelscope", "lab", "train", "--source", text.files["source"], "--target", text.files["target"]]
     if dev:
         words += ["--dev-source", dev.files["source"], "--dev-target", dev.files["target"]]
@@ -101,7 +101,7 @@ def train_command(
 
 
 def write_card(card: dict[str, Any], folder: Path) -> None:
-    """Write README.md for people and card.json, which comes last and says that the folder is complete."""
+    """Write README.md, then card.json, which marks the folder as complete."""
     made = "distilled from a teacher" if "distilled" in card else "trained"
     figures = [
         ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),

@@ -1,4 +1,4 @@
-"""Parallel text for training: read and checked, turned into ids, cut into batches of like length."""
+"""Parallel text for training: read and checked, encoded, and grouped into batches of similar length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from babelscope.util.text import parse_lines, read_line_bytes, require_equal_cou
 Array = np.ndarray[Any, Any]
 
 LEAST_PAIRS = 100
-"""Sentence pairs below which there is nothing to learn from."""
+"""Fewest sentence pairs to train on."""
 
 _CHUNK = 10_000
 
@@ -37,7 +37,7 @@ class ParallelText:
 
 
 def read_parallel(source: Path, target: Path, *, least: int = LEAST_PAIRS) -> ParallelText:
-    """Two files whose lines are translations of each other; anything amiss is told with file and line."""
+    """Read two line-parallel files; errors name file and line."""
     sources, source_digest = read_side(source)
     targets, target_digest = read_side(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
@@ -67,7 +67,7 @@ def _require_lines(path: Path, count: int, least: int) -> None:
 
 
 def hold_out(text: ParallelText, seed: int) -> tuple[ParallelText, ParallelText]:
-    """Training and development text where no development text was given: one pair in 50, at most 2,000."""
+    """Split off development text: one pair in 50, at most 2,000; returns (training, development)."""
     order = stream(seed, "lab/held out").permutation(len(text))
     chosen = set(order[: max(1, min(2000, len(text) // 50))].tolist())
     parts = [[i for i in range(len(text)) if (i in chosen) == held] for held in (False, True)]
@@ -78,7 +78,7 @@ def hold_out(text: ParallelText, seed: int) -> tuple[ParallelText, ParallelText]
 
 
 class EncodedLines:
-    """Many lists of ids in one array."""
+    """Token ids of many lines in one flat array."""
 
     def __init__(self, texts: Sequence[str], pieces: Pieces) -> None:
         encoded = []
@@ -92,7 +92,7 @@ class EncodedLines:
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
 
     def padded(self, numbers: Array, filler: int) -> Array:
-        """These rows as one array [rows, longest], filled up at the end."""
+        """Some lines as one array [rows, longest], padded at the end with `filler`."""
         lengths = self.lengths[numbers]
         columns = np.arange(lengths.max())
         real = columns < lengths[:, None]
@@ -102,7 +102,7 @@ class EncodedLines:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Padded ids: what the encoder reads, what the decoder reads, and what it should say (pad: nothing)."""
+    """Padded ids [rows, longest]: encoder input, decoder input, and labels (pad where there is none)."""
 
     source: Array
     shifted: Array
@@ -124,10 +124,10 @@ class Corpus:
         self.tokens = int(self.target.lengths[self.kept].sum())
 
     def batches(self, batch_tokens: int, random: np.random.Generator | None = None) -> list[Array]:
-        """Numbers of the pairs in each batch: shuffled, or in the order of length without `random`.
+        """Numbers of the pairs in each batch, shuffled; without `random`, in the order of length.
 
-        Pairs of like length come together, so that little is padding; which of them, and in which order the
-        batches come, is random. A batch has at most `batch_tokens` tokens on either side.
+        Pairs of similar length share a batch, to save padding; which ones, and the order of batches, is random.
+        A batch has at most `batch_tokens` tokens on either side, padding included.
         """
         order = self.kept if random is None else random.permutation(self.kept)
         source, target = self.source.lengths[order], self.target.lengths[order]

@@ -25,9 +25,7 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif (
-            settings.free != "no" and "detected" in record
-        ):  # the analyser that found it is not installed here
+        elif settings.free != "no" and "detected" in record:  # by an analyser that is not installed here
             verdicts["detected"] = record["detected"]
         found.append({**kept, **verdicts})
     return found

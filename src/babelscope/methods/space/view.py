@@ -143,9 +143,7 @@ def _decodings(group: Group) -> list[Picture]:
 
 def _quality_name(group: Group) -> str:
     settings = group.columns[0].cell.settings
-    first, *_ = (
-        settings["metric"] if "metric" in settings else [settings["quality"]]
-    )  # the setting's earlier name
+    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
     return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
 
 
