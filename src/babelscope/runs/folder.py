@@ -75,6 +75,7 @@ def _chunk_starts(
 
 
 def _chunk_arguments(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
+    """The arguments of `plan_chunks` for a run or shard."""
     shard = manifest.get("shard") or {"number": 1, "of": 1}
     return manifest["cells"], manifest["config"]["chunk"], shard["number"], shard["of"]
 

@@ -199,6 +199,7 @@ class ClauseSpan:
 
 
 def is_finite(word: str) -> bool:
+    """Whether a word can be a finite verb; "sein" counts as an infinitive."""
     return (word in FINITE or word in HELPERS) and word != "sein"
 
 

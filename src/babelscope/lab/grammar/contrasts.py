@@ -48,6 +48,7 @@ def other_number() -> dict[str, str]:
 
 @cache
 def german_noun(lemma: str) -> GermanNoun:
+    """The German noun with this lemma."""
     return next(n for c in NOUNS.values() for n, _ in (*c.german, *c.feminine) if n.lemma == lemma)
 
 

@@ -236,5 +236,6 @@ class German(Phrases):
 
 
 def move(field: list[str], name: str, before: str) -> None:
+    """Move a name in a list to just before another."""
     field.remove(name)
     field.insert(field.index(before), name)

@@ -40,6 +40,8 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class SenseLabel:
+    """An ambiguous word, the German lemma of its sense, its frequency, and the positions of both from 1."""
+
     word: str
     sense: str
     frequency: str

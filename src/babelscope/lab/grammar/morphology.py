@@ -39,6 +39,8 @@ CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GermanNoun:
+    """A German noun: lemma, gender (m, f, n), genitive singular and nominative plural."""
+
     lemma: str
     gender: str
     genitive: str
@@ -113,6 +115,7 @@ def _verb_forms(verb: GermanVerb) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def column(gender: str, plural: bool) -> int:
+    """The column of the tables of endings: masculine, feminine, neuter, plural."""
     return 3 if plural else "mfn".index(gender)
 
 

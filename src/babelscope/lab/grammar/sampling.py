@@ -51,6 +51,7 @@ def nouns_of(classes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def chance(rng: random.Random, share: float) -> bool:
+    """True with probability `share`."""
     return rng.random() < share
 
 
@@ -147,6 +148,7 @@ def with_relative(rng: random.Random, base: Entity, avoid: frozenset[str]) -> En
 
 
 def place(rng: random.Random, avoid: frozenset[str]) -> Adjunct:
+    """Where something happens: a preposition with a place that is not in `avoid`."""
     where = entity(rng, ("place",), avoid, 0)
     where = replace(where, plural=False, det="def" if where.det == "this" else where.det)
     if chance(rng, 0.25):
@@ -166,6 +168,7 @@ def nouns_in(*entities: Entity | None) -> frozenset[str]:
 
 
 def tense_of(rng: random.Random) -> Tense:
+    """A random tense, past more often than present."""
     return "past" if chance(rng, 0.68) else "pres"
 
 

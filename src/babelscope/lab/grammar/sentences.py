@@ -50,10 +50,12 @@ def english_words(meaning: Meaning) -> list[Word]:
 
 
 def english_text(meaning: Meaning) -> str:
+    """The English sentence for a meaning."""
     return text(tokens(english_words(meaning)))
 
 
 def german_text(meaning: Meaning, choose: Chooser) -> str:
+    """The German sentence for a meaning that the chooser decides on."""
     return text(tokens(German(choose).sentence(meaning)))
 
 

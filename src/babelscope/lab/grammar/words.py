@@ -45,6 +45,7 @@ class Token:
 
 
 def punctuation(mark: str, head: Word, key: str = "") -> Word:
+    """A punctuation mark that depends on `head`."""
     return Word(mark, mark, "PUNCT", "_", "punct", head, (key,) if key else ())
 
 
@@ -118,6 +119,7 @@ def plain_text(words: Sequence[Word]) -> str:
 
 
 def text(tree: Sequence[Token]) -> str:
+    """The sentence of a tree."""
     return "".join(token.form + (" " if token.space_after else "") for token in tree).rstrip()
 
 

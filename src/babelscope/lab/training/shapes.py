@@ -70,6 +70,7 @@ SHAPES = {
 
 
 def find_shape(name: str) -> Shape:
+    """A shape by name."""
     if name not in SHAPES:
         near = did_you_mean(name, SHAPES)
         hint = f"; {near}" if near else ""

@@ -115,6 +115,7 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
 
 
 def copy_tokenizer(folder: Path, to: Path) -> None:
+    """Copy the tokenizer's files from one model folder to another."""
     for name in FILES:
         shutil.copyfile(folder / name, to / name)
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 from statsmodels.stats.proportion import proportion_confint
 
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, Equal
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -182,7 +182,8 @@ def least_certain(records: Sequence[Record], n: int) -> list[Record]:
 
 
 def _margin(record: Record) -> float:
-    return margin_of(log_of(record["correct_logprob"]), log_of(record["incorrect_logprob"]))
+    correct, incorrect = record["correct_logprob"], record["incorrect_logprob"]
+    return margin_of(minus_inf_if_none(correct), minus_inf_if_none(incorrect))
 
 
 def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
@@ -190,8 +191,3 @@ def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
     for i, category in enumerate(categories):
         groups.setdefault(category, []).append(i)
     return groups
-
-
-def log_of(stored: float | None) -> float:
-    """A log-probability as read from a record: JSON has null for minus infinity."""
-    return -math.inf if stored is None else stored

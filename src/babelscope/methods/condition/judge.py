@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.condition.figures import judged_items, log_of, margin_of, score_of, verdict_of
+from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
+from babelscope.methods.condition.figures import judged_items, margin_of, score_of, verdict_of
 from babelscope.methods.condition.settings import ConditionSettings
 
 NO_CUE = "no cue"
@@ -24,7 +24,9 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
             )
             sources = {"correct_source": right, "incorrect_source": wrong}
         else:  # stored scores have the best of each side only
-            correct, incorrect = (log_of(record[f"{side}_logprob"]) for side in ("correct", "incorrect"))
+            correct, incorrect = (
+                minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
+            )
             sources = {}
         judged.append({**record, **sources, **_verdict(correct, incorrect, settings)})
     return judged
@@ -38,7 +40,7 @@ def _best_of_side(
         return None, None
     scores: dict[str, float] = {}
     for each in scored:
-        total = log_of(each["total"])
+        total = minus_inf_if_none(each["total"])
         scores[each["source"]] = total / each["tokens"] if settings.likelihood == "mean" else total
     best = max(scores, key=lambda source: scores[source])
     return scores[best], best

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.results import Record
+from babelscope.core.results import Record, minus_inf_if_none
 from babelscope.language.detecting import analysis_version
 from babelscope.methods.contrast.figures import Scores, score_record
 from babelscope.methods.contrast.output_errors import detect_errors
@@ -52,8 +52,12 @@ _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
     if "correct" not in record:  # a run of stored scores has no token log-probabilities
         stored = record["scores"]
-        best = _number(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
-        return Scores(_number(stored["correct"]), tuple(map(_number, stored["contrastive"])), best)
+        best = (
+            minus_inf_if_none(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
+        )
+        return Scores(
+            minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
+        )
 
     def score(answer: Mapping[str, Any]) -> float:
         total, length = stored_total(answer), len(answer["logprobs"]) + answer.get("at", 0)
@@ -70,9 +74,5 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
 def stored_total(answer: Mapping[str, Any]) -> float:
     """Log-probability of a stored target in nats, EOS included."""
     if "total" in answer:
-        return _number(answer["total"])
-    return math.fsum(map(_number, answer["logprobs"]))
-
-
-def _number(stored: float | None) -> float:
-    return -math.inf if stored is None else stored
+        return minus_inf_if_none(answer["total"])
+    return math.fsum(map(minus_inf_if_none, answer["logprobs"]))

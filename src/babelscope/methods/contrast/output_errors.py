@@ -114,13 +114,13 @@ def _generated_errors_row(
     return Row("generated_errors", estimate, {**labels, "note": note} if note else labels, counts)
 
 
-def _alarms_by_source(said: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
+def _alarms_by_source(alarms: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:
     found: dict[str, list[bool]] = {}
-    for source, alarm in said:
+    for source, alarm in alarms:
         found.setdefault(source, []).append(alarm)
     return found
 
 
-def _alarm_share_sum(said: Mapping[str, Sequence[bool]]) -> float:
+def _alarm_share_sum(alarms: Mapping[str, Sequence[bool]]) -> float:
     """The number of sources with an alarm; a source counts by the share of its texts that raise one."""
-    return math.fsum(sum(each) / len(each) for each in said.values())
+    return math.fsum(sum(each) / len(each) for each in alarms.values())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.core.answers import Scored
-from babelscope.core.results import Record, finite_or_none
+from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
 from babelscope.systems.asking import scored_as_json
 
 
@@ -40,7 +39,8 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     correct, contrastive = record["correct"], record["contrastive"][variant]
     at = contrastive["at"]
     ours, theirs = correct["tokens"][at:], contrastive["tokens"]
-    here, there = _logs(correct["logprobs"])[at:], _logs(contrastive["logprobs"])
+    here = [minus_inf_if_none(each) for each in correct["logprobs"][at:]]
+    there = [minus_inf_if_none(each) for each in contrastive["logprobs"]]
     end = _shared_prefix_length(ours[::-1], theirs[::-1])
     before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
     left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
@@ -56,10 +56,6 @@ def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
         if a != b:
             return number
     return min(len(one), len(other))
-
-
-def _logs(stored: Sequence[float | None]) -> list[float]:
-    return [-math.inf if each is None else each for each in stored]
 
 
 def _difference(one: float, other: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from babelscope.core.columns import Group
 from babelscope.core.labels import plain_words
 from babelscope.core.page import NOT_RIGHT, About, Answer, Caveat, Finding, Line, Section, Token, Tone, View
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
 from babelscope.methods.contrast.tokens import token_view
@@ -200,7 +200,7 @@ def _lines(record: Record) -> list[Line]:
     """The right translation and the strongest wrong one, token by token, and what it would write itself."""
     lines: list[Line] = []
     if record.get("correct", {}).get("tokens"):
-        scores = [-math.inf if each is None else each for each in record["scores"]["contrastive"]]
+        scores = [minus_inf_if_none(each) for each in record["scores"]["contrastive"]]
         ours, theirs = colour_tokens(record, scores.index(max(scores)))
         lines += [("right", ours), ("with the error", theirs)]
     if "best" in record:

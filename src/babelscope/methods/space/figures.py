@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
@@ -69,7 +69,7 @@ def region_hypotheses(
     top = record["top"]
     found = _read_hypotheses(top["found"])
     if not top["exact"] and settings.unresolved == "leave-out":
-        bound = -math.inf if top["bound"] is None else top["bound"]
+        bound = minus_inf_if_none(top["bound"])
         found = [each for each in found if each.logprob >= bound]
         return found[:size] if len(found) >= size else None
     return found[:size]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from babelscope.core.page import (
     View,
     point,
 )
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
 from babelscope.util.seeds import stream
@@ -276,7 +275,7 @@ def _is_empty(record: Record) -> bool:
 
 def _mode_is_proven(record: Record) -> bool:
     top = record["top"]
-    bound = -math.inf if top["bound"] is None else top["bound"]
+    bound = minus_inf_if_none(top["bound"])
     return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
 
 
