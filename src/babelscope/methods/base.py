@@ -27,7 +27,7 @@ _BUILT_IN = {
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
-"""What methods were called before; still understood."""
+"""Earlier names of methods, still accepted -> current names."""
 ANSWER_FILES = "answer_files"
 """Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
 runs that differ in these alone can be compared."""

@@ -39,7 +39,7 @@ def tables(rows: Sequence[Row], annotation_rows: Sequence[Row]) -> str:
         ),
     ):
         some = [row for row in rows if row.name in names and row.estimate.n]
-        if names == ("difference",):  # those of narrower sets are left to --json
+        if names == ("difference",):  # smaller subsets are only in --json
             some = [row for row in some if _subset_key(row) in _widest(some)]
         if some:
             parts.append(f"{title}\n\n{_metric_columns(some, labels, metrics, shown)}")

@@ -1,4 +1,4 @@
-"""How challenge sets are shown: quality by phenomenon and distance, beside equally long sentences."""
+"""The report section of challenge sets: quality by phenomenon and distance, beside equally long sentences."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ _READING = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Challenge sets: phenomena and distance",
         question="Are sentences with a difficult construction translated worse than others?",

@@ -1,4 +1,4 @@
-"""How contrastive conditioning is shown: which sense was translated, and how sure the evaluator is."""
+"""The report section of contrastive conditioning: accuracy by category, and the evaluator's confidence."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ _MEASURE = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Disambiguation: the meaning that was meant",
         question="Does the system translate the sense or the gender that the source means?",

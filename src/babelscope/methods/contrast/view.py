@@ -1,4 +1,4 @@
-"""How contrastive evaluation is shown: forced choice, what it is worth, and where translations part."""
+"""The report section of contrastive evaluation: forced choice, its limits, and pairs token by token."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ _MEASURE = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Minimal pairs: forced to choose",
         question="Does the system find the right translation more likely than one with a small error in it?",

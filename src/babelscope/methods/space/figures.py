@@ -201,18 +201,18 @@ class _SystemRecords:
         counts: Mapping[str, int] | None = None,
     ) -> Row:
         """The row of a mean over sentences; None (unresolved) and NaN (undefined) are left out and counted."""
-        known, told = self._known(values)
+        known, left_out = self._known(values)
         # The same random draws for every row, so that regions are compared on the same resamples.
         rng = stream(self.seed, "hypothesis_space/mean")
         estimate = clustered_mean(*self._columns(known), rng, resamples=self.settings.resamples)
-        return Row(name, estimate, labels or {}, {**told, **(counts or {})})
+        return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
     def share(self, name: str, values: Sequence[bool | None], labels: _Labels, yes: str) -> Row:
         """The row of a proportion of sentences; the count of true values is named `yes`."""
-        known, told = self._known(values)
+        known, left_out = self._known(values)
         rng = stream(self.seed, "hypothesis_space/share")
         estimate = clustered_proportion(*self._columns(known), rng, resamples=self.settings.resamples)
-        return Row(name, estimate, labels, {yes: sum(value is True for value in values), **told})
+        return Row(name, estimate, labels, {yes: sum(value is True for value in values), **left_out})
 
     def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
         pairs = list(zip(self.records, values, strict=True))

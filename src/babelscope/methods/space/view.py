@@ -1,4 +1,4 @@
-"""How hypothesis spaces are shown: what is probable, how good it is, and what beam search hides."""
+"""The report section of hypothesis spaces: probability against quality, and errors that beam search hides."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ _READING = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Hypothesis space: what the model believes",
         question="Are better translations more probable, and what does beam search hide?",
