@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from babelscope.annotate.items import read_tasks
-from babelscope.annotate.server import Desk, build_app, listening
+from babelscope.annotate.server import Desk, build_app, listen_locally
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import ITEMS, Server, item, lines, write_items
 from tests.support.toy_fixtures import Babelscope
@@ -204,9 +204,9 @@ def test_it_listens_on_this_machine_only(items: Path) -> None:
 
 
 def test_a_taken_port_is_told(items: Path, babelscope: Babelscope) -> None:
-    with listening(0) as taken:
+    with listen_locally(0) as taken:
         port = str(taken.getsockname()[1])
-        with pytest.raises(BabelscopeError, match="choose another with --port"), listening(int(port)):
+        with pytest.raises(BabelscopeError, match="choose another with --port"), listen_locally(int(port)):
             pass
         ran = babelscope("annotate", str(items), "--port", port, "--no-open")
     assert ran.code == 2

@@ -64,7 +64,7 @@ def test_counting_in_parses_alone(folder: Path) -> None:
 
 def test_a_challenge_set_that_the_rest_of_the_program_reads(folder: Path, tmp_path: Path) -> None:
     import babelscope as bs
-    from babelscope.methods.challenge.sets import instances
+    from babelscope.methods.challenge.sets import read_instances
 
     out = tmp_path / "set.jsonl"
     texts = ("--source", folder / "c.en", "--reference", folder / "c.de", "--alignments", folder / "c.align")
@@ -72,7 +72,7 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(folder: Path, tmp_pa
     tests = bs.load(str(out))
     assert len(tests) == N
     assert tests.kind.__name__ == "ParallelSentence"
-    found = [one.phenomenon for item in tests for one in instances(item.extra, item.id)]
+    found = [one.phenomenon for item in tests for one in read_instances(item.extra, item.id)]
     # Lexical phenomena at any distance, reordering from its limit on.
     counted = {
         row["phenomenon"]: row["instances"]

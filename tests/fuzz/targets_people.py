@@ -74,14 +74,14 @@ _ANSWERS = (
 def _agreement(folder: Path) -> None:
     import numpy as np
 
-    from babelscope.annotate.agreement import between_people, with_verdicts
+    from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
 
     paths = [folder / "q.answers.a.jsonl", folder / "q.answers.b.jsonl"]
     said = given.read_annotators(paths)
     tasks = given.items_of(paths)
     records = pattern_files.read_verdicts(folder / "records.jsonl")
-    with_verdicts(said, tasks, records, lambda: np.random.default_rng(0), name="m", field="score")
-    between_people(said, tasks, lambda: np.random.default_rng(0))
+    agreement_with_method(said, tasks, records, lambda: np.random.default_rng(0), name="m", field="score")
+    agreement_between_people(said, tasks, lambda: np.random.default_rng(0))
 
 
 def _answer_file(folder: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from babelscope import load, open_system
-from babelscope.lab.experiments.demo import demo_study, tell
+from babelscope.lab.experiments.demo import demo_study, summary_text
 from babelscope.lab.experiments.evaluation import evaluate
 from babelscope.lab.plugin import MODELS
-from babelscope.lab.shipped import card, model_names
+from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.tokenizer import FILES
@@ -30,15 +30,15 @@ def test_the_four_kinds_are_there_and_small() -> None:
 
 def test_every_model_has_a_card_and_opens() -> None:
     for name in model_names():
-        known = card(name)
+        known = read_card(name)
         assert known["dev_loss"] < 1, name
         assert known["command"].startswith("babelscope lab "), name
         system = open_system(f"lab:{name}")
         [[scored]] = system.translate(["The dog sleeps in the garden."])
         assert scored.text.endswith("."), name
         assert scored.notes == ()
-    assert card("unsmoothed")["label_smoothing"] == 0
-    assert "distilled" in card("student")
+    assert read_card("unsmoothed")["label_smoothing"] == 0
+    assert "distilled" in read_card("student")
 
 
 def test_the_teacher_knows_its_grammar() -> None:
@@ -74,7 +74,7 @@ def test_lab_test_sets() -> None:
 
 def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
     result = run_study(demo_study(n=16), out=tmp_path / "demo")
-    told = tell(result)
+    told = summary_text(result)
     assert "teacher: right in" in told
     assert "student" in told
     again = run_study(demo_study(n=16), out=tmp_path / "demo")

@@ -12,7 +12,7 @@ from babelscope.language.base import Analysed, ErrorType, Language, Token, Varia
 from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
 from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
-from babelscope.methods.contrast.free import detections
+from babelscope.methods.contrast.output_errors import detect_errors
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.patterns.morphology import lemmatise, open_morphology
 from babelscope.testsets.items import MinimalPair
@@ -141,12 +141,12 @@ def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.
     ]
     # No German detector is asked about Shoutish, so German need not be installed.
     monkeypatch.setattr(Language, "analyser", _only_shoutish)
-    assert detections(items, {"Go!": "sh"}) == [
+    assert detect_errors(items, {"Go!": "sh"}) == [
         {"detected": {"reference": {"whisper": False}, "best": True, "contrastive": [True]}},
         {},
     ]
     monkeypatch.setattr(Language, "analysis_version", lambda _self: "")
-    assert detections(items, {"Go!": "sh"}) == [{}, {}]
+    assert detect_errors(items, {"Go!": "sh"}) == [{}, {}]
 
 
 def _only_shoutish(self: Language) -> Shouting:

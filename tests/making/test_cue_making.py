@@ -21,10 +21,10 @@ from babelscope import open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Question
 from babelscope.lab.grammar import suites
-from babelscope.lab.grammar.choice import stream
+from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.lexicon import SENSES
-from babelscope.lab.grammar.mistakes import mistaken
+from babelscope.lab.grammar.mistakes import realise_with_mistake
 from babelscope.lab.grammar.senses import sense_meaning
 from babelscope.lab.grammar.sentences import english_text
 from babelscope.language.cues import Cues, find_form, insert_cues, read_candidates, read_cues
@@ -56,7 +56,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("masked")
-    rng = stream(1, "masked")
+    rng = random_stream(1, "masked")
     sentences: list[str] = []
     while len(sentences) < 1200:
         sense = SENSES[f"{rng.choice(WORDS)}/{rng.choice(('frequent', 'rare'))}"]
@@ -108,7 +108,7 @@ def lab_items(n: int, seed: int, split: str = "test") -> TestSet:
     for pair, item in zip(pairs, suites.sense_items(n, seed, split, inserted=True), strict=True):
         if item["word"] in WORDS:
             sense = f"{item['word']}/{item['category']}"
-            more = {"gold": sense, "wrong": mistaken(pair, sense, rng)}
+            more = {"gold": sense, "wrong": realise_with_mistake(pair, sense, rng)}
             items.append(
                 AmbiguousSource.from_json({**item, "correct_sources": [], "incorrect_sources": [], **more})
             )

@@ -14,7 +14,7 @@ from babelscope.core.answers import Scored, Target
 from babelscope.core.question import Asked
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.base import Method, Settings, Setup, find_method, method_names, set_up
-from babelscope.methods.cells import cells_of
+from babelscope.methods.cells import make_cells
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -185,7 +185,7 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
     )
 
     def found(setups: list[Setup], tests: dict[str, TestSet]) -> list[tuple[str, str]]:
-        return [(cell.setup.label, cell.tests_name) for cell in cells_of(setups, systems, tests, 0)]
+        return [(cell.setup.label, cell.tests_name) for cell in make_cells(setups, systems, tests, 0)]
 
     assert found([of_all, of_two, of_pairs], {"one": one, "two": two, "pairs": pairs}) == [
         ("likelihood", "one"), ("likelihood", "two"), ("second", "two"), ("contrast", "pairs")
@@ -205,4 +205,4 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
         ([of_two], {"one": one}, "second is for a test set 'two', but there are one"),
     ):
         with pytest.raises(BabelscopeError, match=told):
-            cells_of(setups, systems, tests, 0)
+            make_cells(setups, systems, tests, 0)

@@ -7,8 +7,8 @@ import pytest
 from babelscope.core.page import Answer, count_of
 from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
-from babelscope.methods.condition.view import marked
-from babelscope.methods.contrast.view import answer, coloured, margin
+from babelscope.methods.condition.view import mark_difference
+from babelscope.methods.contrast.view import answer, colour_tokens, margin
 from babelscope.report.items import Item, choose
 
 
@@ -40,7 +40,7 @@ def pair(prefix: int, right: float, wrong: float) -> Record:
 
 
 def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> None:
-    ours, theirs = coloured(pair(2, -3.0, -1.0), 1)
+    ours, theirs = colour_tokens(pair(2, -3.0, -1.0), 1)
     assert ours == [
         ("▁0", None),
         ("▁1", None),
@@ -53,14 +53,14 @@ def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> 
 
 
 def test_of_a_long_shared_beginning_the_end_is_kept() -> None:
-    ours, theirs = coloured(pair(30, -3.0, -1.0), 1)
+    ours, theirs = colour_tokens(pair(30, -3.0, -1.0), 1)
     assert [token[0] for token in ours[:6]] == ["…", "▁25", "▁26", "▁27", "▁28", "▁29"]
     assert ours[:6] == theirs[:6]
 
 
 def test_an_impossible_variant_has_a_finite_colour_and_is_no_rival() -> None:
     record = pair(2, -3.0, -1.0)
-    ours, _ = coloured(record, 0)
+    ours, _ = colour_tokens(record, 0)
     assert all(token[1] is None or abs(token[1]) <= 100 for token in ours)
     assert margin(record) == -0.5
     assert dict(answer(record, {}).lines())["with the error"][2][0] == "▁die"
@@ -90,7 +90,7 @@ def test_a_skipped_item_says_why() -> None:
     ],
 )
 def test_words_that_differ_are_marked(text: str, other: str, apart: str) -> None:
-    found = marked(text, other)
+    found = mark_difference(text, other)
     assert "".join(token[0] for token in found) == text
     assert "".join(token[0] for token in found if token[2:] == (1,)).strip() == apart
 

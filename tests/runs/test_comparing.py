@@ -15,16 +15,16 @@ from scipy.stats import binomtest, spearmanr, ttest_rel
 
 from babelscope.core.columns import rows_by_figure
 from babelscope.core.results import Row
-from babelscope.runs.comparing import group_runs, paired
+from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.comparing_groups import (
-    column_of,
-    evaluators,
-    over_seeds,
+    evaluator_agreement,
+    read_column,
     read_table,
-    regression,
-    regression_of_table,
+    regress_column,
+    regress_figure,
     seed_groups,
     seed_of,
+    seed_rows,
 )
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.runs.study import Study, run_study
@@ -103,7 +103,7 @@ def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
 
 def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
     (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "condition"))
-    rows = {row.labels.get("category", "all"): row for row in paired(group)}
+    rows = {row.labels.get("category", "all"): row for row in paired_differences(group)}
     ours, theirs = (column.cell.records for column in group.columns)
     for category, row in rows.items():
         both = [
@@ -128,7 +128,7 @@ def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
     one = make_run("one", {"x": "toy:1"}, "contrast")
     two = make_run("two", {"y": "toy:1"}, "contrast")
     (group,) = _groups(one, two)
-    for row in paired(group):
+    for row in paired_differences(group):
         assert (row.estimate.value, row.counts["ties"], row.labels["p_holm"]) == (0, row.estimate.n, "1")
 
 
@@ -136,7 +136,7 @@ def test_contrast_is_compared_as_its_own_command_does(make_run: MakeRun) -> None
     path = make_run("run", {"x": "toy:1", "y": "toy:2", "z": "toy:3"}, "contrast")
     (group,) = _groups(path)
     own = [row for row in read_run(path).comparisons if row.name == "difference"]
-    found = paired(group)
+    found = paired_differences(group)
     assert len(own) == len(found) == 6
     for theirs, ours in zip(own, found, strict=True):
         assert ours.labels == theirs.labels
@@ -145,7 +145,7 @@ def test_contrast_is_compared_as_its_own_command_does(make_run: MakeRun) -> None
 
 def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
     (group,) = _groups(make_run("run", {"x": "toy:1", "y": "toy:2"}, "likelihood"))
-    (row,) = paired(group)
+    (row,) = paired_differences(group)
     ours, theirs = (
         [np.mean(record["references"][0]["logprobs"]) for record in column.cell.records]
         for column in group.columns
@@ -241,7 +241,7 @@ def test_seeds_are_found_by_their_names() -> None:
 def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
     systems = {"t": "toy:1", "t-2": "toy:2", "t-3": "toy:3", "s": "toy:4", "s-2": "toy:5", "s-3": "toy:6"}
     (group,) = _groups(make_run("run", systems, "condition"))
-    rows = over_seeds(group)
+    rows = seed_rows(group)
     values = {
         column.name: next(row.estimate.value for row in column.cell.rows if row.name == "minimum")
         for column in group.columns
@@ -263,7 +263,7 @@ def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
     assert difference.labels["against"] == "s"
     assert difference.labels["pairing"] == "by seed"
     assert (difference.estimate.low, difference.estimate.high) == pytest.approx((right.low, right.high))
-    unpaired = [row for row in over_seeds(group, ["t*", "s=s-*"]) if row.name == "seed_difference"]
+    unpaired = [row for row in seed_rows(group, ["t*", "s=s-*"]) if row.name == "seed_difference"]
     assert {row.labels["pairing"] for row in unpaired} == {"none (Welch)"}
 
 
@@ -271,7 +271,7 @@ def test_seeds_of_two_evaluators_are_kept_apart(make_run: MakeRun) -> None:
     systems = {"t": "toy:1", "t-2": "toy:2"}
     paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(2)]
     (group,) = _groups(*paths)
-    means = [row for row in over_seeds(group) if row.name == "mean" and row.labels["of"] == "all"]
+    means = [row for row in seed_rows(group) if row.name == "mean" and row.labels["of"] == "all"]
     assert [(row.labels["evaluator"], row.estimate.n) for row in means] == [("toy:e0", 2), ("toy:e1", 2)]
 
 
@@ -280,8 +280,10 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(3)]
     (group,) = _groups(*paths)
     assert group.columns[0].name == "a by toy:e0"
-    assert len(paired(group)) == 3 * 6 * 3, "systems of one evaluator only are compared"
-    found = {(row.labels["over"], row.labels.get("system")): row for row in evaluators(group, "weighted")}
+    assert len(paired_differences(group)) == 3 * 6 * 3, "systems of one evaluator only are compared"
+    found = {
+        (row.labels["over"], row.labels.get("system")): row for row in evaluator_agreement(group, "weighted")
+    }
     by_evaluator = [
         [
             next(row.estimate.value for row in cell.rows if row.name == "weighted")
@@ -300,7 +302,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     right = [spearmanr(one, other).statistic for one, other in itertools.combinations(scores, 2)]
     assert found["items", "b"].estimate.value == pytest.approx(np.mean(right))
     with pytest.raises(BabelscopeError, match="has no figure 'bleu' of ambiguous; it has all, weighted, "):
-        evaluators(group, "bleu")
+        evaluator_agreement(group, "bleu")
 
 
 def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
@@ -313,7 +315,7 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
         for n, (name, b) in enumerate(zip(systems, bleu, strict=True))
     ]
     table.write_text("\n".join(["system\tbleu\tdistilled", *lines]) + "\n")
-    rows = {row.labels["variable"]: row for row in regression(group, table, ["bleu", "distilled"])}
+    rows = {row.labels["variable"]: row for row in regress_figure(group, table, ["bleu", "distilled"])}
     outcome = [
         100 * next(r.estimate.value for r in c.cell.rows if r.name == "minimum") for c in group.columns
     ]
@@ -324,20 +326,20 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
     )
     table.write_text("\n".join(["system\tbleu\tdistilled", *lines[:5]]) + "\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv has no line for the system f"):
-        regression(group, table, ["bleu"])
+        regress_figure(group, table, ["bleu"])
     table.write_text("bleu\n1\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv has no column 'system'"):
-        regression(group, table, ["bleu"])
+        regress_figure(group, table, ["bleu"])
 
 
 def test_tables(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("a\tb\n1\tyes\n2.5\tno\n")
     table = read_table(path)
-    assert column_of(table, "a", path) == [1, 2.5]
-    assert column_of(table, "b", path) == [1, 0]
+    assert read_column(table, "a", path) == [1, 2.5]
+    assert read_column(table, "b", path) == [1, 0]
     with pytest.raises(BabelscopeError, match=r"t.tsv has no column 'c'; it has a, b"):
-        column_of(table, "c", path)
+        read_column(table, "c", path)
     for text, told in (
         ("a\tb\n1\n", "t.tsv:2 has 1 columns, the first line 2"),
         ("a\ta\n1\t2\n", "must have a line of different column names"),
@@ -348,7 +350,7 @@ def test_tables(tmp_path: Path) -> None:
             read_table(path)
     path.write_text("a\nmuch\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv:2: 'much' in column 'a' is no number"):
-        column_of(read_table(path), "a", path)
+        read_column(read_table(path), "a", path)
 
 
 def test_table_3(shared: Path, tmp_path: Path) -> None:
@@ -358,9 +360,7 @@ def test_table_3(shared: Path, tmp_path: Path) -> None:
     told = [f"{line}\t{'yes' if line.split(chr(9))[1].startswith('Student') else 'no'}" for line in lines]
     path.write_text("\n".join([f"{heading}\tdistilled", *told]) + "\n")
     for outcome, bleu, distilled in (("mucow_rare", 1.7783, -6.4706), ("winomt_female", 4.9964, -7.5567)):
-        rows = {
-            row.labels["variable"]: row for row in regression_of_table(path, outcome, ["bleu", "distilled"])
-        }
+        rows = {row.labels["variable"]: row for row in regress_column(path, outcome, ["bleu", "distilled"])}
         found = [round(rows[name].estimate.value, 4) for name in ("bleu", "distilled")]
         assert found == [bleu, distilled]
         assert {rows[name].labels["significant"] for name in ("bleu", "distilled")} == {"yes"}
@@ -376,7 +376,7 @@ def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:
     }
     run_study(Study.model_validate(study), out=tmp_path / "run")
     (group,) = _groups(tmp_path / "run")
-    (row,) = paired(group)
+    (row,) = paired_differences(group)
     ours, theirs = ([each["scores"]["ter"] for each in column.cell.records] for column in group.columns)
     assert row.labels["better"] == "lower"
     assert row.counts["wins"] == sum(a < b for a, b in zip(ours, theirs, strict=True))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from babelscope.core.results import Record
 from babelscope.runs import folder as runfolder
-from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, key_of, plan
+from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, plan_chunks, record_key
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
@@ -31,7 +31,7 @@ def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
 
 def records_of(folder: RunFolder, chunk: Chunk) -> list[Record]:
     return [
-        {**key_of(folder._cells[chunk.cell], item), "answer": f"é\u2028{item}"}
+        {**record_key(folder._cells[chunk.cell], item), "answer": f"é\u2028{item}"}
         for item in range(chunk.start, chunk.stop)
     ]
 
@@ -46,7 +46,7 @@ def fill(path: Path, at_most: int = 99) -> int:
 
 
 def test_chunks_cover_every_item_once() -> None:
-    chunks = list(plan(manifest()["cells"], 3))
+    chunks = list(plan_chunks(manifest()["cells"], 3))
     assert chunks == [Chunk(c, *ends) for c in (0, 1) for ends in ((0, 3), (3, 6), (6, 7))]
 
 

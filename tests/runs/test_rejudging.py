@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from babelscope.methods.base import method_names
-from babelscope.runs.comparing import group_runs, paired
+from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.reading import read_run
 from babelscope.runs.rejudging import rejudge
 from babelscope.runs.study import Study, run_study
@@ -137,7 +137,7 @@ def test_other_settings_change_without_the_program_that_judged(
         rejudge(first, changed, out=tmp_path / "again")
     assert_same(other, tmp_path / "again")
     (group,) = group_runs([read_run(other)])
-    assert any(script.name in str(row.labels["measure"]) for row in paired(group))
+    assert any(script.name in str(row.labels["measure"]) for row in paired_differences(group))
 
 
 def test_what_is_made_of_old_answers_is_of_this_version(tmp_path: Path) -> None:

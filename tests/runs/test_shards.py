@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.methods.base import _BUILT_IN
-from babelscope.runs.folder import chunks_of, plan
+from babelscope.runs.folder import chunks_of, plan_chunks
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.runs.shards import Shard, merge
 from babelscope.runs.study import run_study
@@ -90,7 +90,7 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
     ]
     assert sorted(
         (chunk for own in shards for chunk in own), key=lambda chunk: (chunk.cell, chunk.start)
-    ) == list(plan(cells, size))
+    ) == list(plan_chunks(cells, size))
     for cell in (None, *range(len(cells))):
         counts = [sum(cell in (None, chunk.cell) for chunk in own) for own in shards]
         assert max(counts) - min(counts) <= 1

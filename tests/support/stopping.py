@@ -85,7 +85,7 @@ def _logged(log: Path) -> None:
 
         return noted
 
-    babelscope.lab.grammar.corpus._part = noting(babelscope.lab.grammar.corpus._part, "drawn")
+    babelscope.lab.grammar.corpus._make_part = noting(babelscope.lab.grammar.corpus._make_part, "drawn")
     search.run_search = noting(search.run_search, "searched")
     pairs.make_lines = noting(pairs.make_lines, "made")
     FakeMasked.log_prob_absent = noting(FakeMasked.log_prob_absent, "masked")  # type: ignore[method-assign]

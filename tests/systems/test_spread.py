@@ -327,7 +327,9 @@ def test_an_address_need_not_follow(
         raise BabelscopeError("seen")
 
     monkeypatch.setattr("babelscope.runs.study.run_study", ran)
-    monkeypatch.setattr("babelscope.runs.trust.allow", lambda *_, **__: None)  # there is no such file
+    monkeypatch.setattr(
+        "babelscope.runs.trust.ask_permission", lambda *_, **__: None
+    )  # there is no such file
     told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
     assert told.err == "babelscope: error: seen\n"
     assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)

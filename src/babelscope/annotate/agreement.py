@@ -1,4 +1,4 @@
-"""How far people's answers agree with each other, and automatic verdicts and scores with them."""
+"""Agreement of annotators with each other, and of automatic verdicts and scores with annotators."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
-"""What each annotator said about each item, by name and by digest of the item."""
-Streams = Callable[[], np.random.Generator]
-"""Fresh random numbers, the same at every call."""
+"""Annotator name -> item digest -> answer."""
+NewStream = Callable[[], np.random.Generator]
+"""Makes a random generator, the same at every call."""
 Labels = dict[str, str | int]
 
 MOST_ANNOTATORS = 100
 
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
-"""The numbers in an answer to a task."""
-FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
-"""The number in a record that human scores are compared with, unless another is asked for."""
+"""Task -> fields of its answers that are numbers; other tasks have labels."""
+DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
+"""Task -> field of a record that human scores are compared with by default."""
 
 
-def between_people(answers: Answers, tasks: Mapping[str, Task], rng: Streams) -> list[Row]:
-    """Kappa for every two annotators, alpha where there are more; correlations for scores. By task."""
+def agreement_between_people(answers: Answers, tasks: Mapping[str, Task], rng: NewStream) -> list[Row]:
+    """For each task: kappa of every two annotators, and alpha if there are more; for scores, correlations."""
     if len(answers) > MOST_ANNOTATORS:
         raise BabelscopeError(
             f"answers of {len(answers):,} annotators: every two are compared, so {MOST_ANNOTATORS} are the most"
         )
     rows: list[Row] = []
-    for task in _tasks_of(answers):
-        some, unfinished = _of_task(answers, task)
+    for task in _task_names(answers):
+        some, unfinished = _complete_answers(answers, task)
         if len(some) < 2:
             raise BabelscopeError(f"agreement on {task} needs the answers of two annotators")
         if task in SCORED:
-            rows += _scores(task, some, unfinished, rng)
+            rows += _score_rows(task, some, unfinished, rng)
             continue
         judged = {name: _judgements(own, task, tasks) for name, own in some.items()}
         labelled = cast(Labelled, task)
         rows += compare(judged, labelled)
         if len(judged) > 2:
-            rows += _alphas(judged, labelled, rng)
+            rows += _alpha_rows(judged, labelled, rng)
     return rows
 
 
-def _tasks_of(answers: Answers) -> list[str]:
+def _task_names(answers: Answers) -> list[str]:
     return sorted({each.task for own in answers.values() for each in own.values()})
 
 
-def _of_task(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]], int]:
-    """Complete answers to one task of those who have any, and how many were left unfinished."""
+def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]], int]:
+    """The complete answers to one task by annotator, and the number of unfinished ones."""
     here = {
         name: {item: each for item, each in own.items() if each.task == task} for name, own in answers.items()
     }
@@ -74,7 +74,7 @@ def _of_task(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]
 
 
 def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgement]:
-    """Answers with labels as judgements; WinoMT's need to know the gender that was asked for."""
+    """Labelled answers as judgements; those of WinoMT also have the gender that was asked for."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
@@ -92,8 +92,8 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
     return found
 
 
-def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> list[Row]:
-    """Krippendorff's alpha of all annotators together, with raw labels and with two."""
+def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream) -> list[Row]:
+    """Krippendorff's alpha of all annotators together, with raw and with binary labels."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
     versions: dict[str, Callable[[Judgement], str | None]] = {
         "raw": lambda judgement: judgement.label,
@@ -109,8 +109,8 @@ def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> li
     return rows
 
 
-def _scores(task: str, answers: Answers, unfinished: int, rng: Streams) -> list[Row]:
-    """Pearson and Spearman of every two annotators, and alpha (interval) of all, for each kind of number."""
+def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) -> list[Row]:
+    """For each number: Pearson and Spearman of every two annotators, and interval alpha of all."""
     rows = []
     for field in SCORED[task]:
         numbers = {name: _numbers(own, field) for name, own in answers.items()}
@@ -131,34 +131,34 @@ def _scores(task: str, answers: Answers, unfinished: int, rng: Streams) -> list[
 
 
 def _numbers(own: Mapping[str, Answered], field: str) -> dict[tuple[str, int], float]:
-    """The numbers of an annotator by item and place in its list."""
+    """An annotator's numbers by (item, index in the list)."""
     return {
         (item, place): float(number)
         for item, each in own.items()
-        for place, number in enumerate(_listed(each.answer[field]))
+        for place, number in enumerate(_as_list(each.answer[field]))
     }
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else [value]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An automatic verdict or score, and where it stands."""
+class AutomaticJudgement:
+    """A method's verdict or score on one item, and where it was read."""
 
     place: str
     value: bool | float | None
-    """None where the method could not tell."""
+    """None where the method is undecided."""
     weight: float = 1.0
 
 
-class Records:
-    """What a method said, found by item and system."""
+class AutomaticJudgements:
+    """A method's verdicts or scores, by item and system."""
 
     def __init__(self, rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None) -> None:
-        """`field` is the number wanted; without it, the verdict."""
-        self._found: dict[str, dict[str, Found]] = {}
+        """Read the number in `field` of each record; the verdict without `field`."""
+        self._found: dict[str, dict[str, AutomaticJudgement]] = {}
         for place, record in rows:
             number, system = record.get("id"), str(record.get("system", ""))
             if not isinstance(number, str | int):
@@ -166,10 +166,10 @@ class Records:
             own = self._found.setdefault(str(number), {})
             if system in own:
                 raise BabelscopeError(f"{place}: item {number} has a verdict already, at {own[system].place}")
-            own[system] = _score(place, record, field) if field else _verdict(place, record)
+            own[system] = _read_score(place, record, field) if field else _read_verdict(place, record)
 
-    def of(self, answered: Answered) -> tuple[str, Found] | None:
-        """The system and what was said about its translation, or None."""
+    def find(self, answered: Answered) -> tuple[str, AutomaticJudgement] | None:
+        """The system that the answer is about and the method's judgement of it, or None."""
         own = self._found.get(answered.id, {})
         if answered.system in own:
             return answered.system, own[answered.system]
@@ -178,49 +178,51 @@ class Records:
                 f"item {answered.id} has verdicts on {len(own)} systems, and its line does not say by `system` "
                 "whose translation was judged"
             )
-        # Where one side does not name the system there is only one.
+        # If either side does not name its system, there is only one to match.
         return next(((name, found) for name, found in own.items() if "" in (name, answered.system)), None)
 
 
-def _verdict(place: str, record: Mapping[str, Any]) -> Found:
+def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
     correct = record.get("correct")
     if "verdict" in record:
         correct = {"correct": True, "wrong": False}.get(str(record["verdict"]))
     elif "correct" not in record or not (correct is None or isinstance(correct, bool)):
         raise BabelscopeError(f"{place} has neither `verdict` nor `correct` (true, false or null)")
     if record.get("predicted") in ("neutral", "unknown"):
-        correct = None  # neither gender is no decision (WinoMT)
-    return Found(place, correct, weight_of(record, place))
+        correct = None  # WinoMT: no gender found is no decision
+    return AutomaticJudgement(place, correct, weight_of(record, place))
 
 
-def _score(place: str, record: Mapping[str, Any], field: str) -> Found:
+def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgement:
     number = record.get(field)
     if number is None and field in record:
-        return Found(place, None)
+        return AutomaticJudgement(place, None)
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return Found(place, float(number))
+    return AutomaticJudgement(place, float(number))
 
 
-def with_verdicts(
+def agreement_with_method(
     answers: Answers,
     tasks: Mapping[str, Task],
     rows: Sequence[tuple[str, Mapping[str, Any]]],
-    rng: Streams,
+    rng: NewStream,
     *,
     name: str,
     field: str | None = None,
 ) -> list[Row]:
-    """Agreement of a method's verdicts with people's labels, correlation of its scores with their scores."""
+    """For each task: agreement of a method's verdicts with human labels, or correlation of scores."""
     found: list[Row] = []
-    for task in _tasks_of(answers):
-        some, _ = _of_task(answers, task)
+    for task in _task_names(answers):
+        some, _ = _complete_answers(answers, task)
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
-            records = Records(rows, field or FIELDS[task])
-            found += _correlations(some, records, labels, SCORED[task][-1], field or FIELDS[task], rng)
+            records = AutomaticJudgements(rows, field or DEFAULT_FIELDS[task])
+            found += _correlation_rows(
+                some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task], rng
+            )
         else:
-            records = Records(rows, None)
+            records = AutomaticJudgements(rows, None)
             right = {
                 who: [
                     (each, is_right(judgement, cast(Labelled, task)))
@@ -230,19 +232,19 @@ def with_verdicts(
                 ]
                 for who, own in some.items()
             }
-            found += _agreements(right, records, labels, rng)
+            found += _agreement_rows(right, records, labels, rng)
     return found
 
 
-def _agreements(
+def _agreement_rows(
     right: Mapping[str, Sequence[tuple[Answered, bool | None]]],
-    records: Records,
+    records: AutomaticJudgements,
     labels: Labels,
-    rng: Streams,
+    rng: NewStream,
 ) -> list[Row]:
-    """Share of judgements that a method agrees with, by annotator and over all; weighted where verdicts are.
+    """Share of human judgements that a method agrees with, by annotator and over all; weighted if verdicts are.
 
-    What a person or the method left open is no judgement and is counted.
+    Items that a person or the method left undecided are left out and counted.
     """
     groups = {
         **({"all": [each for own in right.values() for each in own]} if len(right) > 1 else {}),
@@ -254,15 +256,15 @@ def _agreements(
         sums: dict[str, list[float]] = {}
         pairs: list[tuple[str, str]] = []
         for answered, human in judged:
-            found = records.of(answered)
+            found = records.find(answered)
             if human is None or found is None or found[1].value is None:
                 counts["open" if human is None else "missing" if found is None else "undecided"] += 1
                 continue
-            said, weight = bool(found[1].value), found[1].weight
-            counts["agreed"] += said == human
-            pairs.append((str(human), str(said)))
+            verdict, weight = bool(found[1].value), found[1].weight
+            counts["agreed"] += verdict == human
+            pairs.append((str(human), str(verdict)))
             own = sums.setdefault(answered.item, [0.0, 0.0])
-            own[0] += weight * (said == human)
+            own[0] += weight * (verdict == human)
             own[1] += weight
         agreed = weighted(sums.values(), rng())
         names: Labels = {**labels, "annotators": name, "labels": "binary"}
@@ -273,16 +275,21 @@ def _agreements(
     return rows
 
 
-def _correlations(
-    answers: Answers, records: Records, labels: Labels, human_field: str, field: str, rng: Streams
+def _correlation_rows(
+    answers: Answers,
+    records: AutomaticJudgements,
+    labels: Labels,
+    human_field: str,
+    field: str,
+    rng: NewStream,
 ) -> list[Row]:
-    """Pearson and Spearman of human scores with automatic ones, for each annotator and for their mean."""
+    """Pearson and Spearman of human with automatic scores, for each annotator and for their mean (`all`)."""
     scores: dict[tuple[str, str], float] = {}
     people: dict[str, dict[tuple[str, str], float]] = {}
     missing = 0
     for name, own in answers.items():
         for each in own.values():
-            found = records.of(each)
+            found = records.find(each)
             if found is None or found[1].value is None:
                 missing += 1
                 continue
@@ -297,7 +304,7 @@ def _correlations(
         }
     rows = []
     for name, human in people.items():
-        # human_correlations asks for what both have; here scores of others' items are not missing.
+        # Keep only this annotator's items: human_correlations would count the others as missing.
         some = {unit: score for unit, score in scores.items() if unit in human}
         for row in human_correlations(human, {field: some}, rng):
             names: Labels = {**labels, "annotators": name, "labels": human_field, **row.labels}

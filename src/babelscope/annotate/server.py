@@ -1,4 +1,4 @@
-"""The page's server: on this machine only, for those who have the secret address only."""
+"""The server of the annotation page: reachable from this machine only, with a secret address only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
 
 HEADERS = {
-    # Script and style from our own files only: what stands in a sentence can never run.
+    # Allow script and style from our own files only, so that text in a sentence can never run.
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -44,13 +44,13 @@ HEADERS = {
 
 
 class Guard:
-    """Lets through requests to this very server, with an annotator's secret, from its own page."""
+    """Passes on only requests with the right Host, an annotator's secret, and our own page as origin."""
 
     def __init__(self, app: ASGIApp, *, tokens: Mapping[str, str], port: int) -> None:
-        """`tokens` are the annotators' secrets, by their names."""
+        """`tokens` maps annotators to their secrets."""
         self._app = app
         self._tokens = {name: token.encode() for name, token in tokens.items()}
-        # A foreign name that was made to point here (DNS rebinding) is refused by its Host.
+        # Checking Host refuses a foreign name that points here (DNS rebinding).
         self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,20 +74,20 @@ class Guard:
         host, origin = (request.headers.getlist(name) for name in ("host", "origin"))
         if len(host) != 1 or host[0] not in self._hosts:
             return "refused: this server answers to its own address only"
-        # Browsers name the origin of whatever is not a plain visit.
+        # Browsers send Origin with everything but plain navigation.
         if (origin or request.method not in ("GET", "HEAD")) and origin != [f"http://{host[0]}"]:
             return "refused: the request comes from another page"
         annotator = self._annotator_of(scope["path"])
         if annotator is None:
             return "refused: open the address that `babelscope annotate` has printed last"
-        # Who judges is told by the secret alone: whoever asks for another name must not judge under this one.
+        # The secret alone decides who judges; a request with another name must not count under this one.
         if scope["query_string"]:
             return "refused: an address has no parameters; every annotator has an address of their own"
         scope["annotator"] = annotator
         return None
 
     def _annotator_of(self, path: str) -> str | None:
-        """Whose secret stands in the address; all are compared, in constant time."""
+        """The annotator whose secret is in the path; compares all secrets, in constant time."""
         given = path.split("/")[1].encode("utf-8", "replace") if path.startswith("/") else b""
         found = None
         for name, token in self._tokens.items():
@@ -97,7 +97,7 @@ class Guard:
 
 
 class Desk:
-    """The items, and the answer files of those who are judging them."""
+    """The items to judge, and the open answer file of each annotator."""
 
     def __init__(self, path: Path, tasks: Sequence[Task], annotators: Sequence[str], *, seed: int) -> None:
         check_names(annotators)
@@ -105,7 +105,7 @@ class Desk:
         self._by_key = {_key(task): task for task in tasks}
         self._seed = seed
         self.files: dict[str, AnswerFile] = {}
-        """The annotators' answers, by their names; there are no others while this desk is there."""
+        """Annotator -> answer file, open and locked until `close`."""
         try:
             for name in annotators:
                 self.files[name] = AnswerFile(path, name, tasks)
@@ -114,13 +114,13 @@ class Desk:
             raise
 
     def judged(self, annotator: str) -> int:
-        """How many items the annotator has finished."""
+        """How many items the annotator has completed."""
         return sum(map(is_complete, self.files[annotator].answers.values()))
 
     def session(self, annotator: str) -> dict[str, Any]:
-        """All the page needs. Of an item it has the texts to show: no id, no system, nobody's verdict."""
+        """The page's data. Items have only the texts to show: no id, no system, no verdict."""
         answers = self.files[annotator].answers
-        # Each annotator has an order of their own, so that tiredness does not hit the same items.
+        # Each annotator has their own order, so that fatigue does not hit the same items.
         order = stream(self._seed, f"annotate {annotator}").permutation(len(self.tasks))
         tasks = [self.tasks[number] for number in order]
         return {
@@ -137,7 +137,7 @@ class Desk:
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [{**asdict(block), "pieces": _joined(block.pieces)} for block in task.blocks],
+            "blocks": [{**asdict(block), "pieces": _merge_pieces(block.pieces)} for block in task.blocks],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
@@ -145,7 +145,7 @@ class Desk:
         }
 
     def save(self, annotator: str, key: Any, answer: Any) -> None:
-        """Check an answer and put it on disk."""
+        """Check an answer and store it on disk."""
         task = self._by_key.get(key) if isinstance(key, str) else None
         if task is None:
             raise BabelscopeError("there is no such item: the file has changed; load the page again")
@@ -157,12 +157,12 @@ class Desk:
 
 
 def _key(task: Task) -> str:
-    """What the page calls an item: its id might tell whose translation it is."""
+    """The item's name on the page; its id could reveal the system."""
     return task.digest[:20]
 
 
-def _joined(pieces: Pieces) -> Pieces:
-    """As few pieces as show the same: a long text may have one a word."""
+def _merge_pieces(pieces: Pieces) -> Pieces:
+    """Join neighbouring pieces with the same mark: a long text may have one a word."""
     return [
         ("".join(text for text, _ in own), mark)
         for mark, own in itertools.groupby(pieces, lambda each: each[1])
@@ -170,13 +170,13 @@ def _joined(pieces: Pieces) -> Pieces:
 
 
 def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
-    """The application: a page, its style and script, what to judge, and where answers go."""
+    """The web application: the page with its style and script, `session` to read, `answers` to write."""
 
     def page_file(name: str, kind: str, package: str = "annotate") -> Callable[[Request], Response]:
         content = (files(f"babelscope.{package}") / name).read_bytes()
         return lambda _: Response(content, media_type=kind)
 
-    # Not async with a pool of threads: answers are written one after another.
+    # Async handlers, not threads: answers are written one after another.
     async def session(request: Request) -> Response:
         return JSONResponse(desk.session(request.scope["annotator"]))
 
@@ -185,7 +185,7 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
             sent = await _read_json(request)
             desk.save(request.scope["annotator"], sent["item"], sent["answer"])
         except BabelscopeError as error:
-            return _told(error)
+            return _error_response(error)
         return JSONResponse({"saved": True})
 
     app = Starlette(
@@ -202,14 +202,14 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
     return Guard(app, tokens=tokens, port=port)
 
 
-def _told(error: BabelscopeError) -> Response:
+def _error_response(error: BabelscopeError) -> Response:
     return JSONResponse({"error": str(error)}, status_code=500 if isinstance(error, SystemFailure) else 400)
 
 
 async def _read_json(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type") != "application/json":
         raise BabelscopeError("an answer must be sent as application/json")
-    # A page says how long its answer is, once; a request that leaves its end open to reading is not taken.
+    # One Content-Length and no transfer encoding: the end of the request must not be ambiguous.
     length = request.headers.getlist("content-length")
     if "transfer-encoding" in request.headers or len(length) != 1:
         raise BabelscopeError("an answer must have one length and no transfer encoding")
@@ -231,14 +231,14 @@ async def _read_json(request: Request) -> dict[str, Any]:
 
 
 @contextmanager
-def listening(port: int) -> Iterator[socket.socket]:
-    """A socket that only this machine can reach; port 0 takes a free one."""
+def listen_locally(port: int) -> Iterator[socket.socket]:
+    """A socket that listens on the loopback address only; port 0 picks a free port."""
     try:
-        made = socket.create_server((LOOPBACK, port))
+        listener = socket.create_server((LOOPBACK, port))
     except (OSError, OverflowError) as error:
         raise BabelscopeError(f"port {port} cannot be used ({error}); choose another with --port") from error
-    with made:
-        yield made
+    with listener:
+        yield listener
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
@@ -247,7 +247,7 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
     config = uvicorn.Config(
         app,
-        http="h11",  # the stricter of uvicorn's two readers of requests
+        http="h11",  # the stricter of uvicorn's two HTTP parsers
         ws="none",
         log_level="warning",
         access_log=False,

@@ -114,7 +114,7 @@ def agreement(
 
 def _answered(answers: list[Path], verdicts: Path | None, field: str | None, seed: int) -> list[Row]:
     """Agreement of answers given on the page."""
-    from babelscope.annotate.agreement import between_people, with_verdicts
+    from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
     from babelscope.annotate.answers import items_of, read_annotators
     from babelscope.util.seeds import stream
 
@@ -125,10 +125,10 @@ def _answered(answers: list[Path], verdicts: Path | None, field: str | None, see
         return stream(seed, "agreement")
 
     # One annotator alone can still be compared with a method.
-    rows = between_people(said, tasks, rng) if len(said) > 1 or verdicts is None else []
+    rows = agreement_between_people(said, tasks, rng) if len(said) > 1 or verdicts is None else []
     if verdicts is not None:
         for name, records in _by_method(verdicts).items():
-            rows += with_verdicts(said, tasks, records, rng, name=name, field=field)
+            rows += agreement_with_method(said, tasks, records, rng, name=name, field=field)
     elif field is not None:
         raise BabelscopeError("--field is about the records of --verdicts")
     return rows

@@ -52,7 +52,7 @@ def annotate(
     import secrets
 
     from babelscope.annotate.items import read_tasks
-    from babelscope.annotate.server import LOOPBACK, Desk, build_app, listening, serve
+    from babelscope.annotate.server import LOOPBACK, Desk, build_app, listen_locally, serve
 
     names = annotator or ["me"]
     tasks = read_tasks(file, task.value if task else None)
@@ -60,7 +60,7 @@ def annotate(
     try:
         for answers in desk.files.values():
             _warn(answers, file)
-        with listening(port) as listener:
+        with listen_locally(port) as listener:
             tokens = {name: secrets.token_urlsafe(24) for name in names}
             at = listener.getsockname()[1]
             urls = {name: f"http://{LOOPBACK}:{at}/{token}/" for name, token in tokens.items()}

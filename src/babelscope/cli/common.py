@@ -60,11 +60,11 @@ class RayCommand(TyperCommand):
 
 def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
     """Systems by their names."""
-    from babelscope.methods.cells import by_name
+    from babelscope.methods.cells import systems_by_name
     from babelscope.systems.cached import remembering
     from babelscope.systems.opening import open_system
 
-    opened = by_name(open_system(spec) for spec in specs)
+    opened = systems_by_name(open_system(spec) for spec in specs)
     return {name: remembering(system, cache) for name, system in opened.items()}
 
 

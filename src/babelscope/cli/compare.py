@@ -155,14 +155,14 @@ def _compared(
     )
     for group in found.groups:
         if not summary:
-            found.more["paired"] += comparing.paired(group, seed=seed)
-            found.more["evaluators"] += comparing_many.evaluators(group, figure)
-        found.more["seeds"] += comparing_many.over_seeds(group, patterns)
+            found.more["paired"] += comparing.paired_differences(group, seed=seed)
+            found.more["evaluators"] += comparing_many.evaluator_agreement(group, figure)
+        found.more["seeds"] += comparing_many.seed_rows(group, patterns)
         # A run may have methods without this figure.
         if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-            found.more["regression"] += comparing_many.regression(group, table, variables, figure)
+            found.more["regression"] += comparing_many.regress_figure(group, table, variables, figure)
     if table is not None and not opened:
-        found.more["regression"] += comparing_many.regression_of_table(table, figure, variables)
+        found.more["regression"] += comparing_many.regress_column(table, figure, variables)
     elif table is not None and not found.more["regression"]:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found

@@ -20,7 +20,7 @@ def demo(
     report: WithReport = True,
 ) -> None:
     """Evaluate two small translation models, a teacher and its student, by every method there is."""
-    from babelscope.lab.experiments.demo import demo_study, tell, write_flows
+    from babelscope.lab.experiments.demo import demo_study, summary_text, write_flows
     from babelscope.report.building import write_report
     from babelscope.runs.study import run_study
 
@@ -30,7 +30,9 @@ def demo(
             print_json(row.as_json())
         if not as_json:
             folder = visible(str(result.folder))
-            print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {folder}")
+            print(
+                f"{summary_text(result)}\n\n{result.signature}\nall figures and every single item: {folder}"
+            )
         if report:
             write_flows(out, n)
             write_report([out], out / NAME)

@@ -55,7 +55,7 @@ def flow(
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render
-    from babelscope.methods.patterns.flow import count_flows, mean_flows, read_queries, shift_rows
+    from babelscope.methods.patterns.flow import find_occurrences, mean_flows, read_queries, shift_rows
 
     teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):
@@ -74,7 +74,7 @@ def flow(
         list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
     )
     models = [
-        count_flows(source, dict(zip(stages, (data, *rest), strict=True)), queries)
+        find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries)
         for rest in versions or [()]
     ]
     found = mean_flows(models, stages)
@@ -92,10 +92,10 @@ def flow(
 
 
 def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:
-    from babelscope.methods.patterns.flow import merged
+    from babelscope.methods.patterns.flow import merge_words
     from babelscope.report.sankey import sankey
 
-    moved = merged(flows, stages)
+    moved = merge_words(flows, stages)
     nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
     classes = list(dict.fromkeys(name.partition("_")[2] for name in nodes))
     coloured = [name for name in classes if name not in ("neutral", "other")]

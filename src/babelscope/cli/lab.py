@@ -14,7 +14,7 @@ from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
-    from babelscope.lab.training.settings import Settings
+    from babelscope.lab.training.settings import TrainingSettings
 
 app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
 app.command("truth")(truth)
@@ -72,7 +72,7 @@ def corpus(
         rows = (
             lab.make_corpus(out, n, seed, part, count=stats)
             if out
-            else lab.stats(lab.generate(n, seed, part))
+            else lab.count_phenomena(lab.generate(n, seed, part))
         )
     if stats:
         for row in rows:
@@ -185,7 +185,7 @@ def distill(
 
 def _settings(
     shape: str, vocabulary: int | None, label_smoothing: float, seed: int, steps: int | None, more: list[str]
-) -> Settings:
+) -> TrainingSettings:
     from babelscope.lab.training.settings import read_settings, settings_for
 
     given = {"vocabulary": vocabulary, "label_smoothing": label_smoothing, "seed": seed, "steps": steps}
@@ -210,10 +210,10 @@ def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
 @app.command("models")
 def models(as_json: AsJson = False) -> None:
     """List the models that come with the package."""
-    from babelscope.lab.shipped import card, model_names
+    from babelscope.lab.shipped import model_names, read_card
 
     for name in model_names():
-        known = card(name)
+        known = read_card(name)
         row = {"name": name, "system": f"lab:{name}"} | {
             key: known[key] for key in ("shape", "parameters", "label_smoothing", "seed", "dev_loss")
         }

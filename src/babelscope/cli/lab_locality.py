@@ -65,11 +65,11 @@ def locality(
 ) -> None:
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
     from babelscope.core.results import render
-    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quickly
+    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
 
     given = {"length": length, "sentences": sentences, "epochs": epochs, "repetitions": repetitions}
-    plan = (quickly if quick else Plan)(
+    plan = (quick_plan if quick else Plan)(
         **{name: value for name, value in given.items() if value is not None},
         permutation=_numbers(permutation),
         seed=seed,

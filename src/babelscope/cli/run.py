@@ -67,10 +67,10 @@ def run(
 ) -> None:
     """Run a study, or go on with it where it was stopped."""
     from babelscope.runs.study import run_study
-    from babelscope.runs.trust import allow
+    from babelscope.runs.trust import ask_permission
 
     with resumable():
-        allow(study, ray=ray, trusted=trust)
+        ask_permission(study, ray=ray, trusted=trust)
         result = run_study(
             study,
             out=out,

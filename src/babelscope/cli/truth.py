@@ -45,7 +45,7 @@ def truth(
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
     from babelscope.core.results import render
-    from babelscope.lab.experiments.truth import hold_against_truth
+    from babelscope.lab.experiments.truth import compare_with_truth
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
@@ -65,7 +65,7 @@ def truth(
         rows, judged = [], []
         with progress("judging", len(chosen)) as advance:
             for suite in chosen:
-                found, items = hold_against_truth(
+                found, items = compare_with_truth(
                     asked[0], asked[1:], suite=suite.value, n=n, seed=seed, samples=samples, share=share
                 )
                 rows += found

@@ -59,6 +59,11 @@ def finite_or_none(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
+def minus_inf_if_none(stored: float | None) -> float:
+    """A log-probability or score read from JSON, where `finite_or_none` wrote null for minus infinity."""
+    return -math.inf if stored is None else stored
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One figure: what it measures, the fields that tell it apart, and the counts that matter beside it."""

@@ -1,4 +1,4 @@
-"""The commands that the lab offers; what they do is imported when they are run."""
+"""The commands of the lab; their code is imported when they run."""
 
 from __future__ import annotations
 

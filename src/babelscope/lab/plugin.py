@@ -1,4 +1,4 @@
-"""What the lab offers to the rest, named in pyproject.toml as entry points, as any plug-in's are."""
+"""The lab's systems, test sets, queries and parsers, offered by entry points in pyproject.toml like a plug-in's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMAT = Format(
 
 
 def queries(name: str) -> dict[str, Forms]:
-    """The words of `lab:NAME` to look for in translations: `occupations` or `senses`."""
+    """The queries of `lab:NAME`, words to count in translations; NAME is `occupations` or `senses`."""
     from babelscope.lab.grammar.queries import occupations, senses
 
     known = {"occupations": occupations, "senses": senses}

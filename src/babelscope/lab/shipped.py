@@ -1,4 +1,4 @@
-"""The models that come with the package, and the test sets that go with them."""
+"""Opens the models in the package, and makes the lab's test sets."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def model_names() -> list[str]:
     return sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
 
 
-def card(name: str) -> dict[str, Any]:
-    """What is known about a shipped model: configuration, data, figures, how to make it again."""
+def read_card(name: str) -> dict[str, Any]:
+    """The card of a shipped model: configuration, data, figures, and the command that makes it again."""
     read: dict[str, Any] = json.loads((MODELS / name / "card.json").read_text(encoding="utf-8"))
     return read
 
@@ -54,7 +54,7 @@ def open_lab(rest: str, options: Options) -> Any:
 
 
 def read_lab(name: str | Path, *, n: int = 0, seed: int = 0) -> TestSet:
-    """A lab test set by name: `parallel`, `pairs`, `gender` or `senses`, n items (pairs: of each type)."""
+    """A lab test set by name (`parallel`, `pairs`, `gender`...) with n items; of `pairs`, n of each error type."""
     if (name := str(name)) not in _SETS:
         raise BabelscopeError(f"there is no lab test set {name!r}; there are {', '.join(_SETS)}")
     kind, make, usual = _SETS[name]

@@ -1,6 +1,6 @@
 """How answers are judged: one package a method, and one line here."""
 
-# What each command says of itself in the list of all. Nothing is imported: the list must be quick.
+# One line of help for each command. Nothing is imported here: `babelscope --help` must be fast.
 BUILT_IN = {
     "contrast": "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
     "condition": "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",

@@ -27,7 +27,7 @@ _BUILT_IN = {
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
-"""What methods were called before; still understood."""
+"""Earlier names of methods, still accepted -> current names."""
 ANSWER_FILES = "answer_files"
 """Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
 runs that differ in these alone can be compared."""
@@ -48,35 +48,35 @@ class Method:
     summarise: Callable[[Sequence[Record], Any, int], list[Row]]
     """(judged records of all items in order, settings, seed) -> rows."""
     needs: Mapping[str, tuple[Capability, ...]] = field(default_factory=lambda: {"system": ("translate",)})
-    """Role -> what a system in it must be able to do. `system` is the one under test; the systems of other
-    roles, such as an evaluator, are given among the settings."""
+    """Role -> capabilities that a system in this role needs. `system` is the system under test; systems of other
+    roles, such as an evaluator, are named in the settings."""
     judge: Callable[[Sequence[Record], Any], list[Record]] = lambda records, _settings: list(records)
-    """(records, settings) -> the records with what is made of the answers. Pure; given its own records, it judges
-    them again, so that a run can be judged under other settings without asking."""
+    """(records, settings) -> the records with scores and verdicts. Pure. It accepts its own output, so that a stored
+    run can be judged again under other settings without asking any system."""
     version: int = 1
-    """Raised when its numbers change: figures of different versions are not compared without a word."""
+    """Raised when its numbers change. Runs of different versions are not comparable."""
     as_a_whole: bool = False
-    """Asked in one chunk, since `ask` needs all answers together: to align them, or to read files parallel to them.
-    It may say of an item that it is `unanswered`, instead of leaving that to who calls it."""
+    """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
+    to them. Such an `ask` may itself return `unanswered` records."""
     asks: frozenset[str] = frozenset()
-    """Settings that the answers depend on: under other ones, a run must be asked again."""
+    """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
-    """What a system may have in the place of what is needed: stored scores of items, where nothing can be asked."""
+    """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
     needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
-    """Settings -> what these need beyond `needs`, role by role."""
+    """Settings -> capabilities that these settings need beyond `needs`, by role."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}
-    """Settings -> what some of them resolved to, by name (versions of analysers, digests of programs): this, not
-    what was written, goes into the signature."""
+    """Settings -> what some of them resolved to, by name (versions of analysers, digests of programs). The signature
+    has these in place of the values that the user wrote."""
     comparable: Callable[[Any], Sequence[Comparable]] = lambda _settings: ()
     """Settings -> the fields of its records that `runs/comparing` pairs between systems."""
     across: Callable[[Group, Any, int], list[Row]] = lambda _group, _settings, _seed: []
-    """(all systems on one test set, settings, seed) -> rows that are about several of them, or made of all."""
+    """(all systems on one test set, settings, seed) -> rows about several systems together."""
     complete: Callable[[Sequence[Record], Any], Sequence[Record]] = lambda records, _settings: records
-    """(all judged records of a cell, settings) -> the same with fields that depend on all of them."""
+    """(all judged records of a cell, settings) -> the records with the fields that depend on the whole cell."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     view: str = ""
-    """`module:attribute` of how it is shown; imported when a report is made."""
+    """`module:attribute` of its `View`; imported when a report is made."""
 
 
 METHODS: Registry[Method] = Registry(
@@ -96,22 +96,22 @@ def find_method(name: str) -> Method:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A method made ready: settings checked, the systems of its other roles opened."""
+    """A method ready to run: its settings checked, the systems of its other roles open."""
 
     method: Method
     label: str
     settings: Settings
     roles: Mapping[str, System]
     tests: tuple[str, ...] = ()
-    """Names of the test sets that it is for; none for all that fit."""
+    """Names of the test sets to judge; empty for all that have its kind of items."""
 
     def judges(self, name: str, tests: TestSet) -> bool:
-        """True if the test set has its kind of items and it is meant for it."""
+        """Whether this method runs on the test set: the kind of items fits, and `tests` does not exclude it."""
         return tests.kind is self.method.kind and (not self.tests or name in self.tests)
 
     @property
     def config(self) -> Config:
-        """Its part of the signature; systems and programs count by what they are, not by what they were called."""
+        """Its part of the signature; systems and programs are identified by fingerprint, not by name."""
         return {
             "name": self.method.name,
             "version": self.method.version,
@@ -134,7 +134,7 @@ def set_up(
     for role in others:
         if role not in given:
             raise BabelscopeError(f"{method.name} needs {role}, the name of a system")
-    settings = checked(method, {name: value for name, value in given.items() if name not in others})
+    settings = check_settings(method, {name: value for name, value in given.items() if name not in others})
     roles = {role: opener(given[role]) if isinstance(given[role], str) else given[role] for role in others}
     for role, system in roles.items():
         if not hasattr(system, "fingerprint"):
@@ -144,21 +144,21 @@ def set_up(
     return Setup(method, label or method.name, settings, roles, tuple(tests))
 
 
-def checked(method: Method, given: Mapping[str, Any]) -> Settings:
-    """Settings of a method, or one sentence on what is wrong with them."""
+def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
+    """The validated settings of a method; an error says in one sentence what is wrong."""
     try:
         return method.settings.model_validate(dict(given))
     except ValidationError as error:
         raise BabelscopeError(explain(error, method.settings, method.name)) from None
 
 
-def restored(method: Method, stored: Mapping[str, Any]) -> Settings:
-    """Settings as a run has them; the files that they name were there then, and need not be here."""
+def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
+    """Settings as a run stores them, not validated again: files that they name need not exist here."""
     values = {}
     for name, info in method.settings.model_fields.items():
         also = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else []
         for each in (each for each in (name, *map(str, also)) if each in stored):
-            # A list that was one value before it could be several.
+            # Older runs stored a single value where a list is allowed now.
             single = get_origin(info.annotation) is tuple and isinstance(stored[each], str)
             kind: Any = info.rebuild_annotation()
             values[name] = TypeAdapter(kind).validate_python((stored[each],) if single else stored[each])

@@ -1,4 +1,4 @@
-"""A method on a system and a test set: asked and judged chunk by chunk, then summarised."""
+"""Cells (one method on one system and one test set): made, checked, asked and judged chunk by chunk."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 
 DEFAULT_CHUNK = 128
-"""How many items are asked and stored at once: enough to fill batches, few enough to lose in a kill."""
+"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 
-# Fields of a record that are not the method's to fill.
-_KEYS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
+# Fields of a record that the cell fills, not the method.
+_RESERVED_FIELDS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Cell:
         return {"method": self.setup.label, "system": self.system_name, "tests": self.tests_name}
 
     def judge(self, start: int, stop: int) -> list[Record]:
-        """The records of some of its items, exactly as they would be read from a file."""
+        """The records of items `start` to `stop`, after a round trip through JSON, as if read from a file."""
         items = self.tests.items[start:stop]
         systems = {"system": part_for(self.system, self.tests_name), **self.setup.roles}
         among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
@@ -55,7 +55,7 @@ class Cell:
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
-                if (clash := _KEYS & record.keys()) and record.keys() != {"unanswered"}:
+                if (clash := _RESERVED_FIELDS & record.keys()) and record.keys() != {"unanswered"}:
                     raise BabelscopeError(
                         f"{self.setup.label} fills the field {min(clash)!r} of a record itself"
                     )
@@ -63,7 +63,7 @@ class Cell:
 
         records = []
         for number, (item, record) in enumerate(
-            zip(items, _judge_answered(judge, items), strict=True), start
+            zip(items, _judge_all_answered(judge, items), strict=True), start
         ):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
@@ -72,7 +72,7 @@ class Cell:
 
 
 def judge_records(method: Method, records: Sequence[Record], settings: Any) -> list[Record]:
-    """All records in their order, judged; that of an item which a system did not answer as it is."""
+    """All records in their order, judged; records of unanswered items are returned unchanged."""
     answered, unanswered = split_unanswered(records)
     judged = method.judge(answered, settings)
     if not unanswered:
@@ -81,10 +81,12 @@ def judge_records(method: Method, records: Sequence[Record], settings: Any) -> l
     return [record if "unanswered" in record else next(left) for record in records]
 
 
-def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]) -> list[Record]:
-    """A record an item; of an item about which a system did not answer, the reason as `unanswered`.
+def _judge_all_answered(
+    judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]
+) -> list[Record]:
+    """One record an item; an item that a system did not answer gets the reason as `unanswered`.
 
-    The others are judged again without it: a server's answers are kept, and are not asked for a second time.
+    After such a failure the other items are judged again. Answers of servers are kept, so none is asked for twice.
     """
     reasons: dict[int, str] = {}
     while True:
@@ -92,14 +94,14 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         try:
             judged = iter(judge([items[number] for number in left]) if left else ())
         except Unanswered as error:
-            texts = {number: set(_texts(items[number].as_json())) for number in left}
+            texts = {number: set(_strings_in(items[number].as_json())) for number in left}
             found: dict[int, str] = {}
             for (question, target), reason in error.reasons.items():
                 about = [number for number in left if question.source in texts[number]]
-                # A target may be the system's own translation, which no item has.
+                # A target may be the system's own translation, which stands in no item.
                 exactly = [number for number in about if target is None or target in texts[number]]
                 found |= dict.fromkeys(exactly or about, reason)
-            if not found:  # which items it is about cannot be told
+            if not found:  # no item can be blamed
                 raise
             reasons |= found
             continue
@@ -109,15 +111,15 @@ def _judge_answered(judge: Callable[[Sequence[Any]], list[Record]], items: Seque
         ]
 
 
-def _texts(value: object) -> Iterator[str]:
+def _strings_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(each)
+            yield from _strings_in(each)
 
 
-def rows_of(
+def cell_rows(
     method: Method,
     settings: Any,
     seed: int,
@@ -125,7 +127,7 @@ def rows_of(
     labels: Mapping[str, str],
     unread: Mapping[str, int],
 ) -> list[Row]:
-    """The figures of a cell over the items that were answered; the others are counted in each as `skipped`."""
+    """The rows of a cell over its answered items; each row counts the others as `skipped`."""
     answered, unanswered = split_unanswered(records)
     if unanswered and not answered:
         rows = [Row("all", Estimate.of_nothing())]
@@ -143,10 +145,10 @@ def rows_of(
     ]
 
 
-def cells_of(
+def make_cells(
     setups: Sequence[Setup], systems: Mapping[str, System], tests: Mapping[str, TestSet], seed: int
 ) -> list[Cell]:
-    """All cells in which item kinds fit, after checking that every one of them can be run."""
+    """All cells in which the kind of items fits; refuses the study if one of them cannot be run."""
     check_kinds(setups, tests)
     cells = [
         Cell(setup, system_name, system, tests_name, each, seed)
@@ -159,19 +161,19 @@ def cells_of(
         if not any(cell.system_name == name for cell in cells):
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
-        _require_all(cell)
+        _require_capabilities(cell)
     return cells
 
 
-def _require_all(cell: Cell) -> None:
+def _require_capabilities(cell: Cell) -> None:
     """Refuse a system that cannot do what the method needs of its role."""
     setup = cell.setup
     more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
         system = part_for(cell.system, cell.tests_name) if role == "system" else setup.roles[role]
         assert system is not None
-        require(system, *_needed(setup, system, needed), what_for=setup.label)
-        extra = _needed(setup, system, more.get(role, ()))
+        require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        extra = _without_substitutes(setup, system, more.get(role, ()))
         require(system, *extra, what_for=f"{setup.label} with these settings")
 
 
@@ -192,8 +194,8 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
 
 
-def _needed(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
-    """What a system must be able to do, without what something else stands in for."""
+def _without_substitutes(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
+    """The needed capabilities, without those that `Method.instead` replaces by one that the system has."""
     instead, has = setup.method.instead, capabilities(system)
     return [each for each in needed if instead.get(each) not in has]
 
@@ -201,7 +203,7 @@ def _needed(setup: Setup, system: System, needed: Sequence[Capability]) -> list[
 def config_of(
     setups: Iterable[Setup], systems: Iterable[System], tests: Mapping[str, TestSet], *, seed: int, chunk: int
 ) -> dict[str, Any]:
-    """Everything a result depends on; a method that is not for all test sets has their numbers."""
+    """Everything a result depends on; methods limited to some test sets name these by number."""
     numbers = {name: number for number, name in enumerate(tests)}
     return {
         "methods": [
@@ -211,17 +213,17 @@ def config_of(
         "systems": [system.fingerprint.as_json() for system in systems],
         "tests": [each.identity for each in tests.values()],
         "seed": seed,
-        # Batches are made within a chunk, and floats may differ in their last bits from batch to batch.
+        # Batches are made within a chunk, and batching can change the last bits of floats.
         "chunk": chunk,
         "version": __version__,
     }
 
 
 def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
-    """The records of items `start` to `stop` of cells, job by job, in order.
+    """Judge jobs (cell, start, stop) and yield the records of each, in order.
 
-    A system that takes several calls at once says how many (`at_once`); where all do, so many jobs are asked at
-    once, and as many more may be judged while an earlier one is waited for.
+    If every system takes several calls at once (`at_once`), that many jobs run in threads, and as many more may
+    finish while an earlier one is still waited for.
     """
     systems = [system for cell, _, _ in jobs for system in (cell.system, *cell.setup.roles.values())]
     live = [properties(system) for system in systems if not properties(system).stored]
@@ -243,8 +245,8 @@ def judge_all(jobs: Sequence[tuple[Cell, int, int]]) -> Iterator[list[Record]]:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def by_name(systems: Iterable[System]) -> dict[str, System]:
-    """Systems by their names, which must differ: rows are told apart by them."""
+def systems_by_name(systems: Iterable[System]) -> dict[str, System]:
+    """Systems by name; names must differ, because rows are identified by them."""
     named: dict[str, System] = {}
     for system in systems:
         if system.name in named:

@@ -28,7 +28,7 @@ from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.report.sections import shown_by
-from babelscope.runs.comparing import NotComparable, group_runs, names_of_runs, paired
+from babelscope.runs.comparing import NotComparable, group_runs, paired_differences, run_names
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
 from babelscope.util.damage import explain_damage
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def run_names(self) -> Mapping[str, str]:
-        return names_of_runs(self.runs)
+        return run_names(self.runs)
 
     @property
     def studies(self) -> str:
@@ -200,7 +200,7 @@ def _key(method: str, number: int, taken: Sequence[str]) -> str:
 
 def _told_apart(groups: Sequence[Group]) -> list[Group]:
     """The groups with other names for systems that share one, and for test sets of a method that do."""
-    runs = names_of_runs(
+    runs = run_names(
         {str(column.cell.run.path): column.cell.run for group in groups for column in group.columns}.values()
     )
     systems: dict[str, list[Mapping[str, Any]]] = {}
@@ -234,7 +234,7 @@ def _chapter(
     compared: list[Finding] = []
     is_compared = False
     for group, section, _ in told:
-        differences = paired(group, seed=seed) if len(group.columns) > 1 else []
+        differences = paired_differences(group, seed=seed) if len(group.columns) > 1 else []
         is_compared |= bool(differences)
         compared += paired_findings(differences, section)
         parts.append(_part(group, section, series, differences, several))
@@ -270,7 +270,7 @@ def _caveats(told: Sequence[_Told]) -> list[str]:
 def _part(group: Group, section: Section, series: Series, differences: Sequence[Row], several: bool) -> Part:
     runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
     signatures = [str(run.manifest.signature) for run in runs.values()]
-    told = f" ({', '.join(names_of_runs(runs.values()).values())})"
+    told = f" ({', '.join(run_names(runs.values()).values())})"
     title = f"{group.tests.removesuffix(told)}{told}" if several else group.tests
     pictures = [*section.pictures]
     tables = [_shown(table, signatures, note="") for table in section.tables]

@@ -1,4 +1,4 @@
-"""Figures by a field of the items: domain, original language, length."""
+"""Splits records by a field of the items: domain, original language, length."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from babelscope.core.results import Record
 from babelscope.util.errors import BabelscopeError
 
 LENGTH = "length"
-"""The length of the source in characters, in quarters of the items."""
+"""The field name for quarters of the items by source length in characters."""
 
-_MOST = 50
-"""Values of a field; more make no table that anybody reads."""
-_NONE = "(none)"
+_MOST_VALUES = 50
+"""Most values of a field to split by: longer tables are not readable."""
+_NO_VALUE = "(none)"
 
 
 def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
-    """Refuse a field that no item has; in a study, one test set may have it and another not."""
+    """Refuse a field that no item of any test set has."""
     for name in names:
-        if records and not _has(records, name) and name != LENGTH:
+        if records and not _any_has(records, name) and name != LENGTH:
             known = {
                 key
                 for record in records
@@ -32,30 +32,30 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
 
 
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
-    """Records by the value of a field of theirs or of their items, in the order of the values; none without it."""
-    if not _has(records, name):
+    """Records by the value of a field of the record or its item, sorted by value; empty if none has the field."""
+    if not _any_has(records, name):
         return _by_length(records) if name == LENGTH else {}
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(_value(record, name), []).append(record)
-    if len(found) > _MOST:
+    if len(found) > _MOST_VALUES:
         raise BabelscopeError(
-            f"items have {len(found)} values of {name!r}; figures are split into {_MOST} at most"
+            f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
         )
     return dict(sorted(found.items()))
 
 
-def _has(records: Sequence[Record], name: str) -> bool:
-    return any(_value(record, name) != _NONE for record in records)
+def _any_has(records: Sequence[Record], name: str) -> bool:
+    return any(_value(record, name) != _NO_VALUE for record in records)
 
 
 def _value(record: Record, name: str) -> str:
-    value = record.get(name, record.get("extra", {}).get(name, _NONE))
-    return str(value) if isinstance(value, str | int | float | bool) else _NONE
+    value = record.get(name, record.get("extra", {}).get(name, _NO_VALUE))
+    return str(value) if isinstance(value, str | int | float | bool) else _NO_VALUE
 
 
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Quarters of about equally many items, each named by its shortest and longest source."""
+    """Quarters with about equally many items, named by their shortest and longest source in characters."""
     lengths = sorted(len(str(record.get("source", ""))) for record in records)
     edges = (
         sorted({lengths[len(lengths) * quarter // 4] for quarter in range(4)} | {lengths[-1] + 1})

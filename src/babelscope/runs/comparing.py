@@ -1,4 +1,4 @@
-"""Runs compared: figures side by side, and systems item by item."""
+"""Compares runs: figures side by side, and systems paired item by item."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ from babelscope.core.columns import Column, Group, JudgedCell, StoredRun
 from babelscope.core.comparable import PartLabels
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.methods.base import ANSWER_FILES
-from babelscope.runs.reading import Cell, Run, cells_of_run
+from babelscope.runs.reading import Run, StoredCell, cells_of_run
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
 
 class NotComparable(BabelscopeError):
-    """Runs were not asked the same in the same way; `reason` says what differs, without the hint."""
+    """Runs differ in settings or test sets; `reason` says what differs, without the hint."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"{reason}; with --summary only their figures are shown side by side")
-        self.reason = str(BabelscopeError(reason))  # as safe to show as the message
+        self.reason = str(BabelscopeError(reason))  # BabelscopeError escapes what could steer a terminal
 
 
 def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
-    """What can be seen side by side. Items can be paired only if test sets and settings are the same.
+    """Group the cells of runs by method and test set; refuses runs with different settings or test sets.
 
-    `summary_only` puts figures beside each other all the same, by the names of test sets.
+    With `summary_only` nothing is refused and cells are grouped by the name of the test set: their figures can
+    stand side by side, but their items cannot be paired.
     """
     cells = [cell for run in runs for cell in cells_of_run(run)]
-    found: dict[tuple[str, str], list[Cell]] = {}
+    found: dict[tuple[str, str], list[StoredCell]] = {}
     for cell in cells:
         found.setdefault((cell.method, cell.tests if summary_only else cell.digest), []).append(cell)
     if not summary_only:
         for method in dict.fromkeys(cell.method for cell in cells):
-            _check([cell for cell in cells if cell.method == method])
+            _refuse_incomparable([cell for cell in cells if cell.method == method])
     return [Group(own[0].method, own[0].tests, tuple(_columns(own))) for own in found.values()]
 
 
-def _check(cells: Sequence[Cell]) -> None:
-    """Refuse runs of a method that were not asked the same in the same way, telling what differs."""
-    runs: dict[str, list[Cell]] = {}
+def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
+    """Refuse cells of one method whose runs differ in settings or test sets, saying what differs."""
+    runs: dict[str, list[StoredCell]] = {}
     for cell in cells:
         runs.setdefault(str(cell.run.path), []).append(cell)
     (first, ours), *others = runs.items()
@@ -49,17 +50,19 @@ def _check(cells: Sequence[Cell]) -> None:
         mine, yours = (
             {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
         )
-        told = differences(mine, yours)
-        if told:
+        changes = differences(mine, yours)
+        if changes:
             raise NotComparable(
-                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(told[:3])})"
+                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(changes[:3])})"
             )
         if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
-            raise NotComparable(f"{first} and {path} have other test sets: {_other_tests(ours, theirs)}")
+            raise NotComparable(
+                f"{first} and {path} have other test sets: {_describe_test_difference(ours, theirs)}"
+            )
 
 
-def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
-    """What differs first: a test set that one side lacks, its size, or an item."""
+def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[StoredCell]) -> str:
+    """The first difference: a test set that one side lacks, its size, or an item."""
     known = {cell.digest for cell in (*ours, *theirs)}
     both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
     for cell in ours:
@@ -78,18 +81,18 @@ def _other_tests(ours: Sequence[Cell], theirs: Sequence[Cell]) -> str:
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
-def names_of_runs(runs: Iterable[StoredRun]) -> dict[str, str]:
-    """What runs are called, by their paths: the folder's name, or the whole path where folders share one."""
+def run_names(runs: Iterable[StoredRun]) -> dict[str, str]:
+    """Path -> name of a run: the name of its folder, or the whole path if two folders have the same name."""
     paths = {str(run.path): run.name for run in runs}
     shared = Counter(paths.values())
     return {path: name if shared[name] == 1 else path for path, name in paths.items()}
 
 
-def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
-    """Columns under names that differ: systems', with evaluator or run where these do not tell them apart."""
+def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
+    """Columns with unique names: the system's, with evaluator or run added where several have the same."""
     evaluators = {cell.evaluator for cell in cells}
     names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
-    runs = names_of_runs(cell.run for cell in cells)
+    runs = run_names(cell.run for cell in cells)
     used: set[str] = set()
     for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
         twins = [number for number, other in enumerate(names) if other == name]
@@ -101,7 +104,7 @@ def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
                     )
             name = f"{name} ({runs[str(cell.run.path)]})"
         while name in used:
-            name = f"{name}*"  # another system is called just so
+            name = f"{name}*"  # another system has this very name
         used.add(name)
         yield Column(name, cell)
 
@@ -109,10 +112,10 @@ def _columns(cells: Sequence[Cell]) -> Iterable[Column]:
 # -- item by item ----------------------------------------------------------------------------------
 
 
-def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
-    """Every two systems on the items both have: mean difference, wins, losses, ties, p and Holm's p.
+def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
+    """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
 
-    Bootstrap and sign flips are over source sentences; Holm's family is all tests of the method on the test set.
+    Bootstrap and sign flips are over source sentences; Holm corrects for all tests of the method on the test set.
     Systems judged by different evaluators are not compared.
     """
     found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
@@ -120,10 +123,10 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
         if one.cell.roles != other.cell.roles:
             continue
         systems: dict[str, str | int] = {"system": one.name, "against": other.name}
-        for part, members in _parts(one.cell, other.cell).items():
+        for part, members in _differences_by_part(one.cell, other.cell).items():
             sources, values, signs = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
-            # The streams have the name of the method that was compared first.
+            # All methods share these streams, named after the first that was compared: other names change intervals.
             rng = stream(seed, "contrast/difference")
             difference = clustered_mean(values, sources, rng, resamples=resamples)
             by_source = cluster_sums([values], sources)[:, 0].tolist()
@@ -147,8 +150,10 @@ def paired(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
     ]
 
 
-def _parts(one: JudgedCell, other: JudgedCell) -> dict[PartLabels, list[tuple[str, float, int]]]:
-    """(cluster, difference, 1 if higher is better, else -1) of all items that both have a number for, by part."""
+def _differences_by_part(
+    one: JudgedCell, other: JudgedCell
+) -> dict[PartLabels, list[tuple[str, float, int]]]:
+    """Part -> (cluster, difference, 1 or -1 if lower is better) of each item that has a number on both sides."""
     theirs = {record["id"]: record for record in other.records}
     parts: dict[PartLabels, list[tuple[str, float, int]]] = {}
     for record in one.records:

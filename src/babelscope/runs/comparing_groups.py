@@ -1,4 +1,4 @@
-"""Many systems compared: over seeds, by several evaluators, and by what goes with a figure (paper: conditioning)."""
+"""Compares many systems: over seeds, between evaluators, by regression on variables (paper: conditioning)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from babelscope.util.text import read_lines, shorten
 Labels = dict[str, str | int]
 
 HISTOGRAMS = frozenset({"confidence"})
-"""Figures that are a picture rather than a number."""
+"""Names of rows that are bins of a histogram, not figures to average."""
 
 _SEED = re.compile(r"-([0-9]+)$")
-_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def seed_of(name: str) -> int:
-    """Which seed a system is of: teacher is the first, teacher-2 the second."""
+    """The seed in a system's name: 1 for teacher, 2 for teacher-2."""
     found = _SEED.search(name)
     return int(found[1]) if found else 1
 
 
 def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Systems that differ by their seed only: x, x-2, x-3; or what `PATTERN` or `NAME=PATTERN` says."""
+    """Group -> systems that differ by seed only: x, x-2, x-3, or what a `PATTERN` or `NAME=PATTERN` matches."""
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
         title, _, glob = pattern.rpartition("=")
@@ -51,29 +51,29 @@ def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str,
     return {title: found for title, found in groups.items() if len(found) > 1}
 
 
-def over_seeds(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
-    """Mean and sd of every figure over systems that differ by their seed, and differences between such groups.
+def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
+    """Mean and sd of every figure over systems that differ by seed only, and differences between such groups.
 
-    Intervals are over seeds, by Student's t: what another training run would give, not other test items.
+    Intervals are over seeds, by Student's t: they cover other training runs, not other test items.
     """
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         judged = [column for column in group.columns if column.cell.evaluator == evaluator]
         systems = [column.cell.system for column in judged]
-        # By the system's own name, which says its seed, unless two runs have one of that name.
+        # The system's own name shows its seed; use the column's name only where two runs share the system's.
         columns = {
             column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
             for column in judged
         }
-        rows += _seed_rows(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
+        rows += _rows_of_seed_groups(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
     return rows
 
 
-def _seed_rows(
+def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
 ) -> list[Row]:
     values = {
-        title: _values({name: columns[name] for name in names})
+        title: _values_by_figure({name: columns[name] for name in names})
         for title, names in seed_groups(list(columns), patterns).items()
     }
     rows: list[Row] = []
@@ -89,8 +89,8 @@ def _seed_rows(
     return rows
 
 
-def _values(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
-    """Figure -> system -> value, where at least two systems have one."""
+def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
+    """Figure -> system -> value, for figures that at least two systems have."""
     found: dict[FigureKey, dict[str, float]] = {}
     for name, column in columns.items():
         for figure, row in column.figures.items():
@@ -100,7 +100,7 @@ def _values(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
 
 
 def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: Labels) -> Row:
-    """Mean difference of two groups with its interval: seed by seed where both have the same, else Welch's."""
+    """Mean difference of two groups: paired by seed if both have the same seeds, else Welch's interval."""
     mine, others = ({seed_of(name): value for name, value in own.items()} for own in (ours, theirs))
     if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
         found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)])
@@ -109,7 +109,7 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
 
     value = math.fsum(ours.values()) / len(ours) - math.fsum(theirs.values()) / len(theirs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of seeds that all give the same
+        warnings.simplefilter("ignore", RuntimeWarning)  # scipy warns if all seeds give the same value
         bounds = ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False).confidence_interval()
     low, high = (value if math.isnan(each) else float(each) for each in (bounds.low, bounds.high))
     estimate = Estimate(value, min(low, value), max(high, value), len(ours) + len(theirs))
@@ -121,15 +121,15 @@ def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
     row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
     # A run can be compared where its method is not installed.
     measure = find_method(kind).measure_of(row) if kind in method_names() else ""
-    told: Labels = {"measure": measure} if measure else {}
-    return {**group.labels, **more, "of": figure[0], **told, **dict(figure[1])}
+    measured: Labels = {"measure": measure} if measure else {}
+    return {**group.labels, **more, "of": figure[0], **measured, **dict(figure[1])}
 
 
-def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
-    """Mean Spearman correlation over all pairs of evaluators, of systems and of items (section 3.5).
+def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
+    """Mean Spearman correlation over all pairs of evaluators, over systems and over items (section 3.5).
 
-    Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
-    scores of each system's items. The interval is from the least to the greatest of all pairs.
+    Over systems: correlates `figure` of the systems that all evaluators judged, if there are at least three. Over
+    items: correlates the scores of each system's items. The interval is the range over all pairs.
     """
     judged: dict[str, dict[str, Column]] = {}
     for column in group.columns:
@@ -141,9 +141,10 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     labels: Labels = {**group.labels, "evaluators": ", ".join(judged)}
     rows = []
     of_systems = {
-        name: {system: _value(own[system], figure) for system in common} for name, own in judged.items()
+        name: {system: _figure_value(own[system], figure) for system in common}
+        for name, own in judged.items()
     }
-    if len(common) > 2 and _vary(of_systems):
+    if len(common) > 2 and _all_vary(of_systems):
         estimate = rank_agreement(of_systems)
         rows.append(
             Row(
@@ -155,7 +156,7 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
         )
     for system in common:
         of_items = _item_scores({name: own[system] for name, own in judged.items()})
-        if _vary(of_items):
+        if _all_vary(of_items):
             counts = {"items": len(next(iter(of_items.values())))}
             rows.append(
                 Row(
@@ -168,8 +169,8 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     return rows
 
 
-def _value(column: Column, figure: str) -> float:
-    """A figure of a system; NaN where there was nothing to make it from."""
+def _figure_value(column: Column, figure: str) -> float:
+    """The value of a figure of a system; NaN if it had no items."""
     found = next((row for row in column.cell.rows if row.name == figure), None)
     if found is None:
         known = ", ".join(dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS))
@@ -180,7 +181,7 @@ def _value(column: Column, figure: str) -> float:
 
 
 def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
-    """Evaluator -> item -> score, for items that all evaluators have a score of."""
+    """Evaluator -> item -> score, for items that all evaluators scored."""
     scores = {
         name: {
             record["id"]: record["score"] for record in column.cell.records if record.get("score") is not None
@@ -191,8 +192,8 @@ def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
     return {name: {item: own[item] for item in sorted(common)} for name, own in scores.items()}
 
 
-def _vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
-    """Whether every evaluator tells at least two things apart; ranks of what is all equal say nothing."""
+def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether every evaluator has at least two different scores and no NaN; else ranks are undefined."""
     return all(
         len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
     )
@@ -202,7 +203,7 @@ def _vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 def read_table(path: str | Path) -> list[dict[str, str]]:
-    """Rows of a table with tabs between its columns, the first line their names."""
+    """The rows of a tab-separated table whose first line has the column names."""
     lines = read_lines(path)
     heading = lines[0].split("\t") if lines else []
     if len(lines) < 2 or len(set(heading)) < len(heading):
@@ -218,7 +219,7 @@ def read_table(path: str | Path) -> list[dict[str, str]]:
     return rows
 
 
-def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
+def read_column(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
     """A column of numbers; yes and no are 1 and 0."""
     if name not in table[0]:
         raise BabelscopeError(f"{path} has no column {name!r}; it has {', '.join(table[0])}")
@@ -226,7 +227,7 @@ def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -
     for line, row in enumerate(table, 2):
         text = row[name].strip().lower()
         try:
-            numbers.append(_WORDS[text] if text in _WORDS else float(text))
+            numbers.append(_YES_NO[text] if text in _YES_NO else float(text))
         except ValueError:
             raise BabelscopeError(
                 f"{at(path, line)}: {shorten(row[name])} in column {name!r} is no number"
@@ -234,10 +235,10 @@ def column_of(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -
     return numbers
 
 
-def regression(
+def regress_figure(
     group: Group, path: str | Path, variables: Sequence[str], figure: str = "minimum"
 ) -> list[Row]:
-    """What goes with a figure (in percent) over all systems, one regression an evaluator (table 3).
+    """Linear regression of a figure, in percent, on variables of the systems, one for each evaluator (table 3).
 
     The table at `path` has a line a system (column `system`) with its variables.
     """
@@ -245,30 +246,30 @@ def regression(
     if "system" not in table[0]:
         raise BabelscopeError(f"{path} has no column 'system'; it has {', '.join(table[0])}")
     places = {row["system"]: number for number, row in enumerate(table)}
-    values = {name: column_of(table, name, path) for name in variables}
+    values = {name: read_column(table, name, path) for name in variables}
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         columns = [column for column in group.columns if column.cell.evaluator == evaluator]
         for column in columns:
             if column.cell.system not in places:
                 raise BabelscopeError(f"{path} has no line for the system {column.cell.system}")
-        outcome = [100 * _value(column, figure) for column in columns]
+        outcome = [100 * _figure_value(column, figure) for column in columns]
         own = {
             name: [each[places[column.cell.system]] for column in columns] for name, each in values.items()
         }
-        told: Labels = {"evaluator": evaluator} if evaluator else {}
-        rows += _regressed(outcome, own, {**group.labels, **told, "outcome": figure})
+        judge: Labels = {"evaluator": evaluator} if evaluator else {}
+        rows += _regression_rows(outcome, own, {**group.labels, **judge, "outcome": figure})
     return rows
 
 
-def regression_of_table(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
-    """The same where the outcome is a column of the table too."""
+def regress_column(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
+    """Linear regression of one column of a table on others."""
     table = read_table(path)
-    own = {name: column_of(table, name, path) for name in variables}
-    return _regressed(column_of(table, outcome, path), own, {"outcome": outcome})
+    own = {name: read_column(table, name, path) for name in variables}
+    return _regression_rows(read_column(table, outcome, path), own, {"outcome": outcome})
 
 
-def _regressed(
+def _regression_rows(
     outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
 ) -> list[Row]:
     found = regress(outcome, variables)

@@ -1,4 +1,4 @@
-"""The one way to run a study: ask and judge what is missing, then conclude; in a folder or in memory."""
+"""The one way to run a study: ask and judge missing chunks, then summarise; in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
     DEFAULT_CHUNK,
     Cell,
-    by_name,
-    cells_of,
+    cell_rows,
     config_of,
     judge_all,
-    rows_of,
+    make_cells,
+    systems_by_name,
 )
 from babelscope.methods.view import sections_of
 from babelscope.runs.by_field import check_fields, split_by
-from babelscope.runs.comparing import group_runs, paired
-from babelscope.runs.comparing_groups import over_seeds
+from babelscope.runs.comparing import group_runs, paired_differences
+from babelscope.runs.comparing_groups import seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, manifest_of, total_cost
 from babelscope.runs.reading import Run
@@ -35,11 +35,11 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress
 
 Methods = Mapping[str, tuple[Method, Settings]]
-"""What the study calls a method -> the method and its settings."""
+"""Label of a method in the study -> the method and its settings."""
 
 
 class Store(Protocol):
-    """Where records are kept while a run goes on."""
+    """Where the records of a run are kept: a run folder, or memory."""
 
     records: list[Record]
 
@@ -50,7 +50,7 @@ class Store(Protocol):
 
 @dataclass
 class InMemory:
-    """A run folder that is not one: nothing is kept beyond the process."""
+    """Keeps the records of a run in memory only."""
 
     manifest: Manifest
     records: list[Record] = field(default_factory=list)
@@ -63,23 +63,23 @@ class InMemory:
 
 
 def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> Result:
-    """Ask what is missing of a run, and conclude it; the records of a shard are only stored."""
+    """Ask the missing chunks of a run and summarise it; of a shard, only store the records."""
     methods: Methods = {cell.setup.label: (cell.setup.method, cell.setup.settings) for cell in cells}
     if folder is None:
         kept = InMemory(manifest)
         _ask(cells, manifest, kept)
-        return conclude(manifest, kept.records, methods)
+        return summarise_run(manifest, kept.records, methods)
     with RunFolder(folder, manifest.as_json()) as run:
         spent = _ask(cells, manifest, run)
         cost = total_cost([Cost.model_validate(run.stored_manifest.get("cost", {})), spent])
         if manifest.shard is not None:
-            run.rewrite_manifest(_finished(manifest, cost))
+            run.rewrite_manifest(_finished_manifest(manifest, cost))
             return Result(manifest.config, (), run.records, folder)
         return finish(run, manifest, methods, cost)
 
 
 def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
-    """Ask the missing chunks and store their records; what that cost."""
+    """Ask the missing chunks, store their records, and return the cost."""
     begun, tokens, retries = time.monotonic(), METER.tokens, METER.retries
     missing = store.missing()
     total = len(store.records) + sum(chunk.stop - chunk.start for chunk in missing)
@@ -96,24 +96,24 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 
 
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
-    """Conclude a run whose records are all stored: its summary, then its status and cost."""
-    result = conclude(manifest, run.records, methods, run.path)
+    """Summarise a run whose records are all stored; write its summary, then its status and cost."""
+    result = summarise_run(manifest, run.records, methods, run.path)
     own = result.rows[: len(result.rows) - result.comparisons]
-    groups = group_runs([Run(run.path, manifest, own, given=result.records)], summary_only=True)
+    groups = group_runs([Run(run.path, manifest, own, in_memory=result.records)], summary_only=True)
     result = dataclasses.replace(result, sections=sections_of(groups))
     run.finish(result.to_json())
-    run.rewrite_manifest(_finished(manifest, cost))
+    run.rewrite_manifest(_finished_manifest(manifest, cost))
     return result
 
 
-def _finished(manifest: Manifest, cost: Cost) -> dict[str, Any]:
+def _finished_manifest(manifest: Manifest, cost: Cost) -> dict[str, Any]:
     return manifest.model_copy(update={"status": "finished", "cost": cost}).as_json()
 
 
-def conclude(
+def summarise_run(
     manifest: Manifest, records: Sequence[Record], methods: Methods, folder: Path | None = None
 ) -> Result:
-    """The figures of all records of a run: of each cell, by fields of the items, and of several systems together."""
+    """Summarise all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
     start = 0
@@ -123,32 +123,32 @@ def conclude(
         start += cell.items
         method, settings = methods[cell.method]
         labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
-        rows += rows_of(method, settings, manifest.seed, own, labels, cell.skipped)
+        rows += cell_rows(method, settings, manifest.seed, own, labels, cell.skipped)
         for name in manifest.by:
             for value, some in split_by(split_unanswered(own)[0], name).items():
-                rows += rows_of(
+                rows += cell_rows(
                     method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
                 )
         completed += method.complete(split_unanswered(own)[0], settings)
-    run = Run(folder or Path("memory"), manifest, rows, given=completed)
-    compared = _compared(run, methods)
+    run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
+    compared = _comparison_rows(run, methods)
     unanswered = split_unanswered(records)[1]
     return Result(
         manifest.config, [*rows, *compared], completed, folder, unanswered, comparisons=len(compared)
     )
 
 
-def _compared(run: Run, methods: Methods) -> list[Row]:
-    """What the systems of a run are beside each other, test set by test set."""
+def _comparison_rows(run: Run, methods: Methods) -> list[Row]:
+    """Rows that compare the systems of a run, for each method and test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
     for group in group_runs([run], summary_only=True):
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
-            rows += paired(group, seed=run.manifest.seed)
+            rows += paired_differences(group, seed=run.manifest.seed)
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
-        rows += over_seeds(group, patterns) if patterns else ()
+        rows += seed_rows(group, patterns) if patterns else ()
     return rows
 
 
@@ -163,12 +163,12 @@ def run_method(
     seed_groups: Sequence[str] = (),
     **settings: Any,
 ) -> Result:
-    """Judge systems on a test set, without files; settings are the method's own."""
+    """Run one method on systems and a test set in memory; `settings` are those of the method."""
     setup = set_up(method, settings)
-    named = by_name(systems if isinstance(systems, Sequence) else [systems])
+    named = systems_by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
-    cells = cells_of([setup], named, {tests.name: tests}, seed)
-    chunk = chunk_for([setup], named.values(), [tests], chunk)
+    cells = make_cells([setup], named, {tests.name: tests}, seed)
+    chunk = chunk_size([setup], named.values(), [tests], chunk)
     config = config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
     manifest = manifest_of(
         setup.label,
@@ -182,15 +182,15 @@ def run_method(
     return execute(cells, manifest, None)
 
 
-def chunk_for(
-    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], said: int | None = None
+def chunk_size(
+    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
-    """How many items are asked at once: as the caller says, or all if a method or a system is asked as a whole."""
+    """Items a chunk: as given, or all of them if a method or system must be asked as a whole, or the default."""
     longest = max(len(each) for each in tests)
     whole = [setup.label for setup in setups if setup.method.as_a_whole]
-    if said and whole and said < longest:
-        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {said} out")
+    if given and whole and given < longest:
+        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
     asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
-        return said or longest
-    return said or DEFAULT_CHUNK
+        return given or longest
+    return given or DEFAULT_CHUNK

@@ -1,4 +1,4 @@
-"""A run on disk: manifest.json, records.jsonl, summary.json; killed at any moment, it can go on."""
+"""A run folder (manifest.json, records.jsonl, summary.json) that can be resumed after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from babelscope.util.text import (
     text_fault,
 )
 
-# Fields of a manifest that two runs must share for one to go on where the other stopped.
-_COMPARED = ("config", "cells", "shard")
-# Files that `replacing` leaves behind when it is killed.
-_UNFINISHED = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
-# Items of a cell: a manifest that says more was not written by us.
+# Fields of a manifest that must be equal for a run to be resumed.
+_MUST_MATCH = ("config", "cells", "shard")
+# Names of the files that a killed `replacing` leaves behind.
+_TEMPORARY_FILE = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
+# Most items of a cell; a manifest with more is not ours.
 _MOST_ITEMS = 10**12
 
 
@@ -46,57 +46,60 @@ class Chunk:
     stop: int
 
 
-def plan(cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1) -> Iterator[Chunk]:
-    """The chunks of all cells, or a shard's share of them, which are dealt out one by one.
+def plan_chunks(
+    cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1
+) -> Iterator[Chunk]:
+    """The chunks of all cells, or those of shard `number` of `of`; shards take chunks in turn.
 
-    They depend on nothing else, so that a kill changes no batch and no float. One is made at a time: what a
-    stranger's manifest counts need not be there.
+    Chunks depend on the arguments alone, so a resumed run has the same batches and floats. A generator, because
+    a stranger's manifest may claim more chunks than fit into memory.
     """
-    for cell, starts, items in _starts(cells, size, number, of):
+    for cell, starts, items in _chunk_starts(cells, size, number, of):
         for start in starts:
             yield Chunk(cell, start, min(start + size, items))
 
 
-def _starts(
+def _chunk_starts(
     cells: Sequence[Mapping[str, Any]], size: int, number: int, of: int
 ) -> Iterator[tuple[int, range, int]]:
-    """Each cell, where the chunks of a shard begin in it, and where it ends."""
+    """(cell, first items of its chunks in this shard, number of its items) for each cell."""
     if type(size) is not int or size < 1:
         raise ValueError(f"a chunk has at least one item, not {size!r}")
-    before = number - 1  # chunks before the next of this shard
+    before = number - 1  # chunks to skip before the next one of this shard
     for cell, described in enumerate(cells):
         items = described["items"]
         if type(items) is not int or not 0 <= items <= _MOST_ITEMS:
             raise ValueError(f"a cell cannot have {items!r} items")
         yield cell, range(before * size, items, of * size), items
-        before = (before + items // -size) % of  # as many chunks as it has, less
+        before = (before + items // -size) % of  # minus the number of chunks of this cell
 
 
-def _share(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
+def _chunk_arguments(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
+    """The arguments of `plan_chunks` for a run or shard."""
     shard = manifest.get("shard") or {"number": 1, "of": 1}
     return manifest["cells"], manifest["config"]["chunk"], shard["number"], shard["of"]
 
 
 def chunks_of(manifest: Mapping[str, Any]) -> Iterator[Chunk]:
-    """What a run has to ask: all chunks, or a shard's."""
-    return plan(*_share(manifest))
+    """The chunks of a run, or of a shard."""
+    return plan_chunks(*_chunk_arguments(manifest))
 
 
 def count_records(manifest: Mapping[str, Any]) -> int:
-    """How many records a finished run has, or a shard."""
-    cells, size, number, of = _share(manifest)
+    """How many records a run or shard has when it is finished."""
+    cells, size, number, of = _chunk_arguments(manifest)
     return sum(
         len(starts) * size - max(0, starts[-1] + size - items)
-        for _, starts, items in _starts(cells, size, number, of)
+        for _, starts, items in _chunk_starts(cells, size, number, of)
         if starts
     )
 
 
 class RunFolder:
-    """A run folder held open, by one process at a time."""
+    """An open, locked run folder: one process at a time."""
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any]) -> None:
-        """Start a run, or go on with one of the same configuration; `manifest` has `config` and `cells`."""
+        """Start a run, or resume one of the same configuration; `manifest` has `config` and `cells`."""
         self.path = Path(path)
         self._cells = manifest["cells"]
         self._chunks = list(chunks_of(manifest))
@@ -133,10 +136,10 @@ class RunFolder:
         return sum(chunk.stop - chunk.start for chunk in self._chunks)
 
     def store(self, records: Sequence[Record]) -> None:
-        """Append the records of the first missing chunk; when this returns they are on disk."""
+        """Append the records of the first missing chunk and sync them to disk."""
         lines = [record_line(record) for record in records]
         for line, record in zip(lines, records, strict=True):
-            if len(line) > LONGEST_RECORD:  # which could not be read again
+            if len(line) > LONGEST_RECORD:  # it could not be read back
                 raise BabelscopeError(
                     f"the record of item {record.get('id')!r} has {len(line)} bytes; a line of "
                     f"{self._file.name} has at most {LONGEST_RECORD}"
@@ -155,15 +158,15 @@ class RunFolder:
         self.records += records
 
     def finish(self, summary: str) -> None:
-        """Write the summary of a run that is complete."""
-        _write(self.path / "summary.json", summary)
+        """Write summary.json of a complete run."""
+        _replace_file(self.path / "summary.json", summary)
 
     def rewrite_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Say what became of the run: its status and cost."""
-        _write(self.path / "manifest.json", _as_text(manifest))
+        """Replace manifest.json, to update status and cost."""
+        _replace_file(self.path / "manifest.json", _manifest_text(manifest))
 
     def _lock(self) -> None:
-        """Held by the open file, so the system lets go of it however this process ends."""
+        """Lock the open records file; the operating system releases the lock however this process ends."""
         try:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -174,13 +177,13 @@ class RunFolder:
             raise BabelscopeError(f"{self.path} is on a disk without locks: {error.strerror}") from error
 
     def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Refuse the folder of a run that is not this one; write the manifest of a new one."""
+        """Refuse the folder of another run; write the manifest of a new run."""
         path = self.path / "manifest.json"
         if not os.path.lexists(path):
-            _write(path, _as_text(manifest))
+            _replace_file(path, _manifest_text(manifest))
             self.stored_manifest = manifest
             return
-        stored = _parse(read_own(path))
+        stored = _parse_object(read_run_file(path))
         if stored is None:
             raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
         if stored.get("format") != manifest.get("format"):
@@ -191,7 +194,7 @@ class RunFolder:
         self.stored_manifest = stored
         found = [
             place
-            for name in _COMPARED
+            for name in _MUST_MATCH
             for place in differences(stored.get(name), json.loads(json.dumps(manifest.get(name))), name)
         ]
         if found:
@@ -202,17 +205,17 @@ class RunFolder:
             )
 
     def _read(self) -> list[Record]:
-        """The records of all complete chunks; what a kill left of the one after them is cut off."""
+        """The records of all complete chunks; cuts off what a kill left of the next chunk."""
         self._file.seek(0)
-        # Not closed, since it would close the file, and the lock goes with that.
+        # Detached below, not closed: closing it would close the file and release the lock.
         lines = io.BufferedReader(self._file)
         try:
             records, size = parse_records(lines, self._chunks, self._cells, self._file.name)
         finally:
             lines.detach()
         os.ftruncate(self._file.fileno(), size)
-        for entry in self.path.iterdir():  # left by a kill; nobody else writes here, since we hold the lock
-            if _UNFINISHED.fullmatch(entry.name):
+        for entry in self.path.iterdir():  # remove what a kill left; the lock keeps others out
+            if _TEMPORARY_FILE.fullmatch(entry.name):
                 entry.unlink()
         return records
 
@@ -220,9 +223,9 @@ class RunFolder:
 def parse_records(
     file: IO[bytes], chunks: Iterable[Chunk], cells: Sequence[Mapping[str, Any]], path: str | Path
 ) -> tuple[list[Record], int]:
-    """The records of the complete chunks at the head of a file, and how many bytes these are.
+    """The records of the complete chunks at the start of a file, and their size in bytes.
 
-    What follows them must be what a kill leaves of the next chunk: some of its lines, and the head of one.
+    After them only the remains of a killed write may follow: some lines of the next chunk, the last cut off.
     """
     lines = bounded_lines(file, path, longest=LONGEST_RECORD)
     records: list[Record] = []
@@ -231,12 +234,12 @@ def parse_records(
         here = list(itertools.islice(lines, chunk.stop - chunk.start))
         found: list[Record] = []
         for item, line in enumerate(here, chunk.start):
-            key = key_of(cells[chunk.cell], item)
-            record = _parse(line) if line.endswith(b"\n") else None
+            key = record_key(cells[chunk.cell], item)
+            record = _parse_object(line) if line.endswith(b"\n") else None
             if record is None or not key.items() <= record.items():
                 last = item - chunk.start == len(here) - 1 and next(lines, None) is None
-                if not (last and _is_torn(line, key)):
-                    raise _damaged(path, len(records) + len(found) + 1)
+                if not (last and _is_cut_record(line, key)):
+                    raise _damage_error(path, len(records) + len(found) + 1)
                 break
             found.append(record)
         if len(found) < chunk.stop - chunk.start:
@@ -244,23 +247,23 @@ def parse_records(
         records += found
         size += sum(map(len, here))
     if next(lines, None) is not None:
-        raise _damaged(path, len(records) + 1)
+        raise _damage_error(path, len(records) + 1)
     return records, size
 
 
-def _is_torn(line: bytes, key: Mapping[str, Any]) -> bool:
-    """Whether a last line can be the head of a record; after a power cut, zeros may stand where its rest was."""
+def _is_cut_record(line: bytes, key: Mapping[str, Any]) -> bool:
+    """Whether a line can be the start of a record; after a power cut, zero bytes may follow."""
     line = line.rstrip(b"\0")
     head = json.dumps(key, ensure_ascii=False).encode().removesuffix(b"}")
     return head.startswith(line) or line.startswith((head + b",", head + b"}"))
 
 
-def key_of(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
-    """The first fields of a record: which cell it belongs to, and the place of its item there."""
+def record_key(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
+    """The first fields of a record: its cell, and the number of its item there."""
     return {**{name: cell[name] for name in ("method", "system", "tests")}, "item": item}
 
 
-def _damaged(path: str | Path, line: int) -> BabelscopeError:
+def _damage_error(path: str | Path, line: int) -> BabelscopeError:
     before = f"keep its first {line - 1} lines alone to go on from there, or " if line > 1 else ""
     return BabelscopeError(
         f"{at(path, line)} is not the record that belongs there: the file was changed or damaged, and is left "
@@ -268,15 +271,15 @@ def _damaged(path: str | Path, line: int) -> BabelscopeError:
     )
 
 
-def read_own(path: Path) -> bytes:
-    """A file of a run folder as a whole; it must be there itself, no link to another, and no pipe."""
+def read_run_file(path: Path) -> bytes:
+    """The bytes of a file in a run folder; refuses links, pipes and files that are too large."""
     with io.BufferedReader(open_regular(path)) as file:
         return require_size(file.read(LARGEST_DOCUMENT + 1), path)
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A file of a run folder that is one JSON object."""
-    found = parse_json(read_own(path), path)
+    """The JSON object in a file of a run folder."""
+    found = parse_json(read_run_file(path), path)
     if not isinstance(found, dict):
         raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
     if fault := text_fault(json.dumps(found, ensure_ascii=False)):
@@ -285,14 +288,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """A folder with other things in it is never made a run folder."""
+    """Refuse to use a folder that has files of something else."""
     if path.is_dir() and not os.path.lexists(path / "manifest.json"):
         strange = sorted(
             entry.name
             for entry in path.iterdir()
-            # Killed between its first steps, a run leaves an empty file and a manifest half written.
+            # A run killed at its start leaves an empty records file and a temporary manifest.
             if not (entry.name == "records.jsonl" and entry.lstat().st_size == 0)
-            and not _UNFINISHED.fullmatch(entry.name)
+            and not _TEMPORARY_FILE.fullmatch(entry.name)
         )
         if strange:
             raise BabelscopeError(
@@ -300,7 +303,7 @@ def _refuse_foreign(path: Path) -> None:
             )
 
 
-def _parse(line: bytes) -> Record | None:
+def _parse_object(line: bytes) -> Record | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -310,7 +313,7 @@ def _parse(line: bytes) -> Record | None:
     return record if isinstance(record, dict) else None
 
 
-def _as_text(manifest: Mapping[str, Any]) -> str:
+def _manifest_text(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
@@ -319,6 +322,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _write(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     with replacing(path) as file:
         file.write(text.encode("utf-8"))

@@ -32,9 +32,9 @@ def condition(
     skip_missing: bool = False,
     **settings: Any,
 ) -> Result:
-    """Judge how systems disambiguate; without a system, the translations that the items have.
+    """Judge how systems disambiguate; without a system, judge the translations that the items have.
 
-    Where an item has none, that is an error, or with `skip_missing` it is left out and counted.
+    An item without a translation is then an error; with `skip_missing` it is left out and counted.
     """
     system = ItemTranslations(skip_missing=skip_missing) if system is None else system
     return run_method("condition", system, items, evaluator=evaluator, **settings)

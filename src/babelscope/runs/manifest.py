@@ -1,4 +1,4 @@
-"""What a run folder says it is of: a typed document, `format: 1`, from which it can be read without guessing."""
+"""manifest.json of a run folder (`format: 1`): what was run, as a typed document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
-from babelscope.methods.base import Method, Settings, Setup, find_method, restored
+from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
 from babelscope.methods.cells import Cell
 from babelscope.runs.folder import read_object
 from babelscope.util.digests import digest_json
@@ -24,11 +24,11 @@ _Text = Annotated[str, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 
 
-class _Part(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
 
-class MethodPart(_Part):
+class MethodPart(_ManifestModel):
     """A method of the run."""
 
     name: _Text
@@ -45,14 +45,14 @@ class MethodPart(_Part):
     """Which fields of its records can be compared between systems."""
 
 
-class SystemPart(_Part):
+class SystemPart(_ManifestModel):
     """A system of the run."""
 
     spec: _Text
     fingerprint: Json
 
 
-class TestsPart(_Part):
+class TestsPart(_ManifestModel):
     """A test set of the run."""
 
     __test__ = False
@@ -65,7 +65,7 @@ class TestsPart(_Part):
     """Raised when a named set's figures change."""
 
 
-class CellPart(_Part):
+class CellPart(_ManifestModel):
     """One method on one system and one test set, by what the study calls them."""
 
     method: _Text
@@ -76,14 +76,14 @@ class CellPart(_Part):
     """How many items of the test set's files were left out when it was read, by reason."""
 
 
-class ShardPart(_Part):
+class ShardPart(_ManifestModel):
     """Which share of a study a folder has."""
 
     number: Annotated[int, Field(strict=True, ge=1)]
     of: Annotated[int, Field(strict=True, ge=1)]
 
 
-class Cost(_Part):
+class Cost(_ManifestModel):
     """What asking cost, over all times the run was worked on; what a kill cut short is not counted."""
 
     seconds: float = 0.0
@@ -94,7 +94,7 @@ class Cost(_Part):
 
 
 def total_cost(costs: Iterable[Cost]) -> Cost:
-    """What several costs are together."""
+    """The sum of costs."""
     costs = list(costs)
     return Cost(
         seconds=round(sum(each.seconds for each in costs), 3),
@@ -103,7 +103,7 @@ def total_cost(costs: Iterable[Cost]) -> Cost:
     )
 
 
-class Manifest(_Part):
+class Manifest(_ManifestModel):
     """manifest.json of a run folder."""
 
     format: Literal[1]
@@ -147,10 +147,10 @@ class Manifest(_Part):
         return found
 
     def settings_of(self, label: str) -> tuple[Method, Settings]:
-        """A method of the run with its settings as they were."""
+        """A method of the run, and its settings as stored."""
         part = self.methods[label]
         method = find_method(part.name)
-        return method, restored(method, part.settings)
+        return method, restore_settings(method, part.settings)
 
 
 def manifest_of(
@@ -176,7 +176,7 @@ def manifest_of(
         config=config,
         by=list(by),
         seed_groups=list(seed_groups),
-        methods={setup.label: method_part(setup) for setup in setups},
+        methods={setup.label: describe_method(setup) for setup in setups},
         systems={
             label: SystemPart(spec=spec, fingerprint=systems[label].fingerprint.as_json())
             for label, spec in specs["systems"].items()
@@ -199,8 +199,8 @@ def manifest_of(
     )
 
 
-def method_part(setup: Setup) -> MethodPart:
-    """What a manifest says of a method."""
+def describe_method(setup: Setup) -> MethodPart:
+    """The entry of a method in a manifest."""
     method, settings = setup.method, setup.settings
     return MethodPart(
         name=method.name,
@@ -214,7 +214,7 @@ def method_part(setup: Setup) -> MethodPart:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a run folder, finished or not, says that it is of."""
+    """The manifest of a run folder, finished or not."""
     path = folder / "manifest.json"
     if not path.is_file():
         raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")
@@ -224,10 +224,10 @@ def read_manifest(folder: Path) -> Manifest:
 def parse_manifest(found: Json, path: Path) -> Manifest:
     """A manifest read as JSON, of this format or of the one before it, which had no number."""
     if "format" not in found:
-        from babelscope.runs.old_manifest import renewed
+        from babelscope.runs.old_manifest import upgrade_manifest
 
         try:
-            found = renewed(found)
+            found = upgrade_manifest(found)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise BabelscopeError(f"{path} is damaged: {error!r}") from None
     elif found["format"] != 1:

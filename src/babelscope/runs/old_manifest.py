@@ -1,4 +1,4 @@
-"""Manifests of the form before `format: 1`, made into it: such runs are still reported and compared."""
+"""Upgrades manifests from before `format: 1`, so that such runs can still be reported and compared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from babelscope.methods.base import find_method
 
 
-def renewed(old: dict[str, Any]) -> dict[str, Any]:
+def upgrade_manifest(old: dict[str, Any]) -> dict[str, Any]:
     """The same run as a manifest of format 1.
 
-    Which method a cell belongs to was not said: those of a test set are the methods that judge its kind of items and
-    are for it, in the study's order. What can be compared is what the method that is installed says of it.
+    Old manifests did not link labels to methods: the labels of a test set belong, in the study's order, to the
+    methods that judge its kind of items. The comparable fields are those of the installed method.
     """
     config, cells = old["config"], old["cells"]
     systems = dict(zip(old["systems"], config["systems"], strict=True))
@@ -30,7 +30,7 @@ def renewed(old: dict[str, Any]) -> dict[str, Any]:
             and list(tests).index(name) in method.get("tests", range(len(tests)))
         ]
         for label, method in zip(own, fitting, strict=True):
-            methods[label] = _part(method)
+            methods[label] = _method_entry(method)
     return {
         "format": 1,
         "study": old.get("study", ""),
@@ -49,7 +49,7 @@ def renewed(old: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(stored: dict[str, Any]) -> dict[str, Any]:
+def _method_entry(stored: dict[str, Any]) -> dict[str, Any]:
     method = find_method(stored["name"])
     settings = method.settings.model_construct(**stored["settings"])
     return {

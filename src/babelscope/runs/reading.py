@@ -1,4 +1,4 @@
-"""Finished run folders, read to be compared or shown: what was run, its figures, its records."""
+"""Reads finished run folders: manifest, rows, records, and the cells that they form."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_lines
 from babelscope.util.regular import open_regular
 
-_NAMES = ("method", "system", "tests")
+_CELL_LABELS = ("method", "system", "tests")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run with its manifest and figures: in a folder, or in memory where `given` has its records."""
+    """A run with its manifest and rows; its records are in its folder, or in memory."""
 
     path: Path
     manifest: Manifest
     rows: Sequence[Row] = field(repr=False)
-    """Figures of its cells."""
+    """Rows of its cells."""
     comparisons: Sequence[Row] = field(default=(), repr=False)
-    """Figures of several cells together."""
+    """Rows about several cells together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    """What the report shows of each method and test set, as data."""
-    given: Sequence[Record] | None = field(default=None, repr=False)
+    """The report's section of each method and test set, as JSON."""
+    in_memory: Sequence[Record] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -42,8 +42,8 @@ class Run:
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """A record for each item that was answered, of all cells; read when first needed."""
-        return split_unanswered(self.given if self.given is not None else read_records(self.path))[0]
+        """The records of all answered items of all cells; read when first used."""
+        return split_unanswered(read_records(self.path) if self.in_memory is None else self.in_memory)[0]
 
 
 def read_records(folder: Path) -> list[Record]:
@@ -51,24 +51,24 @@ def read_records(folder: Path) -> list[Record]:
     found: list[Record] = []
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
-            if not record.keys() >= set(_NAMES):
+            if not record.keys() >= set(_CELL_LABELS):
                 raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
 
 
 @dataclass(frozen=True)
-class Cell:
+class StoredCell:
     """One method on one system and one test set of a run."""
 
     run: Run
     method: str
     """What the study calls the method."""
     kind: str
-    """What it is."""
+    """The method's own name."""
     version: int
     settings: Mapping[str, Any]
-    """As in the signature: programs and analysers by what they are."""
+    """As in the signature: programs and analysers by digest or version."""
     roles: Mapping[str, Any]
     """Fingerprints of its other systems."""
     system: str
@@ -77,41 +77,48 @@ class Cell:
     digest: str
     comparable: tuple[Comparable, ...] = ()
     label: str = ""
-    """What its records call the method, if not what the study calls it."""
+    """The method's label in records, where older versions used another name."""
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Its figures over all items, with the labels that tell them apart within it."""
+        """Its rows over all items, without the labels of the cell."""
         return [row for row in self._all_rows if not row.is_part]
 
     @property
     def parts(self) -> list[Row]:
-        """The same figures by fields of the items, if the study asked for that."""
+        """Its rows by fields of the items, if the study asked for these."""
         return [row for row in self._all_rows if row.is_part]
 
     @cached_property
     def _all_rows(self) -> list[Row]:
         return [
-            Row(row.name, row.estimate, _without(row.labels, _NAMES), row.counts)
+            Row(
+                row.name,
+                row.estimate,
+                {name: value for name, value in row.labels.items() if name not in _CELL_LABELS},
+                row.counts,
+            )
             for row in self.run.rows
-            if tuple(row.labels[name] for name in _NAMES) == self._names
+            if tuple(row.labels[name] for name in _CELL_LABELS) == self._names
         ]
 
     @property
     def asked(self) -> tuple[Any, ...]:
-        """All that its figures depend on."""
+        """All that its rows depend on."""
         return self.kind, self.settings, self.roles, self.fingerprint, self.digest
 
     @property
     def evaluator(self) -> str:
-        """Who judged, for methods that ask another system to; else nothing."""
+        """The name of the evaluator, for methods that have one; else empty."""
         return next((str(row.labels["evaluator"]) for row in self.rows if "evaluator" in row.labels), "")
 
     @cached_property
     def records(self) -> list[Record]:
-        """A record an item, in their order."""
+        """The records of its answered items, in order."""
         return [
-            record for record in self.run.records if tuple(record[name] for name in _NAMES) == self._names
+            record
+            for record in self.run.records
+            if tuple(record[name] for name in _CELL_LABELS) == self._names
         ]
 
     @property
@@ -120,7 +127,7 @@ class Cell:
 
 
 def read_run(path: str | Path) -> Run:
-    """A run folder that is complete, or one sentence why it is none."""
+    """Read a complete run folder; refuses shards and unfinished runs."""
     path = Path(path)
     manifest = read_manifest(path)
     if manifest.shard is not None:
@@ -131,19 +138,19 @@ def read_run(path: str | Path) -> Run:
         raise BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
     summary = read_object(path / "summary.json")
     try:
-        rows = [_row(row, _NAMES) for row in summary["rows"]]
-        comparisons = [_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
+        rows = [_parse_row(row, _CELL_LABELS) for row in summary["rows"]]
+        comparisons = [_parse_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
         sections = [dict(section) for section in summary.get("sections", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
     return Run(path, manifest, rows, comparisons, sections)
 
 
-def cells_of_run(run: Run) -> list[Cell]:
-    """What was run, cell by cell."""
+def cells_of_run(run: Run) -> list[StoredCell]:
+    """The cells of a run."""
     manifest = run.manifest
     return [
-        Cell(
+        StoredCell(
             run,
             OLD_NAMES.get(cell.method, cell.method),
             method.name,
@@ -162,17 +169,17 @@ def cells_of_run(run: Run) -> list[Cell]:
     ]
 
 
-def _row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
-    """A row as `Row.as_json` wrote it: labels stand before the value, counts after n."""
+def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
+    """A row from JSON; `Row.as_json` writes labels before the value and counts after n."""
     names = list(stored)
     before, after = names.index("value"), names.index("n") + 1
     labels = {name: stored[name] for name in names[:before] if name != "name"}
-    told = (stored["name"], *labels.values())
-    if not labels.keys() >= set(needed) or not all(isinstance(each, str | int) for each in told):
+    texts = (stored["name"], *labels.values())
+    if not labels.keys() >= set(needed) or not all(isinstance(each, str | int) for each in texts):
         raise ValueError("a row without its name and labels")
     estimate = Estimate.of_nothing()
     if stored["n"]:
-        # JSON has null for what is not finite: an unbounded end of an interval, a perplexity.
+        # JSON has null for infinity: an unbounded interval, or an infinite perplexity.
         value, low, high = (stored[name] for name in ("value", "low", "high"))
         estimate = Estimate(
             math.inf if value is None else value,
@@ -181,7 +188,3 @@ def _row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
             stored["n"],
         )
     return Row(stored["name"], estimate, labels, {name: stored[name] for name in names[after:]})
-
-
-def _without(labels: Mapping[str, str | int], names: Sequence[str]) -> dict[str, str | int]:
-    return {name: value for name, value in labels.items() if name not in names}

@@ -1,4 +1,4 @@
-"""A finished run judged again under other settings, from its records, without asking any system."""
+"""Judges a finished run again under other settings, from its records, without asking any system."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature
-from babelscope.methods.base import Method, Settings, checked, find_method, restored
+from babelscope.methods.base import Method, Settings, check_settings, find_method, restore_settings
 from babelscope.methods.cells import judge_records
 from babelscope.metrics.base import allow_only
-from babelscope.runs.execute import Methods, conclude, finish
+from babelscope.runs.execute import Methods, finish, summarise_run
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, MethodPart
 from babelscope.runs.reading import Run, read_records, read_run
@@ -31,8 +31,8 @@ def rejudge(
 ) -> Result:
     """The figures of a run under changed settings, in memory or stored in a run folder of its own.
 
-    With `method`, the run must be of that method alone. Settings that the answers depend on cannot be changed. A
-    program that the run names is not started because the run names it: what it said then is used again.
+    With `method`, the run must be of that method alone. Settings that the answers depend on cannot be changed.
+    Programs that the run names are not started (its author may be a stranger): stored scores are used again.
     """
     folder = Path(folder)
     run = read_run(folder)
@@ -42,31 +42,31 @@ def rejudge(
     methods: dict[str, tuple[Method, Settings]] = {}
     for label, part in run.manifest.methods.items():
         found = find_method(part.name)
-        methods[label] = found, _changed(found, part.settings, changed)
+        methods[label] = found, _change_settings(found, part.settings, changed)
     if unused := [
         name for name in changed if not any(name in type(own).model_fields for _, own in methods.values())
     ]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
-    with allow_only(_texts(changed)):
-        return _rejudged(run, methods, by, out)
+    with allow_only(_strings_in(changed)):
+        return _rejudge_run(run, methods, by, out)
 
 
-def _texts(changed: Mapping[str, Any]) -> list[str]:
+def _strings_in(changed: Mapping[str, Any]) -> list[str]:
     found = [
         each for value in changed.values() for each in (value if isinstance(value, tuple | list) else [value])
     ]
     return [each for each in found if isinstance(each, str)]
 
 
-def _rejudged(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
+def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
     folder = run.path
-    manifest = _manifest(run.manifest, methods)
+    manifest = _updated_manifest(run.manifest, methods)
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})
     with explain_damage(str(folder)):
-        records = _judged(manifest, read_records(folder), methods)
+        records = _judge_stored(manifest, read_records(folder), methods)
     if out is None:
-        return conclude(manifest, records, methods)
+        return summarise_run(manifest, records, methods)
     with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
         for chunk in stored.missing():
             start = sum(cell.items for cell in manifest.cells[: chunk.cell])
@@ -74,7 +74,7 @@ def _rejudged(run: Run, methods: Methods, by: Sequence[str] | None, out: str | P
         return finish(stored, manifest, methods, Cost())
 
 
-def _changed(method: Method, stored: Mapping[str, Any], changed: Mapping[str, Any]) -> Settings:
+def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping[str, Any]) -> Settings:
     own = {name: value for name, value in changed.items() if name in method.settings.model_fields}
     for name in own:
         if name in method.asks:
@@ -84,15 +84,15 @@ def _changed(method: Method, stored: Mapping[str, Any], changed: Mapping[str, An
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
-    # Only what is changed, or has no default, is checked: the files that other settings name need not be here.
+    # Only changed and required settings are validated: files that the others name need not exist here.
     fields = method.settings.model_fields.items()
     needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
-    given = checked(method, {**needed, **own}).model_dump(include=set(own))
-    return restored(method, stored).model_copy(update=given)
+    given = check_settings(method, {**needed, **own}).model_dump(include=set(own))
+    return restore_settings(method, stored).model_copy(update=given)
 
 
-def _manifest(manifest: Manifest, methods: Methods) -> Manifest:
-    """The manifest of the run as it would be under these settings."""
+def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
+    """The manifest that the run has under these settings."""
     parts, entries = {}, []
     for (label, part), entry in zip(manifest.methods.items(), manifest.config["methods"], strict=True):
         method, settings = methods[label]
@@ -100,13 +100,13 @@ def _manifest(manifest: Manifest, methods: Methods) -> Manifest:
             update={
                 "version": method.version,
                 "settings": settings.model_dump(mode="json"),
-                "identity": _identity(method, settings, part),
+                "identity": _updated_identity(method, settings, part),
                 "comparable": [each.as_json() for each in method.comparable(settings)],
             }
         )
         resolved = {**parts[label].settings, **parts[label].identity}
         entries.append({**entry, "version": method.version, "settings": resolved})
-    # The answers are as old as the run; what is made of them is this version's.
+    # The answers are those of the run, but this version judges them.
     config = {**manifest.config, "methods": entries, "version": __version__}
     return manifest.model_copy(
         update={
@@ -121,8 +121,8 @@ def _manifest(manifest: Manifest, methods: Methods) -> Manifest:
     )
 
 
-def _identity(method: Method, settings: Settings, part: MethodPart) -> dict[str, Any]:
-    """What settings resolved to: asked of those that were changed, as the run has it of the others."""
+def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> dict[str, Any]:
+    """What settings resolved to: computed for changed settings, taken from the run for the others."""
     now = settings.model_dump(mode="json")
     changed = {name for name in now if now[name] != part.settings.get(name, now[name])}
     if not changed:
@@ -132,8 +132,8 @@ def _identity(method: Method, settings: Settings, part: MethodPart) -> dict[str,
     return {name: value for name, value in part.identity.items() if name not in changed} | new
 
 
-def _judged(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
-    """All records in their order, those that were answered judged again."""
+def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
+    """All records in their order, the answered ones judged again."""
     found: list[Record] = []
     start = 0
     for cell in manifest.cells:

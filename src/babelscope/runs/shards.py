@@ -1,4 +1,4 @@
-"""A study in shards: each run asks its share of the items, and a merge makes the plain run of them."""
+"""Shards of a study: each run asks its share of the chunks, and `merge` makes one run of all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from babelscope.util.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One share of a study: `number`, from 1, of so many."""
+    """Shard `number`, from 1, of `of` shards."""
 
     number: int
     of: int
@@ -43,8 +43,8 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """The folder of a shard, with the records of its chunks."""
+class _FinishedShard:
+    """The folder of a finished shard, with the records of its chunks."""
 
     path: Path
     shard: Shard
@@ -55,14 +55,14 @@ class _Stored:
 def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
     """Put all shards of a study together into the run folder that the plain study would have made.
 
-    No system and no test set is needed for it. Killed, it goes on when it is called again.
+    Needs no system and no test set. After a kill, calling it again resumes.
     """
-    stored = [_read(Path(path)) for path in shards]
+    stored = [_read_shard(Path(path)) for path in shards]
     if not stored:
         raise BabelscopeError("there is no shard to merge")
-    _check(stored)
+    _check_shards(stored)
     first = stored[0].manifest
-    made = _made_with([each.manifest.software for each in stored])
+    made = _merged_software([each.manifest.software for each in stored])
     manifest = first.model_copy(update={"shard": None, "software": made})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
     methods = {label: first.settings_of(label) for label in first.methods}
@@ -73,12 +73,12 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
             with allow_only(()):
                 return finish(run, manifest, methods, total_cost(each.manifest.cost for each in stored))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            # What a method's records hold is its own to know; these were changed, since it cannot read them.
+            # Only a method knows the fields of its records: if it fails on them, they were changed.
             raise BabelscopeError(f"the records of the shards are damaged: {error!r}") from error
 
 
-def _read(path: Path) -> _Stored:
-    """A shard that was run to its end."""
+def _read_shard(path: Path) -> _FinishedShard:
+    """Read a finished shard; refuses whole runs and unfinished shards."""
     manifest = read_manifest(path)
     if manifest.shard is None:
         raise BabelscopeError(f"{path} is no shard but a whole run")
@@ -98,11 +98,11 @@ def _read(path: Path) -> _Stored:
         )
     rest = iter(records)
     answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(stored)}
-    return _Stored(path, shard, manifest, answered)
+    return _FinishedShard(path, shard, manifest, answered)
 
 
-def _check(stored: Sequence[_Stored]) -> None:
-    """Refuse what is not each shard of one study, once."""
+def _check_shards(stored: Sequence[_FinishedShard]) -> None:
+    """Refuse folders that are not all shards of one study, each exactly once."""
     first = stored[0]
     ours = first.manifest.as_json()
     seen: dict[int, Path] = {}
@@ -113,8 +113,8 @@ def _check(stored: Sequence[_Stored]) -> None:
             for place in differences(ours[name], each.manifest.as_json()[name], name)
         ]
         if found:
-            told = found[0].replace(" there,", f" in {first.path},").removesuffix(" here")
-            raise BabelscopeError(f"{each.path} is a shard of another study ({told} here)")
+            difference = found[0].replace(" there,", f" in {first.path},").removesuffix(" here")
+            raise BabelscopeError(f"{each.path} is a shard of another study ({difference} here)")
         if each.shard.of != first.shard.of:
             raise BabelscopeError(
                 f"{each.path} is shard {each.shard}, but {first.path} is {first.shard}: "
@@ -130,15 +130,15 @@ def _check(stored: Sequence[_Stored]) -> None:
         one = f"{next(number for number in range(1, of + 1) if number not in seen)}/{of}"
         more = f" (and {missing - 1} more)" if missing > 1 else ""
         raise BabelscopeError(f"shard {one} is missing{more}; run the study with --shard {one}")
-    # How figures are made of records is a version's own, and stands in the signature.
+    # The version stands in the signature, so rows must be computed by the version that asked.
     if (version := first.manifest.config.get("version")) != __version__:
         raise BabelscopeError(
             f"the shards were run with Babelscope {version}, and this is {__version__}: merge with that"
         )
 
 
-def _made_with(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What the shards were made with; where they differ, all of it."""
+def _merged_software(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The software of the shards; where versions differ, all of them."""
     return {
         name: " and ".join(dict.fromkeys(each[name] for each in made if name in each)) for name in made[0]
     }

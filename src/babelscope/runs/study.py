@@ -1,4 +1,4 @@
-"""A study: systems x test sets x methods, from a TOML file or Python; run into a folder, resumed there."""
+"""A study: systems x test sets x methods, from a TOML file or Python; run in a folder and resumable there."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from babelscope.core.answers import System
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import cells_of, check_kinds, config_of
-from babelscope.runs.execute import chunk_for, execute
+from babelscope.methods.cells import check_kinds, config_of, make_cells
+from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
@@ -70,8 +70,8 @@ class Entry(_Table):
         return self.name or self.spec
 
 
-def _spec(value: object) -> str | dict[str, str]:
-    """What names a system; checked by hand, since pydantic tells faults of a union in its own words."""
+def _check_spec(value: object) -> str | dict[str, str]:
+    """Validate the spec of a system; by hand, because pydantic's errors about a union are hard to read."""
     specs = list(value.values()) if isinstance(value, dict) else [value]
     if specs and all(isinstance(each, str) and each for each in specs):
         return cast("str | dict[str, str]", value)
@@ -81,7 +81,7 @@ def _spec(value: object) -> str | dict[str, str]:
 class SystemEntry(_Table):
     """One of `[[systems]]`; a table of specs has one for each test set that it is asked about, by their names."""
 
-    spec: Annotated[str | dict[str, str], PlainValidator(_spec)]
+    spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ class SystemEntry(_Table):
 
     @property
     def text(self) -> str:
-        """What a manifest says of it."""
+        """The spec as text, for the manifest."""
         return self.spec if isinstance(self.spec, str) else json.dumps(self.spec, ensure_ascii=False)
 
 
@@ -190,9 +190,9 @@ def run_study(
     ray: str | None = None,
     workers: int | None = None,
 ) -> Result:
-    """Run a study into its run folder, or go on where it was stopped; what is given here overrides it.
+    """Run a study into its run folder, or resume it there; arguments override the study.
 
-    Relative paths in a study are relative to its file; to that end its folder is the working
+    Relative paths in a study are relative to its file, whose folder is the working
     folder while it runs. The run folder is `out`, or `runs/NAME` beside the study. With a shard (`3/16`) only
     its share of the items is asked, into a folder of its own; the result has records and no rows.
     With `ray`, an address or "" for none, systems are asked in Ray workers.
@@ -206,19 +206,19 @@ def run_study(
     if shard is not None and out is None:
         folder = folder.with_name(f"{folder.name}-shard-{shard.number}-of-{shard.of}")
     check_folder(folder)
-    study = _overridden(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
+    study = _with_overrides(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
     with files, contextlib.chdir(base):
-        return _run(study, where, folder, shard)
+        return _open_and_run(study, where, folder, shard)
 
 
 def judge_study(study: Study, *, out: str | Path | None = None, cache: bool | Path | None = None) -> Result:
-    """Run a study into a folder, or in memory if there is none: what every judging command does."""
+    """Run a study into the folder `out`, or in memory without one; every judging command calls this."""
     if out is not None:
         return run_study(study, out=out, cache=cache)
-    return _run(_overridden(study, cache=cache), "", None, None)
+    return _open_and_run(_with_overrides(study, cache=cache), "", None, None)
 
 
-def _overridden(
+def _with_overrides(
     study: Study,
     *,
     seed: int | None = None,
@@ -227,7 +227,7 @@ def _overridden(
     ray: str | None = None,
     workers: int | None = None,
 ) -> Study:
-    """The study as the caller wants it run."""
+    """The study with the caller's overrides."""
     head = study.study if seed is None else study.study.model_copy(update={"seed": seed})
     given: dict[str, Any] = {"workers": workers} if workers is not None else {}
     if ray is not None:
@@ -242,8 +242,8 @@ def _overridden(
     return study.model_copy(update={"study": head, "run": run})
 
 
-def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
-    """Open what a study names, cheapest first, so that a mistake is told before models are loaded; then run it."""
+def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
+    """Open test sets, methods and systems, cheapest first, so that mistakes show before models load; then run."""
     seed, run = study.study.seed, study.run
 
     def opened(spec: str) -> Any:
@@ -253,30 +253,30 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
         opener = functools.cache(_opener(run, stack))
         tests: dict[str, TestSet] = {}
         for number, entry in enumerate(study.tests):
-            with _told_at(where, f"tests[{number}]"):
+            with _errors_located(where, f"tests[{number}]"):
                 loaded = load(entry.spec, data_dir=run.data_dir)
-                # Without a folder, rows have the names that things give themselves.
+                # Without a run folder, rows have the names that test sets and systems give themselves.
                 tests[entry.label if folder else entry.name or loaded.name] = loaded
         setups = []
         for number, method in enumerate(study.methods):
-            with _told_at(where, f"methods[{number}]"):
+            with _errors_located(where, f"methods[{number}]"):
                 given = method.model_extra or {}
                 setups.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
-        with _told_at(where):
+        with _errors_located(where):
             check_kinds(setups, tests)
         systems: dict[str, System] = {}
         for number, own in enumerate(study.systems):
-            with _told_at(where, f"systems[{number}]"):
-                system = _opened(own, opened, tests)
+            with _errors_located(where, f"systems[{number}]"):
+                system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
-        with _told_at(where):
-            cells = cells_of(setups, systems, tests, seed)
-        chunk = chunk_for(setups, systems.values(), tests.values(), run.chunk)
+        with _errors_located(where):
+            cells = make_cells(setups, systems, tests, seed)
+        chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,
@@ -296,15 +296,15 @@ def _run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> 
     return result
 
 
-def _opened(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
-    """The system of an entry, or one of parts where it has a spec for each test set."""
+def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
+    """Open the system of an entry; with a spec for each test set, combine these into one."""
     if isinstance(entry.spec, str):
         return cast(System, opened(entry.spec))
     return ByTests(entry.label, {name: opened(spec) for name, spec in entry.spec.items()}, tests)
 
 
 def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
-    """Opens systems here, or in Ray workers that start with the first system and end with the study."""
+    """Opens systems here, or in Ray workers, which start with the first system and end with the stack."""
     if run.engine != "ray":
         return open_system
     from babelscope.systems.spread import spread
@@ -318,7 +318,7 @@ def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
     def opened(spec: str) -> Any:
         if find_scheme(spec).stored:
             return open_system(spec)
-        # Asked as a whole, a chunk is made into the same batches as without Ray, and has the same floats.
+        # A chunk goes to one worker undivided, so that batches and floats are the same as without Ray.
         return spread(spec, pool=pool(), part=None)
 
     return opened
@@ -332,12 +332,12 @@ def _default_out(study: Study, where: str) -> Path:
 
 
 @contextlib.contextmanager
-def _told_at(where: str, place: str = "") -> Iterator[None]:
-    """Errors in the block are told with their place in the study; a command has none."""
-    told = f"{where}{': ' if where and place else ''}{place}" if where else ""
+def _errors_located(where: str, place: str = "") -> Iterator[None]:
+    """Prefix errors in the block with their place in the study; a command, without `where`, has none."""
+    prefix = f"{where}{': ' if where and place else ''}{place}" if where else ""
     try:
         yield
     except SystemFailure as error:
-        raise (SystemFailure(f"{told}: {error}") if told else error) from error
+        raise (SystemFailure(f"{prefix}: {error}") if prefix else error) from error
     except BabelscopeError as error:
-        raise (BabelscopeError(f"{told}: {error}") if told else error) from error
+        raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error

@@ -1,4 +1,4 @@
-"""What a study starts and whom it contacts, said before it is run: its file may be a stranger's."""
+"""What programs a study starts and which servers it contacts, shown before `run`: it may be a stranger's."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
 from babelscope.util.text import read_bytes
 
-_HERE = ("", "auto", "local")  # addresses of a Ray that is this machine's, or named by the user's environment
-_NEXT = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
+# Ray addresses that mean this machine, or the cluster that the user's environment names.
+_LOCAL_ADDRESSES = ("", "auto", "local")
+_NEXT_MEMBER = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
 _SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
 _REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
 _TOKEN = re.compile(r"(?<!\w)token_env=([^&,]+)")
@@ -32,37 +33,37 @@ class Reach:
     """What a study does beyond reading files and computing."""
 
     runs: tuple[str, ...]
-    """What runs code or gives away a secret, with its place in the study; control characters are escaped."""
+    """Texts that run code or send a secret, with their place in the study; control characters are escaped."""
     contacts: tuple[str, ...]
     """Servers, the hub, and a Ray cluster."""
 
 
-def allow(path: Path, *, ray: str | None = None, trusted: bool = False) -> None:
-    """Say whom the study in a file contacts; ask before what it starts, unless it was allowed before.
+def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False) -> None:
+    """Ask the user before a study runs code, unless it was allowed before; say whom it contacts.
 
-    `ray` is the address that the command line gives, if any.
+    `ray` is the cluster address from the command line, if any.
     """
     data = read_bytes(path)
     reach = reach_of(read_study(path), path.absolute().parent, ray=ray)
-    # Its place counts too: the same study elsewhere has other programs beside it.
+    # The path is part of the key: the same file elsewhere can have other programs beside it.
     key = hashlib.sha256(os.fsencode(path.resolve()) + b"\0" + data).hexdigest()
-    if reach.runs and not trusted and not _remembered(key):
-        _ask(path, reach.runs)
-        _remember(key, path)
+    if reach.runs and not trusted and not _was_allowed(key):
+        _ask_user(path, reach.runs)
+        _remember_allowed(key, path)
     if reach.contacts:
         print(f"babelscope: contacts {', '.join(reach.contacts)}", file=sys.stderr)
 
 
 def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
-    """What a study in `folder` starts and contacts, wherever in its tables that is named.
+    """What a study in `folder` starts and contacts.
 
-    All texts are looked at, so that nothing is missed: what only looks like a program is taken for one.
+    Every text in its tables is searched, so that nothing is missed; a text that only looks like a program counts.
     """
     names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, scheme_names()))}):")
     runs: list[str] = []
     contacts: list[str] = []
-    for place, text in _texts_of(study):
-        for each in _unquoted(text):
+    for place, text in _texts_of_study(study):
+        for each in _percent_decodings(text):
             named = [(named_scheme(found[1]), each[found.end() :]) for found in names.finditer(each)]
             contacts += [who for scheme, rest in named for who in _contacts(scheme, rest, folder)]
             if any(scheme.runs for scheme, _ in named):
@@ -72,38 +73,38 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
             elif token := _TOKEN.search(each):
                 runs.append(f"{place}: {text!r} (sends the environment variable {token[1]!r})")
     address = ray if ray else study.run.address if study.run.engine == "ray" else ""
-    if address not in _HERE:
-        contacts.append(f"the Ray cluster at {_plain(address)}")
+    if address not in _LOCAL_ADDRESSES:
+        contacts.append(f"the Ray cluster at {_escaped(address)}")
         if not ray:
             runs.append(f"run.address: {address!r} (a Ray cluster, which can run code here)")
     return Reach(tuple(dict.fromkeys(runs)), tuple(dict.fromkeys(contacts)))
 
 
-def _texts_of(study: Study) -> Iterator[tuple[str, str]]:
-    """All texts that may name a system, with their places; not what things are called in the results."""
+def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
+    """(place, text) of every text that may name a system; names and labels are left out."""
     for number, system in enumerate(study.systems):
-        yield from _texts(system.spec, f"systems[{number}].spec")
+        yield from _texts_within(system.spec, f"systems[{number}].spec")
     for number, tests in enumerate(study.tests):
         yield f"tests[{number}].spec", tests.spec
     for number, method in enumerate(study.methods):
-        yield from _texts(method.model_extra or {}, f"methods[{number}]")
+        yield from _texts_within(method.model_extra or {}, f"methods[{number}]")
 
 
-def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def _texts_within(value: Any, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
         for key, each in value.items():
             yield place, str(key)
-            said = f"remote_code={each}" if key == "remote_code" and each else each
-            yield from _texts(said, f"{place}.{_plain(key)}")
+            value_text = f"remote_code={each}" if key == "remote_code" and each else each
+            yield from _texts_within(value_text, f"{place}.{_escaped(key)}")
     elif isinstance(value, list | tuple):
         for number, each in enumerate(value):
-            yield from _texts(each, f"{place}[{number}]")
+            yield from _texts_within(each, f"{place}[{number}]")
 
 
-def _unquoted(text: str) -> Iterator[str]:
-    """A text, and what it is after each round of percent-decoding, which options of systems go through."""
+def _percent_decodings(text: str) -> Iterator[str]:
+    """A text, and the text after each round of percent-decoding: options of systems are decoded."""
     yield text
     while (plain := unquote(text)) != text:
         yield plain
@@ -111,10 +112,10 @@ def _unquoted(text: str) -> Iterator[str]:
 
 
 def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
-    """Whom a system contacts whose name goes on with `rest`."""
-    rest = _NEXT.split(rest)[0]  # up to the next member of an ensemble
+    """The server or hub that a system contacts; `rest` is its spec after the scheme."""
+    rest = _NEXT_MEMBER.split(rest)[0]  # up to the next member of an ensemble
     if scheme.contacts == "server" and (found := _SERVER.match(rest)):
-        yield _plain(found[1].rpartition("@")[2])
+        yield _escaped(found[1].rpartition("@")[2])
     if scheme.contacts == "hub" and not os.environ.get("HF_HUB_OFFLINE"):
         name, query = split_options(rest)
         tokenizer = parse_options(query).get("tokenizer", "")
@@ -122,26 +123,26 @@ def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
             yield "the Hugging Face hub"
 
 
-def _plain(text: object) -> str:
-    """A text on one line, with what could steer a terminal escaped."""
+def _escaped(text: object) -> str:
+    """A text on one line, with control characters escaped."""
     return repr(str(text))[1:-1]
 
 
-def _ask(path: Path, runs: tuple[str, ...]) -> None:
+def _ask_user(path: Path, runs: tuple[str, ...]) -> None:
     if not _at_a_terminal():
         raise BabelscopeError(
-            f"{_plain(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, "
+            f"{_escaped(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, "
             "say --trust"
         )
     listed = "".join(f"  {each}\n" for each in runs)
     print(
-        f"{_plain(path)} runs, as you:\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
+        f"{_escaped(path)} runs, as you:\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,
     )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise BabelscopeError(f"{_plain(path)} was not run")
+        raise BabelscopeError(f"{_escaped(path)} was not run")
 
 
 def _at_a_terminal() -> bool:
@@ -154,20 +155,20 @@ def _folder() -> Path:
     return private_folder(platformdirs.user_state_path("babelscope") / "trusted")
 
 
-def _remembered(key: str) -> bool:
+def _was_allowed(key: str) -> bool:
     try:
         return (_folder() / key).is_file()
-    except OSError:  # others can write there, or nobody can
+    except OSError:  # the folder is not private, or not writable
         return False
 
 
-def _remember(key: str, path: Path) -> None:
+def _remember_allowed(key: str, path: Path) -> None:
     try:
         with open(_folder() / key, "w", encoding="utf-8", opener=_private) as file:
-            file.write(f"{_plain(path.resolve())}\n")
+            file.write(f"{_escaped(path.resolve())}\n")
     except OSError as error:
         warnings.warn(
-            f"that {_plain(path)} is allowed is not remembered: {error.filename}: {error.strerror}",
+            f"that {_escaped(path)} is allowed is not remembered: {error.filename}: {error.strerror}",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from babelscope.lab.experiments.locality import (
     SIGMA,
-    Cell,
     Model,
     Plan,
     Setting,
-    arranged,
-    cells,
+    Trial,
+    arrange_source,
     draw_pairs,
     locality,
-    quickly,
-    rows_of,
-    told_positions,
+    locality_rows,
+    quick_plan,
+    source_positions,
+    trials,
 )
 from babelscope.lab.experiments.locality_networks import (
     Network,
@@ -35,7 +35,7 @@ from babelscope.lab.experiments.locality_networks import (
     greedy,
     sinusoids,
 )
-from babelscope.lab.experiments.locality_training import train_cell
+from babelscope.lab.experiments.locality_training import train_trial
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
@@ -64,12 +64,16 @@ def test_the_paper_s_permutation_is_one_and_is_taken_for_its_length() -> None:
 @given(st.permutations(range(6)))
 def test_a_token_goes_where_the_permutation_says(permutation: list[int]) -> None:
     words = list("abcdef")
-    found = arranged(words, "permuted", permutation)
+    found = arrange_source(words, "permuted", permutation)
     assert all(found[permutation[place]] == word for place, word in enumerate(words))
-    assert arranged(words, "reversed", permutation) == words[::-1]
-    assert arranged(words, "regular", permutation) == arranged(words, "positions", permutation) == words
-    assert told_positions("positions", permutation) == permutation
-    assert told_positions("permuted", permutation) == list(range(6))
+    assert arrange_source(words, "reversed", permutation) == words[::-1]
+    assert (
+        arrange_source(words, "regular", permutation)
+        == arrange_source(words, "positions", permutation)
+        == words
+    )
+    assert source_positions("positions", permutation) == permutation
+    assert source_positions("permuted", permutation) == list(range(6))
 
 
 def test_sinusoids_are_those_of_section_2_1() -> None:
@@ -151,7 +155,7 @@ def test_every_network_learns_a_toy_language(model: Model, setting: Setting) -> 
     plan = Plan(**sizes, epochs=5, dropout=0.0, learning_rate=1e-2, warmup=20)
     pairs = toy_pairs(1024)
     mixed = [pairs[number * 389 % 1024] for number in range(650)]
-    found = train_cell(plan, Cell(1, model, setting), mixed)
+    found = train_trial(plan, Trial(1, model, setting), mixed)
     assert found["bleu"] > 80
     assert found["unknown_words"] == found["unfinished"] == 0
     assert found["low"] <= found["bleu"] <= found["high"]
@@ -170,7 +174,7 @@ def test_a_length_that_hardly_occurs_is_refused() -> None:
 
 
 def test_the_bilstm_has_no_positions_to_permute() -> None:
-    found = cells(Plan(repetitions=3))
+    found = trials(Plan(repetitions=3))
     assert len(found) == 33
     assert not [cell for cell in found if (cell.model, cell.setting) == ("bilstm", "positions")]
 
@@ -181,11 +185,11 @@ def test_rows_are_means_over_repetitions_and_paired_differences() -> None:
 
     bleus: dict[Setting, tuple[int, ...]] = {"regular": (20, 30, 40), "permuted": (19, 28, 37)}
     found = {
-        Cell(repetition, "sine", setting): figures(bleu)
+        Trial(repetition, "sine", setting): figures(bleu)
         for setting, values in bleus.items()
         for repetition, bleu in enumerate(values, 1)
     }
-    rows = {(row.name, row.labels["setting"]): row for row in rows_of(found)}
+    rows = {(row.name, row.labels["setting"]): row for row in locality_rows(found)}
     assert rows["bleu", "regular"].estimate.value == 30
     assert rows["bleu", "regular"].counts == {"unfinished": 3}
     assert rows["sd", "regular"].estimate.value == 10
@@ -193,7 +197,7 @@ def test_rows_are_means_over_repetitions_and_paired_differences() -> None:
     assert difference.value == -2
     # t(2) = 4.303, sd of -1, -2, -3 is 1: far narrower than unpaired.
     assert difference.high - difference.value == pytest.approx(4.303 / math.sqrt(3), abs=1e-3)
-    one = rows_of({Cell(1, "sine", "regular"): figures(20)})
+    one = locality_rows({Trial(1, "sine", "regular"): figures(20)})
     assert (one[0].estimate.low, one[0].estimate.n) == (19, 10)
 
 
@@ -201,7 +205,7 @@ TINY = {"length": 6, "sentences": 60, "test": 10, "repetitions": 1, "epochs": 1}
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
-    plan = quickly(**TINY)
+    plan = quick_plan(**TINY)
     folder = tmp_path / "runs"
     asked: dict[str, Any] = {"models": ["bilstm"], "settings": ["regular", "reversed"], "quiet": True}
     first = locality(folder, plan, **asked)
@@ -214,16 +218,16 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     assert [row.estimate for row in again if row.name == "bleu"][1] == [
         row.estimate for row in first if row.name == "bleu"
     ][1], "the same seed, the same network"
-    more = locality(folder, quickly(**{**TINY, "repetitions": 2}), **{**asked, "settings": ["regular"]})
+    more = locality(folder, quick_plan(**{**TINY, "repetitions": 2}), **{**asked, "settings": ["regular"]})
     assert more[0].estimate.n == 2, "repetitions can be added"
     with pytest.raises(BabelscopeError, match="holds another experiment \\(epochs: 1 there, 2 here\\)"):
-        locality(folder, quickly(**{**TINY, "epochs": 2}), **asked)
+        locality(folder, quick_plan(**{**TINY, "epochs": 2}), **asked)
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(BabelscopeError, match="is not empty, and no experiment of ours"):
-        locality(tmp_path, quickly(**TINY))
+        locality(tmp_path, quick_plan(**TINY))
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import get_args
 import pytest
 
 from babelscope import open_system
-from babelscope.lab.experiments.truth import Suite, cases, hold_against_truth, with_mistakes
+from babelscope.lab.experiments.truth import Suite, cases, compare_with_truth, with_mistakes
 from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
-from babelscope.lab.grammar.mistakes import mistaken
+from babelscope.lab.grammar.mistakes import realise_with_mistake
 from babelscope.lab.grammar.oracle import judge
 from tests.support.toy_fixtures import Babelscope
 
@@ -25,7 +25,7 @@ def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: str) -> None:
     for case in cases(suite, 24, 1):  # type: ignore[arg-type]
         assert case.truth(case.pair.target) is True
         for extent in ("noun", "throughout"):
-            wrong = mistaken(case.pair, case.noun, rng, extent)
+            wrong = realise_with_mistake(case.pair, case.noun, rng, extent)
             assert case.truth(wrong) is False, wrong
             verdict = judge(case.pair.meaning, wrong)
             assert not verdict.unknown
@@ -42,7 +42,8 @@ def test_pronouns_follow_only_throughout() -> None:
     for case in cases("gender", 40, 2):
         other = {"er", "ihn", "ihm"} if case.item.gold == "female" else {"sie", "ihr"}
         for extent, count in (("noun", kept), ("throughout", followed)):
-            words = mistaken(case.pair, case.noun, rng, extent).replace(",", "").replace(".", "").split()  # type: ignore[arg-type]
+            text = realise_with_mistake(case.pair, case.noun, rng, extent)  # type: ignore[arg-type]
+            words = text.replace(",", "").replace(".", "").split()
             count[bool(other & set(words))] += 1
     assert kept[False] == 40
     assert followed[True] == 40
@@ -78,7 +79,7 @@ def test_conditioning_agrees_with_the_truth() -> None:
     teacher = open_system("lab:teacher")
     found = {}
     for suite in ("gender", "gender-marked", "senses-other"):
-        rows, records = hold_against_truth(teacher, [], suite=suite, n=36, seed=7)
+        rows, records = compare_with_truth(teacher, [], suite=suite, n=36, seed=7)
         for row in rows:
             found[suite, row.labels["translations"], row.name] = row
         assert len(records) == 36 * len(rows) / 2

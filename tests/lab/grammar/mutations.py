@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from babelscope.lab.grammar.contrasts import (
     KINDS,
-    changed,
     hypercorrect_genitive,
     polarity_affix_del,
     polarity_particle_kein_del,
     polarity_particle_nicht_del,
+    replace_words,
     subj_verb_agreement,
 )
 from babelscope.lab.grammar.labels import finite_verbs
@@ -31,7 +31,7 @@ def article(pair: SentencePair, rng: random.Random) -> Iterator[str]:
             kind = KINDS[t.lemma]
             forms = {determiner(kind, case, col, t.lemma) for case in CASES for col in range(4)}
             if others := sorted(forms - {t.form.lower(), ""}):
-                yield changed(pair.german, {t.id: rng.choice(others)})
+                yield replace_words(pair.german, {t.id: rng.choice(others)})
 
 
 def adjective(pair: SentencePair, rng: random.Random) -> Iterator[str]:
@@ -39,7 +39,9 @@ def adjective(pair: SentencePair, rng: random.Random) -> Iterator[str]:
     for t in pair.german:
         if t.deprel == "amod":
             stem = next(t.form[: -len(e)] for e in ENDINGS if t.form.endswith(e))
-            yield changed(pair.german, {t.id: rng.choice([stem + e for e in ENDINGS if stem + e != t.form])})
+            yield replace_words(
+                pair.german, {t.id: rng.choice([stem + e for e in ENDINGS if stem + e != t.form])}
+            )
 
 
 def verb_number(pair: SentencePair, rng: random.Random) -> Iterator[str]:
@@ -51,14 +53,14 @@ def particle_dropped(pair: SentencePair, rng: random.Random) -> Iterator[str]:  
     """A separable verb without its particle."""
     for t in pair.german:
         if t.deprel == "compound:prt":
-            yield changed(pair.german, {t.id: ""})
+            yield replace_words(pair.german, {t.id: ""})
 
 
 def particle_attached(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
     """A separable verb of a main clause in one word."""
     for t in pair.german:
         if t.deprel == "compound:prt":
-            yield changed(pair.german, {t.id: "", t.head: t.form + pair.german[t.head - 1].form})
+            yield replace_words(pair.german, {t.id: "", t.head: t.form + pair.german[t.head - 1].form})
 
 
 def verb_early(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
@@ -84,7 +86,7 @@ def gender(pair: SentencePair, rng: random.Random) -> Iterator[str]:
             concept = NOUNS[one.noun]
             other = concept.german if one.gender == "female" else concept.feminine
             form = rng.choice(other)[0].form(token.feature("Case"), token.feature("Number") == "Plur")
-            yield changed(pair.german, {token.id: form})
+            yield replace_words(pair.german, {token.id: form})
 
 
 def sense(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
@@ -93,7 +95,7 @@ def sense(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG
         token = pair.german[one.german - 1]
         other = NOUNS[f"{one.word}/{'rare' if one.frequency == 'frequent' else 'frequent'}"].german[0][0]
         form = other.form(token.feature("Case"), token.feature("Number") == "Plur")
-        yield changed(pair.german, {token.id: form})
+        yield replace_words(pair.german, {token.id: form})
 
 
 def polarity(pair: SentencePair, rng: random.Random) -> Iterator[str]:

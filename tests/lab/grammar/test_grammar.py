@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.lab.grammar.choice import every_choice, stream
+from babelscope.lab.grammar.choice import every_choice, random_stream
 from babelscope.lab.grammar.lexicon import NOUNS
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative
 from babelscope.lab.grammar.morphology import ADJECTIVE, column, declension, determiner
@@ -21,7 +21,7 @@ from babelscope.lab.grammar.words import conllu as to_conllu
 
 
 def pair_for(seed: int) -> SentencePair:
-    rng = stream(seed, "test")
+    rng = random_stream(seed, "test")
     return realise(draw_meaning(rng), rng)
 
 
@@ -141,7 +141,7 @@ def test_relative_clause_with_preposition() -> None:
     bus = Entity("bus", relative=Relative(waited, "object", silent=True))
     late = Meaning((Clause("be", bus, tense="pres", predicate="late"),))
     assert set(realisations(late)) == {"Der Bus, auf den der Mann wartet, ist verspätet."}
-    pair = realise(late, stream(1, "x"))
+    pair = realise(late, random_stream(1, "x"))
     assert pair.source == "The bus the man waits for is late."
     stranded = pair.english[5]
     assert (stranded.form, stranded.upos, stranded.deprel, stranded.head) == ("for", "ADP", "obl", 5)
@@ -244,7 +244,7 @@ def test_every_choice_is_tried_once() -> None:
 
 def test_english_is_always_the_same_and_german_varies() -> None:
     meaning = Meaning((Clause("buy", Entity("doctor"), Entity("car"), time="yesterday"),))
-    pairs = [realise(meaning, stream(1, str(i))) for i in range(50)]
+    pairs = [realise(meaning, random_stream(1, str(i))) for i in range(50)]
     assert len({pair.source for pair in pairs}) == 1
     assert len({pair.target for pair in pairs}) > 6
     assert german_text(meaning, next(every_choice())) == "Der Arzt kaufte gestern das Auto."

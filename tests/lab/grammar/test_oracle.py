@@ -9,7 +9,7 @@ import pytest
 
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.meaning import Clause, Entity, Linked, Meaning
-from babelscope.lab.grammar.oracle import Judge, Verdict, judge
+from babelscope.lab.grammar.oracle import SentenceChecker, Verdict, judge
 from tests.lab.grammar.mutations import MUTATIONS
 
 HELPED = Meaning(
@@ -36,7 +36,7 @@ def fault(verdict: Verdict, kinds: tuple[str, ...]) -> bool:
 def test_no_false_alarms() -> None:
     for pair in generate(10_000, 2024, "all"):
         # The analysis alone, without the shortcut that recognises the grammar's own sentences.
-        verdict = Judge(pair.meaning, pair.target).verdict((), ())
+        verdict = SentenceChecker(pair.meaning, pair.target).verdict((), ())
         assert verdict.right, (pair.target, verdict)
 
 

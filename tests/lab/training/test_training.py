@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from babelscope.lab.training.checkpoints import load_checkpoint
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import new_network, pack_models
-from babelscope.lab.training.parallel import LEAST_PAIRS, Corpus, Text, read_parallel
-from babelscope.lab.training.settings import Settings, settings_for
+from babelscope.lab.training.parallel import LEAST_PAIRS, Corpus, ParallelText, read_parallel
+from babelscope.lab.training.settings import TrainingSettings, settings_for
 from babelscope.lab.training.shapes import SHAPES, find_shape
 from babelscope.lab.training.tokenizer import Pieces, load_pieces, train_pieces
 from babelscope.lab.training.train import train
@@ -47,13 +47,13 @@ def write_pairs(folder: Path, pairs: list[tuple[str, str]] = PAIRS) -> tuple[Pat
     return files
 
 
-def quick(**given_settings: Any) -> Settings:
+def quick(**given_settings: Any) -> TrainingSettings:
     """Settings of a run that takes seconds."""
     defaults = {"vocabulary": 90, "label_smoothing": 0.0, "dev_every": 25, "languages": "en-de"}
     return settings_for("tiny", **{**defaults, **given_settings})
 
 
-def learn(folder: Path, out: Path, recipe: Settings, **more: Any) -> dict[str, Any]:
+def learn(folder: Path, out: Path, recipe: TrainingSettings, **more: Any) -> dict[str, Any]:
     """Train on the toy pairs; they are the development text as well, since memorising them is the aim."""
     files = write_pairs(folder)
     return train(*files, out, recipe, dev=files, threads=1, quiet=True, **more)
@@ -190,7 +190,7 @@ def test_batches_hold_every_pair_once_and_keep_to_their_size() -> None:
     words = [lengths.randint(1, 27) for _ in range(500)]
     source, target = (["a " * (count + lengths.randint(0, 3)) for count in words] for _ in range(2))
     pieces = train_pieces(iter([*source, "b c d e f g h"] * 5), 20)
-    corpus = Corpus(Text(source, target, {}), pieces, longest=25)
+    corpus = Corpus(ParallelText(source, target, {}), pieces, longest=25)
     assert corpus.dropped == len(source) - len(corpus.kept) > 0
     found = corpus.batches(200, np.random.default_rng(1))
     assert sorted(np.concatenate(found)) == sorted(corpus.kept)

@@ -83,7 +83,7 @@ def test_gold_alignments_of_the_lab_give_its_reordering(world: tuple[Path, list[
             assert one["head_form"] == pair.english[one["head"] - 1].form
             assert one["dependent_form"] == pair.german[one["dependent"] - 1].form
             reordered.append(item.id)
-    (known,) = (row for row in lab.stats(pairs) if row.name == "reordering")
+    (known,) = (row for row in lab.count_phenomena(pairs) if row.name == "reordering")
     assert len(reordered) == known.sentences > 50
     rows = {(row.name, row.labels["phenomenon"]): row for row in search.rows()}
     assert rows["share", "reordering"].counts["sentences"] == known.sentences

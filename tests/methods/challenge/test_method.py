@@ -18,7 +18,7 @@ from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
-from babelscope.methods.challenge.figures import _coefficients, matched
+from babelscope.methods.challenge.figures import _coefficients, length_matched_corpora
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.sacre import tokens_13a
 from babelscope.runs.judging import challenge
@@ -187,14 +187,16 @@ def test_controls_have_the_length_distribution_of_the_set(
 ) -> None:
     own = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=5, unique=True)))
     known = np.array(lengths, dtype=float)
-    drawn = matched(known, own, np.random.default_rng(0), draws=20, apart=apart)
+    drawn = length_matched_corpora(known, own, np.random.default_rng(0), draws=20, apart=apart)
     assert drawn.shape == (20, len(own))
     assert (abs(known[drawn] - known[own]) <= apart).all()
 
 
 def test_all_candidates_of_a_control_are_equally_likely() -> None:
     lengths = np.array([5, 9, 6, 4, 5, 7, 20], dtype=float)
-    drawn = matched(lengths, np.array([0]), np.random.default_rng(0), draws=8000, apart=1)[:, 0]
+    drawn = length_matched_corpora(lengths, np.array([0]), np.random.default_rng(0), draws=8000, apart=1)[
+        :, 0
+    ]
     counts = np.bincount(drawn, minlength=7) / 8000
     assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
 

@@ -21,8 +21,8 @@ from babelscope.methods.condition.figures import (
     CONFIDENCE_EDGES,
     accuracy,
     least_certain,
+    lowest_accuracy,
     margin_of,
-    minimum,
     score_of,
     verdict_of,
     weights_of,
@@ -269,11 +269,11 @@ def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> No
     inside = 0
     for _ in range(200):
         groups = [([float(draw.random() < 0.8) for _ in range(80)], [1.0] * 80) for _ in range(6)]
-        found = minimum(groups)
+        found = lowest_accuracy(groups)
         assert found.value == min(sum(worth) / 80 for worth, _ in groups)
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
-    assert minimum([([1.0, 0.0], [2.0, 1.0])]) == accuracy([1.0, 0.0], [2.0, 1.0])
+    assert lowest_accuracy([([1.0, 0.0], [2.0, 1.0])]) == accuracy([1.0, 0.0], [2.0, 1.0])
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
@@ -286,10 +286,10 @@ def test_weights_count_as_many_items_as_they_are_worth() -> None:
     found = accuracy([1.0, 0.0, 1.0], [3, 2, 1])
     assert (found.value, found.n) == (pytest.approx(4 / 6), 3)
     assert (found.low, found.high) == pytest.approx(wilson(4 / 6, 36 / 14, 1.959964), abs=1e-6)
-    assert accuracy([], []).n == minimum([]).n == 0
+    assert accuracy([], []).n == lowest_accuracy([]).n == 0
     # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
     groups = [([1.0] * 6 + [0.0] * 4, [1.0] * 10), ([1.0] * 14 + [0.0] * 6, [1.0] * 20)]
-    least = minimum(groups)
+    least = lowest_accuracy(groups)
     assert (least.value, least.n) == (pytest.approx(0.6), 30)
     assert least.low == pytest.approx(
         min(wilson(0.6, 10, 1.959964)[0], wilson(0.7, 20, 1.959964)[0]), abs=1e-6

@@ -11,10 +11,16 @@ import pytest
 
 from babelscope.core.columns import Column, Group
 from babelscope.core.results import Record, Row
-from babelscope.methods.contrast.figures import Scores, _expected, discrepancy, figures, judged
+from babelscope.methods.contrast.figures import (
+    Scores,
+    _expected_and_excess,
+    discrepancy,
+    figures,
+    score_record,
+)
 from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.runs.comparing import paired
+from babelscope.runs.comparing import paired_differences
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
@@ -32,7 +38,7 @@ def made(phenomenon: str, n: int, errors: int, distance: float | None, kind: str
             "source": f"{phenomenon} {kind} {distance} {number}",
             "phenomenon": phenomenon,
             "reference": kind,
-            **judged(Scores(-2.0, (-1.0,), best) if number < errors else Scores(-1.0, (-2.0,), best)),
+            **score_record(Scores(-2.0, (-1.0,), best) if number < errors else Scores(-1.0, (-2.0,), best)),
         }
         for number in range(n)
     ]
@@ -129,7 +135,7 @@ def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
             "source": f"source {number}",
             "phenomenon": "p",
             "reference": kind,
-            **judged(Scores(good, (0.5,))),
+            **score_record(Scores(good, (0.5,))),
         }
         for (system, kind), some in verdicts.items()
         for number, good in enumerate(some)
@@ -145,7 +151,7 @@ def compared_records(records: list[Record]) -> list[Row]:
         cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
         columns.append(Column(name, cell))
     group = Group("contrast", "t", tuple(columns))
-    return [*paired(group, resamples=200), *METHOD.across(group, settings, 0)]
+    return [*paired_differences(group, resamples=200), *METHOD.across(group, settings, 0)]
 
 
 def test_systems_are_compared_on_the_same_pairs_and_corrected_by_holm() -> None:
@@ -173,17 +179,20 @@ def test_reference_kinds_are_compared_on_common_sources() -> None:
 def test_discrepancies_are_clipped_only_where_asked() -> None:
     # The 1-best is less probable than the correct variant: below 0, or in the released code 0.
     scores = Scores(-1.0, (-2.0,), -3.0)
-    assert (judged(scores)["discrepancy"], discrepancy(scores)) == (-2.0, -2.0)
-    assert (judged(scores, clipped=True)["discrepancy"], discrepancy(scores, clipped=True)) == (0.0, 0.0)
+    assert (score_record(scores)["discrepancy"], discrepancy(scores)) == (-2.0, -2.0)
+    assert (score_record(scores, clipped=True)["discrepancy"], discrepancy(scores, clipped=True)) == (
+        0.0,
+        0.0,
+    )
     nearer = Scores(-2.0, (-1.5, -4.0), -1.0)
-    assert judged(nearer, clipped=True)["discrepancy"] == 0.5
+    assert score_record(nearer, clipped=True)["discrepancy"] == 0.5
     assert math.isnan(discrepancy(Scores(-1.0, (-2.0,))))
-    assert judged(Scores(-1.0, (-2.0,), -math.inf))["discrepancy"] is None
+    assert score_record(Scores(-1.0, (-2.0,), -math.inf))["discrepancy"] is None
 
 
 def test_discrepancies_that_are_not_known_are_counted() -> None:
     records = made("type", 4, 1, 0.5)
-    records[3] |= judged(Scores(-1.0, (-2.0,), -math.inf))
+    records[3] |= score_record(Scores(-1.0, (-2.0,), -math.inf))
     rows = figures(records, ties="half", controls=[], seed=0, resamples=100)
     found = [each for each in rows if each.name == "discrepancy"]
     assert [each.labels.get("phenomenon") for each in found] == [None, "type"]
@@ -211,7 +220,7 @@ def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
 def test_an_empty_bin_has_the_rate_of_all_controls() -> None:
     # Three bins: of the controls there are 0, 1 and 8 pairs with 0, 1 and 2 errors, as a resample may have it.
     controls = np.array([0.0, 1, 8, 0, 1, 2])
-    expected, excess = _expected(controls, np.array([2.0, 3, 5, 1, 1, 2]))
+    expected, excess = _expected_and_excess(controls, np.array([2.0, 3, 5, 1, 1, 2]))
     assert expected == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
     assert excess == pytest.approx(4 / 10 - expected)
 
@@ -223,7 +232,7 @@ def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> No
     records = [
         {
             "method": "contrast", "tests": "t", "system": "a", "id": f"{source} {kind} {number}",
-            "source": source, "phenomenon": "p", "reference": kind, **judged(Scores(good, (0.5,))),
+            "source": source, "phenomenon": "p", "reference": kind, **score_record(Scores(good, (0.5,))),
         }
         for source, kind, some in (
             ("one", "human", [1.0, 0.0]), ("one", "machine", [1.0]),

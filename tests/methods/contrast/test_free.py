@@ -18,12 +18,12 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
-from babelscope.lab.grammar.oracle import Judge, Verdict
+from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realise
 from babelscope.language.detecting import analysis_version
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import cells_of
-from babelscope.methods.contrast.free import NOT_MEASURABLE, free_errors
+from babelscope.methods.cells import make_cells
+from babelscope.methods.contrast.output_errors import NOT_MEASURABLE, output_error_rows
 from babelscope.methods.contrast.table import table
 from babelscope.stats.intervals import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
@@ -145,11 +145,11 @@ def test_a_scorer_that_cannot_translate_is_refused_before_any_work(setting: dict
             pytest.fail("asked before everything was checked")
 
     tests = {"tests": TestSet("tests", tuple(ITEMS))}
-    assert cells_of([set_up("contrast", {})], {"scorer": Scorer()}, tests, 0)
+    assert make_cells([set_up("contrast", {})], {"scorer": Scorer()}, tests, 0)
     with pytest.raises(
         BabelscopeError, match="contrast with these settings needs a system that translates, which scorer"
     ):
-        cells_of([set_up("contrast", setting)], {"scorer": Scorer()}, tests, 0)
+        make_cells([set_up("contrast", setting)], {"scorer": Scorer()}, tests, 0)
 
 
 def _problem(*beginnings: str) -> Callable[[Verdict], bool]:
@@ -189,7 +189,8 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
         free[source] = rng.choice(variants) if variants else other.target
     result = contrast(Scripted(free), items, resamples=100)
     verdicts = {
-        source: Judge(made.meaning, free[source]).verdict((), ()) for source, (made, _) in by_source.items()
+        source: SentenceChecker(made.meaning, free[source]).verdict((), ())
+        for source, (made, _) in by_source.items()
     }
     for name, wrong in TRUTH.items():
         of_type = {item.source for item in items if item.phenomenon == name}
@@ -249,7 +250,7 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
         record("not told 2", verdict="wrong"),
     ]
     chosen: dict[str, Any] = {"ties": "half", "controls": [], "seed": 0, "resamples": 100}
-    forced, generated = free_errors(records, **chosen)
+    forced, generated = output_error_rows(records, **chosen)
     assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
     assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)
     assert 0 < generated.estimate.low < 1
@@ -258,7 +259,7 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
         "alarms": 8, "found": 12, "variants": 13, "false_alarms": 1, "references": 14, "untold": 2
     }  # fmt: skip
     seldom = [each for each in records if not each["detected"].get("best")]
-    _, rare = free_errors(seldom, **chosen)
+    _, rare = output_error_rows(seldom, **chosen)
     assert (rare.estimate.value, rare.labels["note"]) == (0, NOT_MEASURABLE)
 
 

@@ -13,7 +13,7 @@ import pytest
 from babelscope import contrast, load
 from babelscope.core.answers import ItemScores
 from babelscope.core.results import Result, Row
-from babelscope.methods.contrast.ask import question_direction
+from babelscope.methods.contrast.ask import warn_if_direction_looks_wrong
 from babelscope.systems.scores import ScoresFile
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
@@ -288,6 +288,6 @@ def test_a_direction_is_questioned_far_below_chance(good: int, n: int, variants:
     found = [ItemScores(1.0 if k < good else -1.0, (0.0,) * variants) for k in range(n)]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        question_direction(found, "scores", "higher")
+        warn_if_direction_looks_wrong(found, "scores", "higher")
     assert len(told) == warned
     assert all("--direction lower" in str(each.message) for each in told)

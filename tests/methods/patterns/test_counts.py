@@ -12,9 +12,9 @@ from babelscope.methods.patterns.counts import (
     WOMEN_IN_PERCENT,
     Forms,
     GenderCounts,
-    correlation,
     count_senses,
     flows_of,
+    occupation_correlation,
     occurrences,
 )
 from babelscope.util.errors import BabelscopeError
@@ -68,7 +68,7 @@ def test_bad_counts_are_told() -> None:
     with pytest.raises(BabelscopeError, match="nothing was counted at the stage 'student'"):
         counts.shares("student")
     with pytest.raises(BabelscopeError, match="at least 3 occupations in common, not 1"):
-        correlation({"a": 1.0}, {"a": 2.0})
+        occupation_correlation({"a": 1.0}, {"a": 2.0})
     for query, told in (
         ({"src_forms": []}, "a query needs src_forms, and tgt_forms_"),
         (
@@ -87,7 +87,7 @@ def test_bad_counts_are_told() -> None:
 def test_the_published_occupations(shared: Path) -> None:
     folder = shared / "data" / "occupations"
     queries = json.loads((folder / "queries_en-de.json").read_text())
-    assert Forms.from_json(queries["broker"]).told(["Der", "Makler"]) == "male"
+    assert Forms.from_json(queries["broker"]).class_of(["Der", "Makler"]) == "male"
     counts = GenderCounts.from_flows(json.loads((folder / "counts_en-de.json").read_text()))
     assert sorted(counts.occupations) == sorted(
         json.loads((folder / "frequent_occupations.json").read_text())
@@ -106,5 +106,5 @@ def test_the_published_occupations(shared: Path) -> None:
     assert everything[0].estimate.n == 1365155
     ratios = counts.female_ratios()
     assert [occupation for occupation, ratio in ratios.items() if ratio > 0.5] == ["nurse", "cleaner"]
-    found, p = correlation(ratios, {name: women / 100 for name, women in WOMEN_IN_PERCENT.items()})
+    found, p = occupation_correlation(ratios, {name: women / 100 for name, women in WOMEN_IN_PERCENT.items()})
     assert (round(found.value, 6), found.n, round(p, 6)) == (0.689220, 19, 0.001098)

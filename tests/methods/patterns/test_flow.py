@@ -15,9 +15,9 @@ from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
 from babelscope.methods.patterns.counts import Occurrence, flows_of
 from babelscope.methods.patterns.flow import (
     STAGES,
-    count_flows,
+    find_occurrences,
     mean_flows,
-    merged,
+    merge_words,
     read_queries,
     shift_rows,
 )
@@ -43,14 +43,14 @@ def test_flows_conserve_counts(occurrences: list[Occurrence]) -> None:
     whole = Counter(each.word for each in occurrences)
     assert all(out[word] == count for word, count in whole.items())
     total = Counter[str]()
-    for start, end, count in merged(flows):
+    for start, end, count in merge_words(flows):
         total[f"{start.partition('_')[0]} to {end.partition('_')[0]}"] += int(count)
     assert total == {"data to distilled": len(occurrences), "distilled to student": len(occurrences)}
 
 
 @given(st.lists(st.lists(found, min_size=4, max_size=4), min_size=2, max_size=3))
 def test_means_over_models_conserve_counts(models: list[list[Occurrence]]) -> None:
-    flows = merged(mean_flows(models))
+    flows = merge_words(mean_flows(models))
     for stage in ("data", "distilled"):
         assert sum(count for start, _, count in flows if start.startswith(stage)) == pytest.approx(4)
 
@@ -85,7 +85,7 @@ def test_the_lab_counts_what_its_grammar_says(tmp_path: Path) -> None:
     for spec, pairs in (("lab:occupations", gender_pairs(40, 1)), ("lab:senses", sense_pairs(36, 1))):
         (tmp_path / "en").write_text("".join(f"{pair.source}\n" for pair in pairs))
         (tmp_path / "de").write_text("".join(f"{pair.target}\n" for pair in pairs))
-        occurrences = count_flows(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(spec))
+        occurrences = find_occurrences(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(spec))
         counted = Counter(each.classes[0] for each in occurrences)
         if spec == "lab:senses":
             assert counted == {"frequent": 18, "rare": 18}
@@ -153,14 +153,16 @@ def test_words_are_looked_for_in_lines_as_they_stand(tmp_path: Path) -> None:
     # A separator that editors do not take for the end of a line stands inside of it.
     (tmp_path / "en").write_text("A\u2028cook slept.\nThe cook!\n")
     (tmp_path / "de").write_text("Ein\u2028Koch schlief.\nDie Köchin!\n")
-    found = count_flows(tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json")))
+    found = find_occurrences(
+        tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json"))
+    )
     assert found == [Occurrence("cook", ("male",)), Occurrence("cook", ("female",))]
 
 
 def test_the_published_flows_conserve_counts(shared: Path) -> None:
     flows = json.loads((shared / "data" / "occupations" / "counts_en-de.json").read_text())
     stages = ("original", "teacher", "student")
-    moved = merged([(a, b, c) for a, b, c in flows], stages)
+    moved = merge_words([(a, b, c) for a, b, c in flows], stages)
     totals = [sum(c for a, _, c in moved if a.startswith(stage)) for stage in stages[:2]]
     assert totals == pytest.approx([1365155, 1365155])
     male = [sum(c for a, _, c in moved if a == f"{stage}_male") / 1365155 for stage in stages[:2]]

@@ -15,7 +15,14 @@ import pytest
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space.figures import Hypothesis, Region, by_text, figures, gains, region
+from babelscope.methods.space.figures import (
+    Hypothesis,
+    Region,
+    by_text,
+    figures,
+    ranking_gains,
+    region_hypotheses,
+)
 from babelscope.methods.space.method import METHOD
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
@@ -177,7 +184,7 @@ def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
     values: dict[str, list[float]] = {"krg": [], "kqrg": []}
     for start in range(0, n * sets, n):
         some = {**records[0], "samples": {**samples, "drawn": samples["drawn"][start : start + n]}}
-        found = gains(some, "samples", n, "tokens", settings)
+        found = ranking_gains(some, "samples", n, "tokens", settings)
         assert found is not None
         values["krg"].append(found.krg)
         values["kqrg"].append(found.kqrg)
@@ -210,7 +217,7 @@ def test_adding_a_constant_to_log_probabilities_changes_no_rank(result: Result) 
         sizes: dict[Region, int] = {"top": K, "beam": K, "samples": SAMPLES}
         for name, size in sizes.items():
             for view in ("tokens", "text"):
-                before, after = (gains(each, name, size, view, settings) for each in (record, moved))
+                before, after = (ranking_gains(each, name, size, view, settings) for each in (record, moved))
                 assert before is not None
                 assert after is not None
                 assert (after.krg, after.kqrg) == (pytest.approx(before.krg), pytest.approx(before.kqrg))
@@ -296,7 +303,7 @@ def test_regions_are_cut_where_they_are_known() -> None:
     chosen = SpaceSettings(k=2)
 
     def texts(name: Region, size: int, record: Record, chosen: SpaceSettings = chosen) -> list[str] | None:
-        found = region(record, name, size, chosen)
+        found = region_hypotheses(record, name, size, chosen)
         return None if found is None else [each.text for each in found]
 
     assert texts("beam", 2, {"beam": answers}) == ["-1.0", "-2.0"]

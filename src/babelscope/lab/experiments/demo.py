@@ -1,4 +1,4 @@
-"""The main job on the lab: two systems, every method there is, a summary for someone new to it."""
+"""The demo: two lab systems, every method, and a summary for a newcomer."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def demo_study(n: int = 200, seed: int = 0) -> Study:
 
 
 def write_flows(folder: Path, n: int = 200) -> None:
-    """What becomes of an occupation's gender from training data to teacher to student, for the report.
+    """Write how the gender of occupations flows from training data to teacher to student, for the report.
 
-    Counted in the first n training pairs with an occupation whose gender the source does not tell.
+    Counted in the first n training pairs with an occupation whose gender the source does not show.
     """
     from babelscope.lab.grammar.corpus import generate
     from babelscope.lab.training.recipe import CORPUS_SEED, PAIRS
@@ -69,8 +69,8 @@ def write_flows(folder: Path, n: int = 200) -> None:
         file.write(json.dumps(flows_of(counted, STAGES)).encode("utf-8"))
 
 
-def tell(result: Result) -> str:
-    """What came out, in plain words, a paragraph a method."""
+def summary_text(result: Result) -> str:
+    """The results in plain words, a paragraph a method."""
     parts = (_likelihood, _contrast, _conditioning, _challenge, _space)
     return "\n\n".join(filter(None, [part(result.rows) for part in parts]))
 
@@ -152,10 +152,10 @@ def _space(rows: Sequence[Row]) -> str:
             f"{system}: the most probable translation of all is empty for "
             f"{_shown(found['empty_mode', ''], percent=True)}"
         )
-        for region, told in (("top", "its ten most probable"), ("samples", "its samples")):
+        for region, which in (("top", "its ten most probable"), ("samples", "its samples")):
             better = found["krg_above_random", region]
             lines.append(
-                f"{'':{len(str(system))}}  it ranks {told} better than chance by {_shown(better, percent=True)}"
+                f"{'':{len(str(system))}}  it ranks {which} better than chance by {_shown(better, percent=True)}"
             )
     return _paragraph(
         "Does each model find better translations more probable? The ten best over the whole space, by exact\n"

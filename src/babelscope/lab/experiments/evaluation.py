@@ -1,4 +1,4 @@
-"""How good the lab's models are: BLEU and chrF, and the grammar itself as judge of their free output."""
+"""Quality of the lab's models: BLEU, chrF, and the grammar's own verdicts on their translations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from babelscope.systems.asking import ask_translate
 from babelscope.util.seeds import stream
 
 SEED = 2026
-"""Of the test items: none of them was looked at while the corpus was designed."""
+"""Seed of the test items; nobody looked at these while the corpus was designed."""
 _REFERENCES = 5
 _CHUNK = 500
 _JUDGED = ("agreement", "case", "particle", "order", "polarity", "exact")
@@ -37,17 +37,19 @@ def evaluate(
     plain = suites.parallel_pairs(n, seed)
     translations = _translate(system, plain, beam)
     advance(n)
-    rows = [*_quality(plain, translations, seed, labels), *_grammar(plain, translations, labels)]
+    rows = [*_quality_rows(plain, translations, seed, labels), *_grammar_rows(plain, translations, labels)]
     for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
         pairs = make(n, seed)
         verdicts = _judge(pairs, _translate(system, pairs, beam))
-        rows += _told(name, [told for verdict in verdicts for told in getattr(verdict, f"{name}s")], labels)
+        rows += _category_rows(
+            name, [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")], labels
+        )
         advance(n)
     return rows
 
 
 def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[str]:
-    """The best translation of each source, asked some at a time."""
+    """The best translation of each source, in chunks unless the system must be asked as a whole."""
     size = len(sources) if properties(system).asked_as_a_whole else _CHUNK
     return [
         group[0].text
@@ -64,7 +66,7 @@ def _judge(pairs: Sequence[SentencePair], translations: Sequence[str]) -> list[V
     return [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
 
 
-def _quality(
+def _quality_rows(
     pairs: Sequence[SentencePair], translations: Sequence[str], seed: int, labels: dict[str, str]
 ) -> list[Row]:
     """BLEU and chrF against one reference and against several."""
@@ -81,8 +83,10 @@ def _quality(
     ]
 
 
-def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]) -> list[Row]:
-    """Shares of translations in which a part of the grammar is right."""
+def _grammar_rows(
+    pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]
+) -> list[Row]:
+    """The share of translations that are right in each aspect of the grammar."""
     verdicts = _judge(pairs, translations)
     return [
         Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
@@ -90,8 +94,8 @@ def _grammar(pairs: Sequence[SentencePair], translations: Sequence[str], labels:
     ]
 
 
-def _told(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
-    """Accuracy by category; what the oracle cannot tell is counted, and not right."""
+def _category_rows(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
+    """Accuracy by category; what the oracle cannot decide is counted as `unknown`, and is not right."""
     total, right, unknown = Counter[str](), Counter[str](), Counter[str]()
     for _, gold, found in triples:
         total[gold] += 1

@@ -1,7 +1,7 @@
-"""Does an architecture expect neighbours to stay neighbours? Section 3 of Choshen and Abend (2019) on lab data.
+"""Locality bias of architectures: section 3 of Choshen and Abend (2019) on lab data.
 
-Source sentences of one length are put into another order, the same for all of them. A network without a
-locality bias learns to translate them as well as before.
+The words of all sources, which have one length, are permuted in the same way. A network without a locality
+bias learns to translate them as well as before.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
 """A Transformer with learned or with sinusoidal source positions, and a BiLSTM with attention."""
 Setting = Literal["regular", "permuted", "reversed", "positions"]
 SETTINGS: tuple[Setting, ...] = ("regular", "permuted", "reversed", "positions")
-"""The source as it is, its tokens permuted or reversed, or only the positions that they are told to be at."""
+"""The source as it is, with its tokens permuted or reversed, or with only their position embeddings permuted."""
 
 SIGMA = (11, 5, 9, 15, 8, 14, 10, 1, 3, 16, 12, 2, 0, 6, 17, 4, 13, 7)
-"""The paper's permutation: the token at place i goes to place SIGMA[i]."""
+"""The paper's permutation: the token at position i moves to position SIGMA[i]."""
 
 Pair = tuple[list[str], list[str]]
 """German and English words."""
@@ -45,12 +45,12 @@ Pair = tuple[list[str], list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the figures depend on, and how many networks of each kind there are."""
+    """Everything that the figures depend on, and the number of networks of each kind."""
 
     length: int = len(SIGMA)
     """German words of every source, punctuation included."""
     permutation: tuple[int, ...] = ()
-    """Where the token at each place goes; without one the paper's, or for other lengths one by the seed."""
+    """New position of the token at each position; by default the paper's, or for other lengths one by seed."""
     sentences: int = 4000
     """To train on."""
     test: int = 1000
@@ -79,20 +79,22 @@ class Plan:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """What a network depends on; more of them can be made at any time."""
+        """The plan without `repetitions`: more networks can be added to a folder later."""
         made = {**dataclasses.asdict(self), "permutation": list(self.permutation)}
         del made["repetitions"]
         return made
 
 
-def quickly(**given: Any) -> Plan:
-    """A plan that shows in a minute how it goes, and says nothing about any bias."""
+def quick_plan(**given: Any) -> Plan:
+    """A plan for a trial of about a minute, too small to show a bias."""
     tiny = {"length": 7, "sentences": 400, "test": 50, "repetitions": 2, "epochs": 4}
     return Plan(**{**tiny, "batch": 16, "width": 32, "warmup": 20, **given})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cell:
+class Trial:
+    """One network to train: its repetition, architecture and arrangement of the source."""
+
     repetition: int
     model: Model
     setting: Setting
@@ -102,10 +104,12 @@ class Cell:
         return f"{self.model}-{self.setting}-{self.repetition}.json"
 
 
-def cells(plan: Plan, models: Sequence[Model] = MODELS, settings: Sequence[Setting] = SETTINGS) -> list[Cell]:
-    """What is trained, repetition by repetition; a BiLSTM has no positions to permute."""
+def trials(
+    plan: Plan, models: Sequence[Model] = MODELS, settings: Sequence[Setting] = SETTINGS
+) -> list[Trial]:
+    """All trials, repetition by repetition; a BiLSTM has no position embeddings to permute."""
     return [
-        Cell(repetition, model, setting)
+        Trial(repetition, model, setting)
         for repetition, model, setting in itertools.product(range(1, plan.repetitions + 1), models, settings)
         if (model, setting) != ("bilstm", "positions")
     ]
@@ -120,42 +124,42 @@ def locality(
     workers: int = 2,
     quiet: bool = False,
 ) -> list[Row]:
-    """Train all cells below `folder`, or those that are missing there, and give their figures."""
-    _hold(folder, plan)
-    wanted = cells(plan, models, settings)
-    missing = [cell for cell in wanted if not (folder / cell.file).exists()]
+    """Train the trials whose results are missing in `folder`, and return the rows of all."""
+    _claim_folder(folder, plan)
+    wanted = trials(plan, models, settings)
+    missing = [trial for trial in wanted if not (folder / trial.file).exists()]
     progress = Progress("locality", quiet=quiet)
     try:
         if missing and not (folder / _DATA).exists():
             progress.say(f"drawing sentence pairs with {plan.length} German words")
             _write_pairs(folder / _DATA, plan, progress)
         began = time.monotonic()
-        for done, (cell, bleu) in enumerate(_in_parallel(folder, plan, missing, workers), 1):
+        for done, (trial, bleu) in enumerate(_train_in_parallel(folder, plan, missing, workers), 1):
             left = (len(missing) - done) * (time.monotonic() - began) / done
-            figures = f"{cell.model} {cell.setting}: BLEU {bleu:.2f}"
+            figures = f"{trial.model} {trial.setting}: BLEU {bleu:.2f}"
             progress.show(len(wanted) - len(missing) + done, len(wanted), figures, left)
     finally:
         progress.close()
-    found = {cell: parse_json(read_bytes(folder / cell.file), folder / cell.file) for cell in wanted}
-    return rows_of(found)
+    found = {trial: parse_json(read_bytes(folder / trial.file), folder / trial.file) for trial in wanted}
+    return locality_rows(found)
 
 
 _PLAN, _DATA = "plan.json", "pairs.jsonl"
-_MOST_DRAWN = 200  # sentence pairs for one of the wanted length; of 18 words there is one in 36
+_MOST_DRAWN = 200  # pairs drawn at most for each pair kept; of 18 words there is one in 36
 
 
-def _in_parallel(
-    folder: Path, plan: Plan, missing: Sequence[Cell], workers: int
-) -> Iterator[tuple[Cell, float]]:
-    """Train cells in new processes, one thread each, as threads help little in networks this small."""
+def _train_in_parallel(
+    folder: Path, plan: Plan, missing: Sequence[Trial], workers: int
+) -> Iterator[tuple[Trial, float]]:
+    """Train trials in new processes with one thread each, because threads help little in networks this small."""
     if workers == 1 or len(missing) < 2:
-        yield from ((cell, _make(folder, plan, cell)) for cell in missing)
+        yield from ((trial, _train_and_store(folder, plan, trial)) for trial in missing)
         return
     others = active_children()
-    ignore = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us to hear
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # only this process handles Ctrl-C
     new = get_context("spawn")
     with safe_import_path(), ProcessPoolExecutor(workers, new, signal.signal, ignore) as pool:
-        running = {pool.submit(_make, folder, plan, cell): cell for cell in missing}
+        running = {pool.submit(_train_and_store, folder, plan, trial): trial for trial in missing}
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
@@ -167,8 +171,8 @@ def _in_parallel(
                 process.terminate()
 
 
-def _hold(folder: Path, plan: Plan) -> None:
-    """Make the folder one of this plan, or refuse it if it is another's."""
+def _claim_folder(folder: Path, plan: Plan) -> None:
+    """Write the plan into a new folder; refuse the folder of another plan."""
     path = folder / _PLAN
     if path.exists():
         found = differences(parse_json(read_bytes(path), path), plan.as_json())
@@ -184,7 +188,7 @@ def _hold(folder: Path, plan: Plan) -> None:
 
 
 def draw_pairs(plan: Plan) -> Iterator[Pair]:
-    """Sentence pairs of the wanted length; no sentence stands twice on either side, so none is in both parts."""
+    """Sentence pairs of the wanted length, no sentence twice on either side: training and test do not overlap."""
     from babelscope.lab.grammar.corpus import generate
 
     wanted = plan.sentences + plan.test
@@ -210,40 +214,40 @@ def _write_pairs(path: Path, plan: Plan, progress: Progress) -> None:
             progress.show(done, plan.sentences + plan.test, "sentence pairs drawn", None)
 
 
-def _make(folder: Path, plan: Plan, cell: Cell) -> float:
-    """Train one network, store its figures, and give its BLEU."""
-    from babelscope.lab.experiments.locality_training import train_cell
+def _train_and_store(folder: Path, plan: Plan, trial: Trial) -> float:
+    """Train one network, store its figures, and return its BLEU."""
+    from babelscope.lab.experiments.locality_training import train_trial
 
     pairs = [(row["source"], row["target"]) for _, row in read_json_lines(folder / _DATA)]
-    found = train_cell(plan, cell, pairs)
-    with replacing(folder / cell.file) as file:
-        file.write(json.dumps({**dataclasses.asdict(cell), **found}, indent=1).encode() + b"\n")
+    found = train_trial(plan, trial, pairs)
+    with replacing(folder / trial.file) as file:
+        file.write(json.dumps({**dataclasses.asdict(trial), **found}, indent=1).encode() + b"\n")
     return float(found["bleu"])
 
 
-def arranged(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
-    """A source as its encoder reads it."""
+def arrange_source(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
+    """The words of a source in the order in which the encoder reads them."""
     if setting == "permuted":
         return [word for _, word in sorted(zip(permutation, words, strict=True))]
     return list(reversed(words)) if setting == "reversed" else list(words)
 
 
-def told_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
-    """The position that each token is told to be at (footnote 3)."""
+def source_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
+    """The position embedding that each token gets (footnote 3)."""
     return list(permutation) if setting == "positions" else list(range(len(permutation)))
 
 
-def rows_of(found: dict[Cell, dict[str, Any]]) -> list[Row]:
-    """BLEU of every model and setting, and how far it is from the model's regular one, as in table 1.
+def locality_rows(found: dict[Trial, dict[str, Any]]) -> list[Row]:
+    """BLEU of every model and setting, and its difference from the model's regular setting (table 1).
 
     Means over repetitions with t intervals; differences are taken within a repetition, whose networks begin
-    with the same weights and see the sentences in the same order. Of one repetition the interval is that of
-    its test sentences resampled, and a difference has none.
+    with the same weights and see the sentences in the same order. With one repetition the interval comes from
+    resampled test sentences, and a difference has none.
     """
     rows = []
     groups: dict[tuple[Model, Setting], dict[int, dict[str, Any]]] = {}
-    for cell, figures in found.items():
-        groups.setdefault((cell.model, cell.setting), {})[cell.repetition] = figures
+    for trial, figures in found.items():
+        groups.setdefault((trial.model, trial.setting), {})[trial.repetition] = figures
     for (model, setting), own in groups.items():
         labels: dict[str, str | int] = {"model": model, "setting": setting}
         counts = {"unfinished": sum(figures["unfinished"] for figures in own.values())}

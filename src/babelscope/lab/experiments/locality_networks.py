@@ -22,7 +22,7 @@ def sinusoids(count: int, width: int) -> Tensor:
 class Transformer(nn.Module):
     """An encoder-decoder whose source positions are learned or sinusoidal; target positions are sinusoidal.
 
-    `order[i]` is the position that the source's i-th token is told to be at.
+    `order[i]` is the position embedding of the i-th source token.
     """
 
     positions: Tensor
@@ -45,7 +45,7 @@ class Transformer(nn.Module):
         self.source, self.target = (nn.Embedding(size, width) for size in vocabularies)
         table = sinusoids(len(order), width)
         if positions == "learned":
-            # As large as sinusoids are, so that nothing but their meaning has to be learned.
+            # With the standard deviation of sinusoids, so that scale need not be learned.
             self.positions = nn.Parameter(torch.empty_like(table).normal_(std=math.sqrt(0.5)))
         else:
             self.register_buffer("positions", table)
@@ -63,12 +63,12 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""
-        told = self.positions[self.order]
-        states: Tensor = self.encoder(self.dropout(self.source(source) * self.scale + told))
+        embedded = self.positions[self.order]
+        states: Tensor = self.encoder(self.dropout(self.source(source) * self.scale + embedded))
         return states
 
     def decode(self, memory: Tensor, shifted: Tensor) -> Tensor:
-        """What the decoder has read [batch, time] to states [batch, time, width]."""
+        """Target ids shifted right [batch, time] to decoder states [batch, time, width]."""
         time = shifted.shape[1]
         later = nn.Transformer.generate_square_subsequent_mask(time)
         read = self.dropout(self.target(shifted) * self.scale + self.places[:time])
@@ -98,7 +98,7 @@ class Recurrent(nn.Module):
         return states
 
     def decode(self, memory: Tensor, shifted: Tensor) -> Tensor:
-        """What the decoder has read [batch, time] to states [batch, time, width]."""
+        """Target ids shifted right [batch, time] to decoder states [batch, time, width]."""
         first = torch.tanh(self.begin(memory.mean(1)))[None]
         read = self.dropout(self.target(shifted) * self.scale)
         states, _ = self.decoder(read, (first, torch.zeros_like(first)))
@@ -123,7 +123,7 @@ def _initialise(network: nn.Module) -> None:
 
 @torch.no_grad()
 def greedy(network: Network, source: Tensor, *, begin: int, end: int, longest: int) -> list[list[int]]:
-    """The most probable word after word, up to `end`, for each source [batch, length]."""
+    """Greedy translations of sources [batch, length], up to `end` or `longest` words."""
     network.eval()
     memory = network.encode(source)
     read = torch.full((len(source), 1), begin)

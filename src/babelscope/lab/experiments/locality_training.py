@@ -1,4 +1,4 @@
-"""One network of the locality experiment: trained on its arrangement of the sources, then tested."""
+"""Trains and tests one network of the locality experiment."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babelscope.lab.experiments.locality import Cell, Pair, Plan, arranged, told_positions
+from babelscope.lab.experiments.locality import Pair, Plan, Trial, arrange_source, source_positions
 from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import torch_seed
-from babelscope.lab.training.train import numerics
+from babelscope.lab.training.train import training_numerics
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream
 
 _START, _END, _UNKNOWN = 0, 1, 2
-_LONGER = 10  # words that a translation may have more than the longest reference of training
-_AT_ONCE = 250  # sentences translated together
+_EXTRA_WORDS = 10  # a translation may be this much longer than the longest training target
+_SENTENCES_AT_ONCE = 250  # sentences translated together
 
 
 class Vocabulary:
-    """Words and their numbers; a word never seen in training is unknown."""
+    """Maps words to ids; words not seen in training are unknown."""
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         self.words = ["<s>", "</s>", "<unk>", *sorted({word for words in sentences for word in words})]
@@ -39,25 +39,25 @@ class Vocabulary:
         return [self._numbers.get(word, _UNKNOWN) for word in words]
 
 
-def train_cell(plan: Plan, cell: Cell, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Train the network of a cell, and give its BLEU on the test sentences with what else is known of it."""
+def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Train the network of a trial; return its BLEU on the test sentences, losses, sizes and times."""
     began = time.process_time()
     training, test = pairs[: plan.sentences], pairs[plan.sentences :]
     vocabularies = Vocabulary(source for source, _ in training), Vocabulary(target for _, target in training)
-    longest = max(len(target) for _, target in training) + _LONGER
-    # A repetition has its own seed, and all settings share it: they differ in nothing but the order.
-    seed = torch_seed(plan.seed, f"locality/{cell.model}/{cell.repetition}")
-    with numerics(1):
+    longest = max(len(target) for _, target in training) + _EXTRA_WORDS
+    # All settings of a repetition share one seed, so that they differ in nothing but the order.
+    seed = torch_seed(plan.seed, f"locality/{trial.model}/{trial.repetition}")
+    with training_numerics(1):
         torch.manual_seed(seed)
-        network = _network(plan, cell, (len(vocabularies[0]), len(vocabularies[1])), longest)
-        sources = _sources(training, plan, cell, vocabularies[0])
+        network = _network(plan, trial, (len(vocabularies[0]), len(vocabularies[1])), longest)
+        sources = _sources(training, plan, trial, vocabularies[0])
         targets = _targets(training, vocabularies[1])
-        loss = _train(network, plan, cell, sources, targets)
+        loss = _train(network, plan, trial, sources, targets)
         trained = time.process_time()
         rows: list[list[int]] = []
-        asked = _sources(test, plan, cell, vocabularies[0])
-        for start in range(0, len(test), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
+        asked = _sources(test, plan, trial, vocabularies[0])
+        for start in range(0, len(test), _SENTENCES_AT_ONCE):
+            some = asked[start : start + _SENTENCES_AT_ONCE]
             rows += greedy(network, some, begin=_START, end=_END, longest=longest)
     words = [[vocabularies[1].words[number] for number in row] for row in rows]
     references = [[_text(target)] for _, target in test]
@@ -80,13 +80,13 @@ def _text(words: Sequence[str]) -> str:
     return re.sub(r" (?=[.,;:])", "", " ".join(words))
 
 
-def _network(plan: Plan, cell: Cell, sizes: tuple[int, int], longest: int) -> Network:
-    if cell.model == "bilstm":
+def _network(plan: Plan, trial: Trial, sizes: tuple[int, int], longest: int) -> Network:
+    if trial.model == "bilstm":
         return Recurrent(sizes, width=plan.width, dropout=plan.dropout)
     return Transformer(
         sizes,
-        told_positions(cell.setting, plan.permutation),
-        cell.model,
+        source_positions(trial.setting, plan.permutation),
+        trial.model,
         width=plan.width,
         heads=plan.heads,
         layers=plan.layers,
@@ -95,14 +95,14 @@ def _network(plan: Plan, cell: Cell, sizes: tuple[int, int], longest: int) -> Ne
     )
 
 
-def _sources(pairs: Sequence[Pair], plan: Plan, cell: Cell, vocabulary: Vocabulary) -> Tensor:
+def _sources(pairs: Sequence[Pair], plan: Plan, trial: Trial, vocabulary: Vocabulary) -> Tensor:
     """Sources as the encoder reads them [sentences, length]."""
-    rows = [vocabulary.encode(arranged(source, cell.setting, plan.permutation)) for source, _ in pairs]
+    rows = [vocabulary.encode(arrange_source(source, trial.setting, plan.permutation)) for source, _ in pairs]
     return torch.tensor(rows)
 
 
 def _targets(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Tensor:
-    """Targets with their end [sentences, longest]; after it -1, which is no word."""
+    """Target ids with EOS [sentences, longest], padded with -1."""
     rows = [[*vocabulary.encode(target), _END] for _, target in pairs]
     filled = torch.full((len(rows), max(map(len, rows))), -1)
     for number, row in enumerate(rows):
@@ -110,10 +110,10 @@ def _targets(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Tensor:
     return filled
 
 
-def _train(network: Network, plan: Plan, cell: Cell, sources: Tensor, targets: Tensor) -> float:
-    """All epochs; the mean loss of the last one, in nats a token, label smoothing included."""
+def _train(network: Network, plan: Plan, trial: Trial, sources: Tensor, targets: Tensor) -> float:
+    """Train for all epochs; return the mean loss of the last, in nats a token with label smoothing."""
     optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
-    order = stream(plan.seed, f"locality/order/{cell.repetition}")
+    order = stream(plan.seed, f"locality/order/{trial.repetition}")
     lengths = (targets >= 0).sum(1)
     an_epoch = -(-len(sources) // plan.batch)
     steps, step = plan.epochs * an_epoch, 0
@@ -131,7 +131,7 @@ def _train(network: Network, plan: Plan, cell: Cell, sources: Tensor, targets: T
             loss.backward()  # type: ignore[no-untyped-call]
             norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             if not bool(torch.isfinite(norm)):
-                raise SystemFailure(f"{cell.file}: the loss is no longer finite at step {step}")
+                raise SystemFailure(f"{trial.file}: the loss is no longer finite at step {step}")
             for group in optimizer.param_groups:
                 group["lr"] = _rate(plan, step, steps)
             optimizer.step()
@@ -140,7 +140,7 @@ def _train(network: Network, plan: Plan, cell: Cell, sources: Tensor, targets: T
 
 
 def _rate(plan: Plan, step: int, steps: int) -> float:
-    """Learning rate of a step from 1: up to its peak, then linearly to 0."""
+    """Learning rate of a step, counted from 1: linear warm-up, then linear decay to 0."""
     warmup = min(plan.warmup, steps)
     if step <= warmup:
         return plan.learning_rate * step / warmup

@@ -1,4 +1,4 @@
-"""Conditioning held against the truth: in the lab, the grammar knows which sense or gender a translation has."""
+"""Compares conditioning with the truth: the lab's grammar knows which sense or gender a translation has."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Literal
 from babelscope.core.results import Record, Row
 from babelscope.lab.experiments.evaluation import best_translations
 from babelscope.lab.grammar import cued, suites
-from babelscope.lab.grammar.choice import stream
-from babelscope.lab.grammar.mistakes import Extent, mistaken
-from babelscope.lab.grammar.oracle import told
+from babelscope.lab.grammar.choice import random_stream
+from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
+from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.methods.condition.figures import accuracy
 from babelscope.runs.judging import condition
@@ -31,23 +31,23 @@ _MAKERS: dict[Suite, tuple[Any, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test item, and the pair with its meaning that it was made from."""
+    """A test item, and the sentence pair that it was made from."""
 
     item: AmbiguousSource
     pair: SentencePair
     noun: str
-    """What is asked about, as the lexicon calls it: doctor, or bat/rare."""
+    """The ambiguous noun's name in the lexicon: doctor, or bat/rare."""
 
     def truth(self, translation: str) -> bool | None:
-        """Whether a translation has the gender or sense meant; None if the grammar cannot tell."""
+        """Whether a translation has the intended gender or sense; None if the grammar cannot decide."""
         word = self.noun.partition("/")[0]
-        nouns = told(self.pair.meaning, translation)
+        nouns = genders_and_senses(self.pair.meaning, translation)
         gold, found = next((gold, found) for name, gold, found in nouns if name == word)
         return None if found == "unknown" else gold == found
 
 
 def cases(suite: Suite, n: int, seed: int) -> list[Case]:
-    """The items of a test set of the lab, with their meanings."""
+    """The items of a lab test set, with their sentence pairs."""
     pairs, items = (make(n, seed) for make in _MAKERS[suite])
     made = []
     for item, pair in zip(items, pairs, strict=True):
@@ -57,15 +57,15 @@ def cases(suite: Suite, n: int, seed: int) -> list[Case]:
 
 
 def with_mistakes(made: Sequence[Case], extent: Extent, share: float, seed: int) -> list[str]:
-    """A translation a case by the grammar itself, a share of them (drawn by seed) with the mistake."""
-    rng = stream(seed, f"truth/{extent}")
+    """The grammar's own translation of each case; a random share of them has the mistake."""
+    rng = random_stream(seed, f"truth/{extent}")
     return [
-        mistaken(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
+        realise_with_mistake(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
         for case in made
     ]
 
 
-def hold_against_truth(
+def compare_with_truth(
     evaluator: Any,
     systems: Sequence[Any],
     *,
@@ -76,10 +76,10 @@ def hold_against_truth(
     share: float = 0.5,
     beam: int = 5,
 ) -> tuple[list[Row], list[Record]]:
-    """How often conditioning says what the grammar says, of each system's translations and of made mistakes.
+    """Agreement of conditioning with the grammar, on each system's translations and on made mistakes.
 
-    Where all translations are right, agreement only shows that right ones are not called wrong; so a share of the
-    grammar's own translations is judged with a mistake in it, and with `samples` what systems draw at random.
+    If all translations are right, agreement only shows that right ones are not called wrong. So a share of the
+    grammar's own translations gets a mistake; with `samples`, random samples of the systems are judged too.
     """
     made = cases(suite, n, seed)
     sources = [case.item.source for case in made]
@@ -89,21 +89,23 @@ def hold_against_truth(
         if samples:
             drawn = ask_sample(system, sources, n=1, seed=seed)
             given[system.name, "sampled"] = [sample.text for sample, *_ in drawn]
-    # Only in `gender` is there a pronoun that could follow the mistake.
+    # Only `gender` has a pronoun that could agree with the mistaken noun.
     extents: tuple[Extent, ...] = ("noun", "throughout") if suite == "gender" else ("noun",)
     for extent in extents:
         given["grammar", f"mistaken {extent}"] = with_mistakes(made, extent, share, seed)
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():
-        judged = _judged(evaluator, made, translations, suite)
+        judged = _judge_translations(evaluator, made, translations, suite)
         labels = {"tests": f"lab:{suite}", "system": name, "translations": kind, "evaluator": evaluator.name}
-        rows += _agreement(judged, labels)
+        rows += _agreement_rows(judged, labels)
         records += [{**record, "system": name, "translations": kind} for record in judged]
     return rows, records
 
 
-def _judged(evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite) -> list[Record]:
+def _judge_translations(
+    evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite
+) -> list[Record]:
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
     result = condition(None, evaluator, TestSet(f"lab:{suite}", items))
     return [
@@ -112,8 +114,8 @@ def _judged(evaluator: Any, made: Sequence[Case], translations: Sequence[str], s
     ]
 
 
-def _agreement(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
-    """Share of items on which both agree, unweighted and weighted by confidence (table 2)."""
+def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
+    """Share of items on which verdict and truth agree, unweighted and weighted by confidence (table 2)."""
     known = [record for record in records if record["truth"] is not None and not record["skipped"]]
     if not known:
         raise BabelscopeError(f"the grammar can tell nothing about the translations of {labels['system']}")

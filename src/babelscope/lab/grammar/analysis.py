@@ -1,6 +1,6 @@
 """A small analyser of German within the lab's vocabulary: noun phrases, clauses, finite verbs.
 
-It reads any string; words it does not know have no readings.
+It accepts any string; unknown words have no readings.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _determiners() -> dict[str, set[tuple[str, str, int]]]:
 
 
 def _verbs() -> dict[str, set[tuple[GermanVerb, bool, bool]]]:
-    """Finite forms: the verb, whether plural, whether the prefix is attached."""
+    """Finite form -> (verb, whether plural, whether the prefix is attached)."""
     table: dict[str, set[tuple[GermanVerb, bool, bool]]] = defaultdict(set)
     for verb, tense, plural in itertools.product(_GERMAN_VERBS, ("pres", "past"), (False, True)):
         form = verb.finite(tense, plural)
@@ -62,7 +62,7 @@ def _verbs() -> dict[str, set[tuple[GermanVerb, bool, bool]]]:
 
 
 def _helpers() -> dict[str, set[bool]]:
-    """Modal and auxiliary forms: whether plural."""
+    """Modal or auxiliary form -> whether it can be singular or plural."""
     table: dict[str, set[bool]] = defaultdict(set)
     for _, *forms in MODALS.values():
         for index, form in enumerate(forms):
@@ -73,7 +73,7 @@ def _helpers() -> dict[str, set[bool]]:
 
 
 def _prepositions() -> dict[str, set[str]]:
-    """The cases a preposition can take."""
+    """Preposition -> cases that it can take."""
     table: dict[str, set[str]] = defaultdict(set)
     for preposition in PREPOSITIONS.values():
         for form, case, _ in preposition.german:
@@ -108,7 +108,7 @@ KNOWN = frozenset().union(
 
 
 def words_of(sentence: str) -> list[str]:
-    """The tokens, with the capital of a sentence beginning undone where that gives a known word."""
+    """The tokens; a capital at the start of a sentence is lowered if that gives a known word."""
     words = re.findall(r"\w+|[^\w\s]", sentence)
     for i, word in enumerate(words):
         if i and words[i - 1] not in ".:":
@@ -124,8 +124,8 @@ def words_of(sentence: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Preposition, determiner, adjectives and noun in a row."""
+class NounPhrase:
+    """One reading of consecutive preposition, determiner, adjectives and noun."""
 
     start: int
     end: int  # position of the noun
@@ -134,19 +134,19 @@ class Chunk:
     readings: frozenset[Reading]  # with the cases that the preposition can take
 
 
-def alternatives(words: Sequence[str], end: int) -> list[Chunk]:
-    """All ways to see the noun phrase that ends at a noun, the likeliest first."""
+def phrases_ending_at(words: Sequence[str], end: int) -> list[NounPhrase]:
+    """All ways to delimit the noun phrase that ends at a noun, the likeliest first."""
     start = end
     while start and words[start - 1] in ADJECTIVE_ENDINGS:
         start -= 1
-    options = _from(words, start, end)
+    options = _phrases_from(words, start, end)
     for i in range(start, end):
         if words[i] in FINITE:  # "verspäteten" is an adjective or a verb
-            options += _from(words, i + 1, end)
+            options += _phrases_from(words, i + 1, end)
     return options
 
 
-def _from(words: Sequence[str], start: int, end: int) -> list[Chunk]:
+def _phrases_from(words: Sequence[str], start: int, end: int) -> list[NounPhrase]:
     """The noun phrases whose first adjective (or noun) is at `start`."""
     endings = [ADJECTIVE_ENDINGS[word] for word in words[start:end]]
     bare = _readings(words[end], endings, ANY_BARE)
@@ -155,24 +155,24 @@ def _from(words: Sequence[str], start: int, end: int) -> list[Chunk]:
     if before in CONTRACTED:
         preposition, article = CONTRACTED[before]
         forms = {form for form in DETERMINERS[article] if form[0] == "def"}
-        return [_made(start - 1, end, preposition, _readings(words[end], endings, forms))]
+        return [_noun_phrase(start - 1, end, preposition, _readings(words[end], endings, forms))]
     if before not in DETERMINERS:
         preposition = before if before in PREPOSITION_CASES else ""
-        return [_made(start - bool(preposition), end, preposition, bare)]
+        return [_noun_phrase(start - bool(preposition), end, preposition, bare)]
     preposition = outer if outer in PREPOSITION_CASES else ""
     readings = _readings(words[end], endings, DETERMINERS[before])
-    options = [_made(start - 1 - bool(preposition), end, preposition, readings)]
+    options = [_noun_phrase(start - 1 - bool(preposition), end, preposition, readings)]
     comma = words[start - 3] if preposition and start > 2 else outer
     # What looks like an article may be a relative pronoun: ", den Lehrer besuchten".
     if before in RELATIVE_FORMS and comma == ",":
-        options.append(_made(start, end, "", bare))
+        options.append(_noun_phrase(start, end, "", bare))
     return options
 
 
-def _made(start: int, end: int, preposition: str, readings: frozenset[Reading]) -> Chunk:
+def _noun_phrase(start: int, end: int, preposition: str, readings: frozenset[Reading]) -> NounPhrase:
     cases = PREPOSITION_CASES.get(preposition, set(CASES))
     kept = frozenset(reading for reading in readings if reading[1] in cases)
-    return Chunk(start, end, preposition, bool(readings), kept)
+    return NounPhrase(start, end, preposition, bool(readings), kept)
 
 
 def _readings(noun: str, endings: Sequence[str], forms: set[tuple[str, str, int]]) -> frozenset[Reading]:
@@ -188,8 +188,8 @@ def _readings(noun: str, endings: Sequence[str], forms: set[tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class Part:
-    """A clause: its word positions, in order, and its kind: main, final (verb last) or zu."""
+class ClauseSpan:
+    """The word positions of a clause, in order, and its kind: main, final (verb last) or zu."""
 
     kind: str
     positions: list[int] = field(default_factory=list)
@@ -199,10 +199,11 @@ class Part:
 
 
 def is_finite(word: str) -> bool:
+    """Whether a word can be a finite verb; "sein" counts as an infinitive."""
     return (word in FINITE or word in HELPERS) and word != "sein"
 
 
-def find_finite(words: Sequence[str], part: Part) -> int | None:
+def find_finite(words: Sequence[str], part: ClauseSpan) -> int | None:
     """The finite verb of a clause: the first verb of a main clause, the last word of a verb-final one."""
     if part.kind == "main":
         return next((i for i in part.positions if is_finite(words[i])), None)
@@ -212,21 +213,21 @@ def find_finite(words: Sequence[str], part: Part) -> int | None:
 
 
 def starts_relative(words: Sequence[str], positions: Sequence[int]) -> bool:
-    """Whether a stretch begins with a relative pronoun, perhaps after a preposition, and ends in a verb."""
+    """Whether a stretch starts with a relative pronoun, perhaps after a preposition, and ends in a finite verb."""
     begin = [words[i] for i in positions[:2]]
     if begin and begin[0] in PREPOSITION_CASES:
         begin = begin[1:]
     return bool(begin) and begin[0] in RELATIVE_FORMS and is_finite(words[positions[-1]])
 
 
-def clauses(words: Sequence[str]) -> list[Part]:
-    """The clauses of a sentence; a clause that others interrupt is put together again."""
-    parts: list[Part] = []
-    current: list[Part] = []  # those since the last full stop, semicolon or colon
-    last: Part | None = None
+def clauses(words: Sequence[str]) -> list[ClauseSpan]:
+    """The clauses of a sentence; the pieces of an interrupted clause are joined."""
+    parts: list[ClauseSpan] = []
+    current: list[ClauseSpan] = []  # clauses since the last full stop, semicolon or colon
+    last: ClauseSpan | None = None
     for stretch in _stretches(words):
         if positions := [i for i in stretch if words[i] not in ",;:."]:
-            last = _place(words, current, positions, last)
+            last = _assign_stretch(words, current, positions, last)
         if words[stretch[-1]] in ".;:":
             parts += current
             current, last = [], None
@@ -237,7 +238,7 @@ def clauses(words: Sequence[str]) -> list[Part]:
 
 
 def _stretches(words: Sequence[str]) -> list[list[int]]:
-    """Positions between punctuation marks, each stretch with the mark that ends it."""
+    """Positions between punctuation marks; each stretch includes the mark that ends it."""
     stretches: list[list[int]] = [[]]
     for i, word in enumerate(words):
         stretches[-1].append(i)
@@ -246,14 +247,16 @@ def _stretches(words: Sequence[str]) -> list[list[int]]:
     return [stretch for stretch in stretches if stretch]
 
 
-def _place(words: Sequence[str], parts: list[Part], positions: list[int], last: Part | None) -> Part:
-    """Give a stretch to a clause, old or new; `last` is the clause of the stretch before it."""
+def _assign_stretch(
+    words: Sequence[str], parts: list[ClauseSpan], positions: list[int], last: ClauseSpan | None
+) -> ClauseSpan:
+    """Add a stretch to an open clause or a new one; `last` is the clause of the previous stretch."""
     first = words[positions[0]]
     waiting = [part for part in parts if part.kind != "zu" and find_finite(words, part) is None]
     main = next((part for part in reversed(parts) if part.kind == "main"), None)
     after_relative = last is not None and last.relative
-    old: Part | None = None
-    new = Part("main", positions)
+    old: ClauseSpan | None = None
+    new = ClauseSpan("main", positions)
     if first in SUBORDINATORS:
         new.kind = "final"
     elif not parts or first in COORDINATORS:
@@ -261,7 +264,7 @@ def _place(words: Sequence[str], parts: list[Part], positions: list[int], last: 
     elif after_relative and waiting:
         old = waiting[-1]
     elif starts_relative(words, positions) and not after_relative:
-        new = Part("final", positions, relative=True)
+        new = ClauseSpan("final", positions, relative=True)
     elif len(positions) > 1 and (words[positions[-1]] in ZU_FORMS or words[positions[-2]] == "zu"):
         new.kind = "zu"
     elif main is not None:

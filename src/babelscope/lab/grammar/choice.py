@@ -1,4 +1,4 @@
-"""Where German has a choice: drawn at random, or tried one after the other."""
+"""Choices among German alternatives: drawn at random, or enumerated."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Forms = frozenset[str]
 
 
 class Chooser(Protocol):
-    """Decides among alternatives; `forms` are the word forms of which an alternative needs at least one."""
+    """Picks the index of an alternative; `forms` are, for each, word forms of which it uses at least one."""
 
     def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int: ...
 
 
-def stream(seed: int, name: str) -> random.Random:
-    """The random stream of one part: the same for the same seed and name, on every machine."""
+def random_stream(seed: int, name: str) -> random.Random:
+    """A random generator that is the same for a seed and name on every machine."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return random.Random(int.from_bytes(digest, "big"))
 
 
-def draw(rng: random.Random, weights: Sequence[float]) -> int:
+def draw_index(rng: random.Random, weights: Sequence[float]) -> int:
     """An index with probability in proportion to its weight."""
     point = rng.random() * sum(weights)
     for index, weight in enumerate(weights):
@@ -33,15 +33,17 @@ def draw(rng: random.Random, weights: Sequence[float]) -> int:
 
 
 class RandomChooser:
+    """Draws alternatives by their weights."""
+
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
 
     def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:  # noqa: ARG002
-        return draw(self.rng, weights) if len(weights) > 1 else 0
+        return draw_index(self.rng, weights) if len(weights) > 1 else 0
 
 
-class _Script:
-    """Follows a list of decisions, then always takes the first alternative; remembers what else there was."""
+class _ScriptedChooser:
+    """Replays a list of decisions, then takes first alternatives; records all options at each step."""
 
     def __init__(self, decisions: list[int], vocabulary: Forms | None) -> None:
         self.decisions = decisions
@@ -64,11 +66,11 @@ class _Script:
 def every_choice(vocabulary: Forms | None = None) -> Iterator[Chooser]:
     """A chooser for each combination of decisions; with a vocabulary, only those whose words are all in it.
 
-    Each chooser must be used up before the next is asked for.
+    Use each chooser for a whole sentence before the next one is taken.
     """
     decisions: list[int] = []
     while True:
-        script = _Script(decisions, vocabulary)
+        script = _ScriptedChooser(decisions, vocabulary)
         yield script
         while decisions and decisions[-1] + 1 >= len(script.options[len(decisions) - 1]):
             decisions.pop()

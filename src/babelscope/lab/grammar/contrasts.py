@@ -18,8 +18,8 @@ from babelscope.lab.grammar.words import Token, text
 KINDS = {"der": "def", "ein": "indef", "kein": "no", "dieser": "this", "sein": "poss", "ihr": "poss"}
 
 
-def changed(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
-    """The sentence with the words at some positions replaced; an empty replacement drops the word."""
+def replace_words(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
+    """The sentence with the words of some token ids replaced; an empty replacement drops the word."""
     made: list[Token] = []
     upper = True
     for token in tree:
@@ -34,7 +34,7 @@ def changed(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
 
 @cache
 def other_number() -> dict[str, str]:
-    """For every finite form, the form of the other number."""
+    """Finite form -> the form of the other number."""
     pairs = [("hat", "haben"), ("ist", "sind")]
     for _, *forms in MODALS.values():
         pairs += [(forms[0], forms[1]), (forms[2], forms[3])]
@@ -48,6 +48,7 @@ def other_number() -> dict[str, str]:
 
 @cache
 def german_noun(lemma: str) -> GermanNoun:
+    """The German noun with this lemma."""
     return next(n for c in NOUNS.values() for n, _ in (*c.german, *c.feminine) if n.lemma == lemma)
 
 
@@ -63,10 +64,10 @@ def clause_omission(pair: SentencePair, rng: random.Random) -> Iterator[str]:
         gone = rng.randrange(len(stretches))
         dropped = {token.id: "" for token in stretches[gone]}
         if gone:
-            # The mark after the clause stays, for it decides how the next word is written.
+            # Keep the mark after the clause, which decides the capital of the next word; drop the one before.
             del dropped[stretches[gone][-1].id]
             dropped[stretches[gone - 1][-1].id] = ""
-        yield changed(pair.german, dropped)
+        yield replace_words(pair.german, dropped)
 
 
 def hypercorrect_genitive(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
@@ -78,7 +79,7 @@ def hypercorrect_genitive(pair: SentencePair, rng: random.Random) -> Iterator[st
             forms = german_noun(noun.lemma)
             if det and forms.gender != "f":
                 article = determiner(KINDS[det.lemma], "Gen", column(forms.gender, False), det.lemma)
-                yield changed(pair.german, {det.id: article, noun.id: forms.genitive})
+                yield replace_words(pair.german, {det.id: article, noun.id: forms.genitive})
 
 
 def np_agreement(pair: SentencePair, rng: random.Random) -> Iterator[str]:
@@ -89,20 +90,20 @@ def np_agreement(pair: SentencePair, rng: random.Random) -> Iterator[str]:
             forms = [determiner(kind, case, col, t.lemma) for col in range(3)]
             own = forms[list(GENDERS.values()).index(t.feature("Gender"))]
             if others := [form for form in forms if form != own]:
-                yield changed(pair.german, {t.id: others[rng.randrange(len(others))]})
+                yield replace_words(pair.german, {t.id: others[rng.randrange(len(others))]})
 
 
 def placeholder_ding(pair: SentencePair, rng: random.Random) -> Iterator[str]:
     """A noun replaced by Ding, uninflected."""
     nouns = [t for t in pair.german if t.upos == "NOUN"]
-    yield changed(pair.german, {nouns[rng.randrange(len(nouns))].id: "Ding"})
+    yield replace_words(pair.german, {nouns[rng.randrange(len(nouns))].id: "Ding"})
 
 
 def polarity_affix_del(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
     """un- left out."""
     for t in pair.german:
         if t.lemma in NEGATED:
-            yield changed(pair.german, {t.id: t.form[2:]})
+            yield replace_words(pair.german, {t.id: t.form[2:]})
 
 
 def polarity_particle_kein_del(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
@@ -110,23 +111,23 @@ def polarity_particle_kein_del(pair: SentencePair, rng: random.Random) -> Iterat
     for t in pair.german:
         if t.lemma == "kein":
             if t.feature("Number") == "Sing":
-                yield changed(pair.german, {t.id: t.form.lower()[1:]})
+                yield replace_words(pair.german, {t.id: t.form.lower()[1:]})
             elif pair.german[t.id].id == t.head:
-                yield changed(pair.german, {t.id: ""})
+                yield replace_words(pair.german, {t.id: ""})
 
 
 def polarity_particle_nicht_del(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
     """nicht left out."""
     for t in pair.german:
         if t.form == "nicht":
-            yield changed(pair.german, {t.id: ""})
+            yield replace_words(pair.german, {t.id: ""})
 
 
 def subj_verb_agreement(pair: SentencePair, rng: random.Random) -> Iterator[str]:  # noqa: ARG001
     """A finite verb in the wrong number."""
     for t in pair.german:
         if "VerbForm=Fin" in t.feats and (other := other_number()[t.form]) != t.form:
-            yield changed(pair.german, {t.id: other})
+            yield replace_words(pair.german, {t.id: other})
 
 
 Contrast = Callable[[SentencePair, random.Random], Iterator[str]]

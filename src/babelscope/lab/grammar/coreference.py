@@ -1,4 +1,4 @@
-"""Meanings in WinoMT's manner: two occupations, and a pronoun that the sense ties to one of them."""
+"""Meanings as in WinoMT: two occupations, and a pronoun that can only mean one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from babelscope.lab.grammar.verbs import VERBS
 
 HE = "he"
 
-# Main verb: reasons that speak of its subject, reasons that speak of its object.
+# Main verb: reasons about its subject, reasons about its object.
 REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "help": (("have time", "be friendly"), ("need help", "be ill", "be tired")),
     "call": (("need help", "have question"), ("come_late -", "forget key")),
@@ -40,7 +40,8 @@ ALONE = (
 )  # fmt: skip
 
 
-def reason(rng: random.Random, key: str, who: Entity) -> Clause:
+def reason_clause(rng: random.Random, key: str, who: Entity) -> Clause:
+    """The clause of a reason in REASONS, with `who` as its subject."""
     verb, what = key.split()
     if verb == "be":
         return Clause("be", who, predicate=what)
@@ -52,8 +53,8 @@ def reason(rng: random.Random, key: str, who: Entity) -> Clause:
     return Clause(verb, who, object_)
 
 
-def pair_of(rng: random.Random, referent: str) -> tuple[Entity, Entity]:
-    """Two occupations named "a" and "b", of which English tells the gender of one."""
+def occupation_pair(rng: random.Random, referent: str) -> tuple[Entity, Entity]:
+    """Two occupations named "a" and "b"; English shows the gender of the one that `referent` names."""
     a = occupation(rng, told=referent == "a", name="a")
     b = occupation(rng, told=referent == "b", avoid=a.noun, name="b")
     both = []
@@ -73,15 +74,15 @@ def pair_meaning(rng: random.Random) -> Meaning:
         verb = zipf(rng, tuple(REASONS), 8.0)
         referent = "a" if chance(rng, 0.5) else "b"
         options = REASONS[verb][referent == "b"]
-        a, b = pair_of(rng, referent)
-        inner = reason(rng, options[rng.randrange(len(options))], Entity(HE, "pron", refers=referent))
+        a, b = occupation_pair(rng, referent)
+        inner = reason_clause(rng, options[rng.randrange(len(options))], Entity(HE, "pron", refers=referent))
         main = Clause(verb, a, b, linked=Linked("because", inner))
     elif kind == "ask":
-        a, b = pair_of(rng, "a")
+        a, b = occupation_pair(rng, "a")
         inner = Clause(zipf(rng, FAVOURS), object=Entity(HE, "pron", refers="a"))
-        main = Clause("ask", a, b, linked=Linked("to", replace(inner, place=_place(rng, 0.5))))
+        main = Clause("ask", a, b, linked=Linked("to", replace(inner, place=_maybe_place(rng, 0.5))))
     elif kind in ("promise", "confess"):
-        a, b = pair_of(rng, "a")
+        a, b = occupation_pair(rng, "a")
         him = Entity(HE, "pron", refers="a")
         if kind == "promise":
             inner = clause(
@@ -92,7 +93,7 @@ def pair_meaning(rng: random.Random) -> Meaning:
             inner = clause(rng, ("lose", "forget", "sell", "throw_away"), "past", him, 0, 0)
         main = Clause(kind, a, b, linked=Linked("that", inner))
     else:
-        a, b = pair_of(rng, "b")
+        a, b = occupation_pair(rng, "b")
         inner = Clause(
             zipf(rng, ("help", "wait_idle", "work", "find", "repair")),
             Entity(HE, "pron", refers="b"),
@@ -101,16 +102,16 @@ def pair_meaning(rng: random.Random) -> Meaning:
         if inner.verb in ("find", "repair"):
             thing = entity(rng, VERBS[inner.verb].admits["object"], nouns_in(a, b), 0)
             inner = replace(inner, object=replace(thing, det="def"))
-        inner = replace(inner, place=_place(rng, 0.3))
+        inner = replace(inner, place=_maybe_place(rng, 0.3))
         main = Clause("ask_whether", a, b, linked=Linked("whether", inner))
     if chance(rng, 0.15):
         main = replace(main, time="yesterday" if chance(rng, 0.6) else "today")
     elif kind == "because" and chance(rng, 0.25):
-        main = replace(main, place=_place(rng, 1.0))
+        main = replace(main, place=_maybe_place(rng, 1.0))
     return Meaning((main,), kind="gender-pair")
 
 
-def _place(rng: random.Random, share: float) -> Adjunct | None:
+def _maybe_place(rng: random.Random, share: float) -> Adjunct | None:
     return place(rng, frozenset()) if chance(rng, share) else None
 
 

@@ -1,4 +1,4 @@
-"""The corpus: distinct sentence pairs by seed, apart for training, development and testing."""
+"""The corpus: distinct sentence pairs by seed, in disjoint splits for training, development and testing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.lab.grammar.choice import stream
+from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.lexicon import DATIVE_PREPOSITIONS
 from babelscope.lab.grammar.meaning import Meaning
 from babelscope.lab.grammar.morphology import CASES
@@ -29,17 +29,17 @@ REORDERING = 5  # words by which an alignment must leave the diagonal
 
 
 def split_of(source: str) -> str:
-    """The part of the data that an English sentence belongs to, for every seed the same.
+    """The split of an English sentence, the same for every seed.
 
-    English follows from the meaning, so this is a property of the meaning; and no source can be in two parts.
+    A meaning has one English sentence, so all its translations are in one split.
     """
     bucket = hashlib.blake2b(source.encode(), digest_size=8).digest()
     percent = int.from_bytes(bucket, "big") % 100
     return "dev" if percent < DEV_PERCENT else "test" if percent < DEV_PERCENT + TEST_PERCENT else "train"
 
 
-def _drawn(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
-    """Meanings with their English words."""
+def _draw_meanings(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
+    """Endless meanings of a split, with their English words."""
     while True:
         meaning = draw_meaning(rng)
         words = english_words(meaning)
@@ -49,20 +49,23 @@ def _drawn(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Wor
 
 def generate(n: int, seed: int, split: Split = "train") -> Iterator[SentencePair]:
     """n distinct sentence pairs."""
-    return _Drawing(seed, split).pairs(n)
+    return _PairDrawer(seed, split).pairs(n)
 
 
-class _Drawing:
-    """Distinct pairs drawn one after another; where it stands can be kept, and returned to."""
+class _PairDrawer:
+    """Draws distinct pairs; its state can be saved and restored."""
 
     def __init__(self, seed: int, split: Split) -> None:
         self._split = split
-        self._meanings, self._german = stream(seed, f"meanings/{split}"), stream(seed, f"german/{split}")
+        self._meanings, self._german = (
+            random_stream(seed, f"meanings/{split}"),
+            random_stream(seed, f"german/{split}"),
+        )
         self._seen: set[bytes] = set()
 
     def pairs(self, n: int) -> Iterator[SentencePair]:
-        """Pairs until there are n in all."""
-        drawn = _drawn(self._meanings, self._split)
+        """Draw pairs until n have been drawn in all."""
+        drawn = _draw_meanings(self._meanings, self._split)
         while len(self._seen) < n:
             meaning, words = next(drawn)
             pair = realise(meaning, self._german, words)
@@ -70,26 +73,26 @@ class _Drawing:
                 yield pair
 
     def state(self) -> list[Any]:
-        """Where its random streams stand, as JSON."""
+        """The state of its random streams, as JSON."""
         return [self._meanings.getstate(), self._german.getstate()]
 
     def restore(self, state: Sequence[Any], pairs: Iterable[tuple[str, str]]) -> None:
-        """Go on from such a state, after these pairs."""
+        """Restore a state that was saved after these pairs."""
         for rng, (version, inner, gauss) in zip((self._meanings, self._german), state, strict=True):
             rng.setstate((version, tuple(inner), gauss))
         for source, target in pairs:
             self._see(source, target)
 
     def _see(self, source: str, target: str) -> bool:
-        """Remember a pair; whether it is new."""
+        """Remember a pair; return whether it is new."""
         before = len(self._seen)
         self._seen.add(hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=12).digest())
         return len(self._seen) > before
 
 
 def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[str]:
-    """Up to n different German sentences for a meaning, the most usual ones likely first."""
-    rng = stream(seed, f"references/{english_text(meaning)}")
+    """Up to n different German sentences for a meaning, in the order drawn."""
+    rng = random_stream(seed, f"references/{english_text(meaning)}")
     found: dict[str, None] = {}
     for _ in range(tries):
         found[realise(meaning, rng).target] = None
@@ -99,10 +102,10 @@ def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[st
 
 
 SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
-"""The files of a corpus."""
+"""Suffixes of the files of a corpus."""
 
 
-def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
+def _file_lines(pair: SentencePair, number: int) -> tuple[str, ...]:
     return (
         pair.source + "\n",
         pair.target + "\n",
@@ -115,42 +118,42 @@ def _texts(pair: SentencePair, number: int) -> tuple[str, ...]:
 
 def make_corpus(
     folder: Path, n: int, seed: int, split: Split = "train", name: str = "corpus", *, count: bool = False
-) -> list[Row]:
-    """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); give the `stats` if they are wanted.
+) -> list[PhenomenonCount]:
+    """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); with `count`, return their counts.
 
-    Stopped, it goes on where it was.
-
-    The last file to appear is that of the labels: where it is, all are there.
+    Calling it again after a kill resumes. The file of labels appears last: if it exists, all files are complete.
     """
     asked = {"corpus": name, "n": n, "seed": seed, "split": split, "count": count, "version": __version__}
     files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
-    drawing = _Drawing(seed, split)
-    rows: dict[str, Row] = {}
+    drawer = _PairDrawer(seed, split)
+    rows: dict[str, PhenomenonCount] = {}
     with resumable_outputs(folder / f"{name}.partial", files, asked) as grown:
         done = grown.stored
         made: dict[str, Any] = {}
         for number, first in enumerate(range(0, n, _CHUNK)):
             if made and number == done:
-                drawing.restore(made["streams"], zip(grown.lines(0), grown.lines(1), strict=True))
+                drawer.restore(made["streams"], zip(grown.lines(0), grown.lines(1), strict=True))
             upto = min(first + _CHUNK, n)
-            part = functools.partial(_part, drawing, first, upto, count=count)
+            part = functools.partial(_make_part, drawer, first, upto, count=count)
             made = grown.parts(f"pairs {first + 1} to {upto}", part)
             for row in made["rows"]:
-                _add(rows, Row(row[0], row[1], row[2], Counter(dict(row[3]))))
-    return _ordered(rows)
+                _add_count(rows, PhenomenonCount(row[0], row[1], row[2], Counter(dict(row[3]))))
+    return _in_fixed_order(rows)
 
 
-def _part(drawing: _Drawing, first: int, upto: int, *, count: bool) -> tuple[list[bytes], dict[str, Any]]:
-    pairs = list(drawing.pairs(upto))
-    columns = zip(*(_texts(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
-    counted = stats(pairs) if count else []
+def _make_part(
+    drawer: _PairDrawer, first: int, upto: int, *, count: bool
+) -> tuple[list[bytes], dict[str, Any]]:
+    pairs = list(drawer.pairs(upto))
+    columns = zip(*(_file_lines(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
+    counted = count_phenomena(pairs) if count else []
     rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]
-    return ["".join(each).encode("utf-8") for each in columns], {"streams": drawing.state(), "rows": rows}
+    return ["".join(each).encode("utf-8") for each in columns], {"streams": drawer.state(), "rows": rows}
 
 
 @dataclass(slots=True)
-class Row:
-    """How often something occurs: in sentences, in all, and by the words between its two ends."""
+class PhenomenonCount:
+    """How often a phenomenon occurs: sentences with it, instances, and instances by distance in words."""
 
     name: str
     sentences: int = 0
@@ -158,29 +161,29 @@ class Row:
     distances: Counter[int] = field(default_factory=Counter)
 
 
-def stats(pairs: Iterable[SentencePair]) -> list[Row]:
-    """Counts of every phenomenon, one row each, in a fixed order."""
-    rows: dict[str, Row] = {}
+def count_phenomena(pairs: Iterable[SentencePair]) -> list[PhenomenonCount]:
+    """Counts of every phenomenon, in a fixed order."""
+    rows: dict[str, PhenomenonCount] = {}
     for pair in pairs:
         found: dict[str, list[int | None]] = defaultdict(list)
         for name, distance in observations(pair):
             found[name].append(distance)
         for name, distances in found.items():
             known = Counter(d for d in distances if d is not None)
-            _add(rows, Row(name, 1, len(distances), known))
-    return _ordered(rows)
+            _add_count(rows, PhenomenonCount(name, 1, len(distances), known))
+    return _in_fixed_order(rows)
 
 
-def _add(rows: dict[str, Row], more: Row) -> None:
-    row = rows.setdefault(more.name, Row(more.name))
+def _add_count(rows: dict[str, PhenomenonCount], more: PhenomenonCount) -> None:
+    row = rows.setdefault(more.name, PhenomenonCount(more.name))
     row.sentences += more.sentences
     row.instances += more.instances
     row.distances.update(more.distances)
 
 
-def _ordered(rows: Mapping[str, Row]) -> list[Row]:
-    more = sorted(name for name in rows if name not in ROWS)
-    return [rows.get(name, Row(name)) for name in (*ROWS, *more)]
+def _in_fixed_order(rows: Mapping[str, PhenomenonCount]) -> list[PhenomenonCount]:
+    more = sorted(name for name in rows if name not in COUNTED)
+    return [rows.get(name, PhenomenonCount(name)) for name in (*COUNTED, *more)]
 
 
 _GERMAN = (
@@ -191,7 +194,7 @@ _GERMAN = (
     *("particle", "reflexive", "verb_final", "genitive"),
 )
 _ENGLISH = ("particle", "reflexive", "preposition_stranding", "subject_verb_agreement")
-ROWS = (
+COUNTED = (
     "sentence pairs",
     *(f"clauses {number}" for number in (1, 2, 3)),
     *(f"joined by {join!r}" for join in JOINS),
@@ -204,7 +207,7 @@ ROWS = (
 
 
 def observations(pair: SentencePair) -> Iterator[tuple[str, int | None]]:
-    """Everything of a pair that is counted, with its distance if it has one."""
+    """(name, distance or None) of everything that is counted in a pair."""
     labels = pair.labels
     yield "sentence pairs", None
     yield f"clauses {labels.clauses}", None

@@ -1,7 +1,7 @@
-"""Ambiguous sources whose cue leaves no trace of its own in a translation, so that only the noun can give it away.
+"""Ambiguous sources whose cue is not translated itself, so that only the noun of a translation shows its sense.
 
-In `lab:gender` the cue is a pronoun and in `lab:senses` an adjective, and a translation renders both: one with the
-wrong noun but the right pronoun is likely under the right cue all the same.
+In `lab:gender` the cue is a pronoun and in `lab:senses` an adjective, and translations render these: a translation
+with the wrong noun but the right pronoun is still likely under the right cue.
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ def marked_meaning(rng: random.Random) -> Meaning:
     """Two occupations, of which English calls one "male" or "female"; no pronoun."""
     while True:
         (clause,) = pair_meaning(rng).clauses
-        if clause.linked is not None and clause.linked.link == "because":  # a sentence without it, too
-            return Meaning((_with(replace(clause, linked=None), marked=True),))
+        # Without its "because" clause, which has the pronoun, the sentence is complete.
+        if clause.linked is not None and clause.linked.link == "because":
+            return Meaning((_change_occupation(replace(clause, linked=None), marked=True),))
 
 
-def _told(clause: Clause) -> Entity:
-    """The occupation whose gender English tells."""
+def _gendered_occupation(clause: Clause) -> Entity:
+    """The occupation whose gender English shows."""
     return next(who for who in (clause.subject, clause.object) if who is not None and who.gender)
 
 
-def _with(clause: Clause, **changes: Any) -> Clause:
-    """The clause with something else about that occupation."""
-    who = replace(_told(clause), **changes)
-    return replace(clause, subject=who) if clause.subject == _told(clause) else replace(clause, object=who)
+def _change_occupation(clause: Clause, **changes: Any) -> Clause:
+    """The clause with changes to the occupation whose gender English shows."""
+    own = _gendered_occupation(clause)
+    who = replace(own, **changes)
+    return replace(clause, subject=who) if clause.subject == own else replace(clause, object=who)
 
 
 def marked_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """As many of a female as of a male occupation."""
+    """n sentence pairs, half with a male and half with a female occupation."""
     pairs = held_out(marked_meaning, seed, "gender-marked", split)
-    return balanced(pairs, n, lambda pair: _GENDERS[_told(pair.meaning.clauses[0]).gender])
+    return balanced(pairs, n, lambda pair: _GENDERS[_gendered_occupation(pair.meaning.clauses[0]).gender])
 
 
 def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
-    """AmbiguousSource items: the cue is "male" or "female", which German says by the noun."""
+    """AmbiguousSource items: the cue is "male" or "female", which German expresses by the noun."""
     items = []
     for number, pair in enumerate(marked_pairs(n, seed, split), 1):
         (clause,) = pair.meaning.clauses
-        who = _told(clause)
-        other = _with(clause, gender=_OTHER[who.gender])
+        who = _gendered_occupation(clause)
+        other = _change_occupation(clause, gender=_OTHER[who.gender])
         gender = _GENDERS[who.gender]
         items.append(
             {
@@ -68,7 +70,7 @@ def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
 
 
 def other_adjective_items(n: int, seed: int, split: str = "test") -> list[Item]:
-    """`lab:senses` without the sentence's own adjective among the cues: no cue's translation is in a translation."""
+    """`lab:senses` without the sentence's own adjective as a cue, so that translations render no cue."""
     return [
         {**item, "correct_sources": [each for each in item["correct_sources"] if each != item["source"]]}
         for item in sense_items(n, seed, split)

@@ -1,4 +1,4 @@
-"""English from a meaning: one sentence, always the same."""
+"""Realises a meaning in English: always the same sentence."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ GENDER = {"m": "Masc", "f": "Fem", "n": "Neut", "p": ""}
 Phrase = tuple[list[Word], Word]
 
 
-def plain(
+def make_word(
     form: str, upos: str, deprel: str, head: Word | None, *keys: str, feats: str = "_", lemma: str = ""
 ) -> Word:
-    """A word whose lemma is its form unless told."""
+    """A word whose lemma is its form unless given."""
     return Word(form, lemma or form, upos, feats, deprel, head, keys)
 
 
-def personal(kind: str, **more: str) -> str:
+def pronoun_features(kind: str, **more: str) -> str:
     """Features of a pronoun of the third person."""
     number = "Plur" if kind == "p" else "Sing"
     return features(Gender=GENDER[kind], Number=number, Person="3", PronType="Prs", **more)
 
 
 class English:
-    """The realiser of one sentence; it remembers what names refer to."""
+    """Realises one sentence, and remembers the entities that names refer to."""
 
     def __init__(self) -> None:
         self.referents: dict[str, Entity] = {}
 
     def sentence(self, meaning: Meaning) -> list[Word]:
         return join_clauses(
-            meaning, self.clause, lambda word, head, key: plain(word, "CCONJ", "cc", head, key), "."
+            meaning, self.clause, lambda word, head, key: make_word(word, "CCONJ", "cc", head, key), "."
         )
 
     # -- noun phrases ------------------------------------------------------------------------------
@@ -59,18 +59,18 @@ class English:
             return self.pronoun(entity, path, deprel, head)
         noun = NOUNS[entity.noun]
         form, number = (noun.plural, "Number=Plur") if entity.plural else (noun.english, "Number=Sing")
-        centre = plain(form, "NOUN", deprel, head, path + ".n", feats=number, lemma=noun.english)
+        centre = make_word(form, "NOUN", deprel, head, path + ".n", feats=number, lemma=noun.english)
         if noun.feminine:
             centre.tag = f"occupation:{noun.name}:{entity.gender}"
         elif noun.sense:
             centre.tag = f"sense:{noun.english}:{noun.sense}"
         words = [
-            plain(name, "ADJ", "amod", centre, f"{path}.a{i}", feats="Degree=Pos")
+            make_word(name, "ADJ", "amod", centre, f"{path}.a{i}", feats="Degree=Pos")
             for i, name in enumerate(entity.adjectives)
         ]
         if entity.marked:
             word = "female" if entity.gender == "f" else "male"
-            words.append(plain(word, "ADJ", "amod", centre, path + ".m", feats="Degree=Pos"))
+            words.append(make_word(word, "ADJ", "amod", centre, path + ".m", feats="Degree=Pos"))
         words.append(centre)
         if article := self.article(entity, words[0].form, centre, path + ".d", any_):
             words.insert(0, article)
@@ -83,41 +83,41 @@ class English:
     def article(self, entity: Entity, following: str, head: Word, key: str, any_: bool) -> Word | None:
         if entity.det == "poss":
             owner = self.kind(self.referents[entity.refers])
-            feats = personal(owner, Case="Gen", Poss="Yes")
-            return plain(PERSONAL[owner][2], "PRON", "nmod:poss", head, key, feats=feats)
+            feats = pronoun_features(owner, Case="Gen", Poss="Yes")
+            return make_word(PERSONAL[owner][2], "PRON", "nmod:poss", head, key, feats=feats)
         if entity.det == "def":
-            return plain("the", "DET", "det", head, key, feats="Definite=Def|PronType=Art")
+            return make_word("the", "DET", "det", head, key, feats="Definite=Def|PronType=Art")
         if entity.det == "this":
             form = "these" if entity.plural else "this"
             feats = features(Number="Plur" if entity.plural else "Sing", PronType="Dem")
-            return plain(form, "DET", "det", head, key, feats=feats, lemma="this")
+            return make_word(form, "DET", "det", head, key, feats=feats, lemma="this")
         if entity.det == "no" and not any_:
-            return plain("no", "DET", "det", head, key, feats="PronType=Neg")
+            return make_word("no", "DET", "det", head, key, feats="PronType=Neg")
         if entity.det == "no" and entity.plural:
-            return plain("any", "DET", "det", head, key, feats="PronType=Ind")
+            return make_word("any", "DET", "det", head, key, feats="PronType=Ind")
         if entity.det in ("indef", "no") and not entity.plural:
             form = indefinite_article(following)
-            return plain(form, "DET", "det", head, key, feats="Definite=Ind|PronType=Art", lemma="a")
+            return make_word(form, "DET", "det", head, key, feats="Definite=Ind|PronType=Art", lemma="a")
         return None
 
     def pronoun(self, entity: Entity, path: str, deprel: str, head: Word | None) -> Phrase:
         kind = self.kind(self.referents[entity.refers])
         subject = deprel.startswith("nsubj")
-        feats = personal(kind, Case="Nom" if subject else "Acc")
+        feats = pronoun_features(kind, Case="Nom" if subject else "Acc")
         form = PERSONAL[kind][0 if subject else 1]
-        word = plain(form, "PRON", deprel, head, path + ".n", feats=feats, lemma=PERSONAL[kind][0])
+        word = make_word(form, "PRON", deprel, head, path + ".n", feats=feats, lemma=PERSONAL[kind][0])
         return [word], word
 
     def reflexive(self, owner: Entity, path: str, deprel: str, head: Word) -> Word:
         kind = self.kind(self.referents.get(owner.refers, owner))
-        feats = personal(kind, Case="Acc", Reflex="Yes")
-        return plain(REFLEXIVE[kind], "PRON", deprel, head, path + ".self", feats=feats)
+        feats = pronoun_features(kind, Case="Acc", Reflex="Yes")
+        return make_word(REFLEXIVE[kind], "PRON", deprel, head, path + ".self", feats=feats)
 
     def adjunct(self, adjunct: Adjunct, path: str, deprel: str, head: Word) -> list[Word]:
         words, centre = self.phrase(adjunct.entity, path, deprel, head)
         first, *rest = PREPOSITIONS[adjunct.preposition].english
-        before = [plain(first, "ADP", "case", centre, path + ".case")]
-        before += [plain(word, "ADP", "fixed", before[0], path + ".case") for word in rest]
+        before = [make_word(first, "ADP", "case", centre, path + ".case")]
+        before += [make_word(word, "ADP", "fixed", before[0], path + ".case") for word in rest]
         return before + words
 
     def relative(self, entity: Entity, relative: Relative, path: str, noun: Word) -> list[Word]:
@@ -128,12 +128,12 @@ class English:
         key = path + ".rel"
         if relative.gap == "subject":
             form = "who" if NOUNS[entity.noun].person else "that"
-            rel = plain(form, "PRON", "nsubj", head, key, feats="PronType=Rel")
+            rel = make_word(form, "PRON", "nsubj", head, key, feats="PronType=Rel")
         elif relative.gap == "place" or VERBS[relative.clause.verb].preposition:
             # The stranded preposition stands for the oblique (obl), so that "that" only marks the clause.
-            rel = plain("that", "SCONJ", "mark", head, key)
+            rel = make_word("that", "SCONJ", "mark", head, key)
         else:
-            rel = plain("that", "PRON", "obj", head, key, feats="PronType=Rel")
+            rel = make_word("that", "PRON", "obj", head, key, feats="PronType=Rel")
         return [rel, *words]
 
     # -- clauses -----------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class English:
     ) -> Phrase:
         """A clause and its head; `gap` is a role that a relative pronoun fills, `bare` asks for an infinitive."""
         verb = VERBS[c.verb]
-        # What comes first is realised first, so that pronouns find what they refer to.
+        # Realise a clause that comes first before the rest, so that pronouns find their referents.
         first = self.clause(c.linked.clause, path + ".d") if c.linked and c.linked.first else None
         before: list[Word] = []
         subject: list[Word] = []
@@ -156,7 +156,7 @@ class English:
         if nsubj is not None:
             nsubj.head = root
         after = self.complements(c, verb, path, main, gap)
-        time = [plain(c.time, "ADV", "advmod", main, path + ".time")] if c.time else []
+        time = [make_word(c.time, "ADV", "advmod", main, path + ".time")] if c.time else []
         if c.time in FREQUENCY:
             # Before the lexical verb, after auxiliaries and the copula.
             place = group.index(main)
@@ -192,7 +192,7 @@ class English:
         before = [helper] if helper else []
         if negated:
             key = path + (".o.d" if c.object and c.object.det == "no" and not c.negated else ".not")
-            negation = plain("not", "PART", "advmod", root, key, feats="Polarity=Neg")
+            negation = make_word("not", "PART", "advmod", root, key, feats="Polarity=Neg")
             if c.verb == "be" and helper is None and not bare:
                 return [main, negation, predicate], predicate, root
             before = [negation, *before] if wants else [*before, negation]
@@ -202,19 +202,19 @@ class English:
                 if helper:
                     helper.form, helper.feats = "want", "VerbForm=Inf"
         if bare or wants:
-            before.append(plain("to", "PART", "mark", predicate, path + ".to"))
+            before.append(make_word("to", "PART", "mark", predicate, path + ".to"))
         return [*before, main, *([predicate] if predicate is not main else [])], predicate, root
 
     def complements(self, c: Clause, verb: Verb, path: str, main: Word, gap: str) -> list[Word]:
-        """Everything after the verb but the time and dependent clauses."""
+        """Everything after the verb except time and dependent clauses."""
         key = path + ".v"
         words: list[Word] = []
-        particle = [plain(verb.particle, "ADP", "compound:prt", main, key)] if verb.particle else []
+        particle = [make_word(verb.particle, "ADP", "compound:prt", main, key)] if verb.particle else []
         late = particle if (c.shifted or "shift" in verb.flags) and c.object and gap != "object" else []
         if not late:
             words += particle
         if verb.adverb:
-            words.append(plain(verb.adverb, "ADV", "advmod", main, key))
+            words.append(make_word(verb.adverb, "ADV", "advmod", main, key))
         if "self" in verb.flags and c.subject:
             words.append(self.reflexive(c.subject, path, "obj", main))
         if c.for_self and not c.shifted and c.subject:
@@ -232,12 +232,12 @@ class English:
             words += recipient
         if c.for_self and c.shifted and c.subject:
             himself = self.reflexive(c.subject, path, "obl", main)
-            words += [plain("for", "ADP", "case", himself, path + ".for"), himself]
+            words += [make_word("for", "ADP", "case", himself, path + ".for"), himself]
         if c.manner:
-            words.append(plain(c.manner, "ADV", "advmod", main, path + ".manner", feats="Degree=Pos"))
+            words.append(make_word(c.manner, "ADV", "advmod", main, path + ".manner", feats="Degree=Pos"))
         if c.place:
             stranded = PREPOSITIONS[c.place.preposition].english[0]
-            alone = [plain(stranded, "ADP", "obl", main, path + ".l.case")]
+            alone = [make_word(stranded, "ADP", "obl", main, path + ".l.case")]
             words += alone if gap == "place" else self.adjunct(c.place, path + ".l", "obl", main)
         if c.extra:
             words += self.adjunct(c.extra, path + ".e", "obl", main)
@@ -246,13 +246,17 @@ class English:
     def object(self, c: Clause, verb: Verb, path: str, main: Word, gap: str) -> list[Word]:
         """The object with its preposition; a preposition alone where the object is a gap."""
         if gap == "object":
-            return [plain(verb.preposition, "ADP", "obl", main, path + ".o.case")] if verb.preposition else []
+            return (
+                [make_word(verb.preposition, "ADP", "obl", main, path + ".o.case")]
+                if verb.preposition
+                else []
+            )
         if c.object is None:
             return []
         any_ = c.object.det == "no" and c.shifted
         words, centre = self.phrase(c.object, path + ".o", "obl" if verb.preposition else "obj", main, any_)
         if verb.preposition:
-            return [plain(verb.preposition, "ADP", "case", centre, path + ".o.case"), *words]
+            return [make_word(verb.preposition, "ADP", "case", centre, path + ".o.case"), *words]
         return words
 
     def recipient(self, c: Clause, path: str, main: Word) -> list[Word]:
@@ -260,7 +264,7 @@ class English:
         if c.recipient is None:
             return []
         words, centre = self.phrase(c.recipient, path + ".r", "obl" if c.shifted else "iobj", main)
-        return [plain("to", "ADP", "case", centre), *words] if c.shifted else words
+        return [make_word("to", "ADP", "case", centre), *words] if c.shifted else words
 
     def link(
         self, linked: Linked, path: str, words: list[Word], main: Word, root: Word, dependent: Phrase
@@ -270,7 +274,7 @@ class English:
         if linked.link == "to":
             head.head, head.deprel = main, "xcomp"
             return words + new
-        mark = plain(linked.link, "SCONJ", "mark", head, path + ".d.link")
+        mark = make_word(linked.link, "SCONJ", "mark", head, path + ".d.link")
         complement = linked.link in ("that", "whether")
         head.head, head.deprel = root, "ccomp" if complement else "advcl"
         if linked.first:
@@ -294,7 +298,7 @@ def auxiliary(c: Clause, path: str, plural: bool, predicate: Word) -> Word | Non
 
 
 def inflect(main: Word, c: Clause, verb: Verb, plural: bool, negated: bool) -> None:
-    """Give the verb its form where no modal precedes it; negated verbs but "be" stay infinitives, after "do"."""
+    """Inflect a verb without modal; negated verbs except "be" stay infinitives, after "do"."""
     base, third, past, participle = verb.forms
     if c.tense == "since":
         main.form, main.feats = participle, "Tense=Past|VerbForm=Part"

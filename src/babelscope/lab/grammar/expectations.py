@@ -1,4 +1,4 @@
-"""What a meaning allows in German, whatever the realisation: cases, numbers, verbs, negations."""
+"""What every German sentence for a meaning must respect: cases, numbers, verbs, negations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from babelscope.lab.grammar.verbs import VERBS
 
 @dataclass(slots=True)
 class Expected:
-    """What a meaning allows, whatever the realisation."""
+    """What a meaning allows, in every realisation."""
 
     nouns: dict[str, set[tuple[str, str, bool]]] = field(default_factory=lambda: defaultdict(set))
     gaps: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
@@ -26,7 +26,8 @@ class Expected:
     entities: list[Entity] = field(default_factory=list)
 
 
-def expected(meaning: Meaning) -> Expected:
+def expectations_of(meaning: Meaning) -> Expected:
+    """Collect what a meaning allows over all its clauses."""
     made = Expected()
     names = {e.name: e for c in meaning.clauses for e in _entities(c) if e.name}
     for c in meaning.clauses:
@@ -35,7 +36,7 @@ def expected(meaning: Meaning) -> Expected:
 
 
 def _entities(c: Clause) -> Iterator[Entity]:
-    """All participants of a clause and of those within it."""
+    """All participants of a clause and of the clauses within it."""
     adjuncts = [a.entity for a in (c.place, c.extra) if a]
     for one in (c.subject, c.object, c.recipient, *adjuncts):
         if one is None:
@@ -49,12 +50,12 @@ def _entities(c: Clause) -> Iterator[Entity]:
         yield from _entities(c.linked.clause)
 
 
-def _governed(c: Clause) -> set[tuple[str, str]]:
-    """Preposition and case of the object."""
+def _object_roles(c: Clause) -> set[tuple[str, str]]:
+    """The (preposition, case) pairs that its German verbs can govern."""
     return {(prep, case) for v, _ in VERBS[c.verb].german for prep, _, case in [v.object.rpartition(" ")]}
 
 
-def _marked(adjunct: Adjunct) -> set[tuple[str, str]]:
+def _adjunct_roles(adjunct: Adjunct) -> set[tuple[str, str]]:
     return {(form, case) for form, case, _ in PREPOSITIONS[adjunct.preposition].german}
 
 
@@ -70,13 +71,13 @@ def _clause(made: Expected, c: Clause, names: dict[str, Entity], gap: str = "") 
     if c.subject and gap != "subject":
         _entity(made, c.subject, {("", "Nom")}, names)
     if c.object:
-        _entity(made, c.object, _governed(c), names)
+        _entity(made, c.object, _object_roles(c), names)
     if c.recipient:
         _entity(made, c.recipient, {("", "Dat")}, names)
     if c.place and gap != "place":
-        _entity(made, c.place.entity, _marked(c.place), names)
+        _entity(made, c.place.entity, _adjunct_roles(c.place), names)
     if c.extra:
-        _entity(made, c.extra.entity, _marked(c.extra), names)
+        _entity(made, c.extra.entity, _adjunct_roles(c.extra), names)
     if c.linked:
         _clause(made, c.linked.clause, names)
 
@@ -97,15 +98,15 @@ def _entity(made: Expected, e: Entity, roles: set[tuple[str, str]], names: dict[
     for lemma in lemmas:
         made.nouns[lemma] |= {(prep, case, e.plural) for prep, case in roles}
     if e.modifier:
-        _entity(made, e.modifier.entity, _marked(e.modifier), names)
+        _entity(made, e.modifier.entity, _adjunct_roles(e.modifier), names)
     if e.relative:
         inner, gap = e.relative.clause, e.relative.gap
         if gap == "subject":
             cases = {("", "Nom")}
         elif gap == "place" and inner.place:
-            cases = _marked(inner.place)
+            cases = _adjunct_roles(inner.place)
         else:
-            cases = _governed(inner)
+            cases = _object_roles(inner)
         for lemma in lemmas:
             made.gaps[lemma] |= cases
         _clause(made, inner, names, gap)

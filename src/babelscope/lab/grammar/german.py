@@ -1,4 +1,4 @@
-"""German from a meaning: one of many sentences, as the chooser decides."""
+"""Realises a meaning in German: one of many sentences, as the chooser decides."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Bracket:
 
 
 class German(Phrases):
+    """Realises one German sentence."""
+
     def sentence(self, meaning: Meaning) -> list[Word]:
         return join_clauses(
             meaning,
@@ -117,7 +119,7 @@ class German(Phrases):
         return Bracket([main], [particle], main)
 
     def perfect(self, c: Clause, verb: GermanVerb) -> bool:
-        """Whether the past is told in the perfect."""
+        """Whether the past is expressed by the perfect."""
         if c.tense != "past" or c.verb in ("be", "have", "know"):
             return False
         participle = frozenset((verb.prefix + verb.participle,))
@@ -234,5 +236,6 @@ class German(Phrases):
 
 
 def move(field: list[str], name: str, before: str) -> None:
+    """Move a name in a list to just before another."""
     field.remove(name)
     field.insert(field.index(before), name)

@@ -1,4 +1,4 @@
-"""Gold labels, read off the finished trees by the rules that the papers use."""
+"""Gold labels, read from the finished trees by the papers' rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Phenomenon:
 
 @dataclass(frozen=True, slots=True)
 class Occupation:
-    """An occupation with the gender of its German form; `told` if the English sentence shows it."""
+    """An occupation with the gender of its German noun; `told` if the English sentence shows the gender."""
 
     noun: str
     gender: str
@@ -40,6 +40,8 @@ class Occupation:
 
 @dataclass(frozen=True, slots=True)
 class SenseLabel:
+    """An ambiguous word, the German lemma of its sense, its frequency, and the positions of both from 1."""
+
     word: str
     sense: str
     frequency: str
@@ -70,17 +72,18 @@ class Labels:
 
 
 def _fields(one: Phenomenon | Occupation | SenseLabel) -> dict[str, Any]:
-    # dataclasses.asdict copies deeply, which costs more than making the sentence.
+    # dataclasses.asdict copies deeply, which takes longer than making the sentence.
     return {name: getattr(one, name) for name in one.__slots__}
 
 
-def label(
+def label_pair(
     meaning: Meaning,
     english: Sequence[Word],
     german: Sequence[Word],
     source: Sequence[Token],
     target: Sequence[Token],
 ) -> Labels:
+    """The labels of a sentence pair, from its words and its trees."""
     places = {key: j for j, word in enumerate(german, 1) for key in word.keys if key.endswith(".n")}
     occupations, senses = [], []
     for i, word in enumerate(english, 1):
@@ -100,6 +103,7 @@ def label(
 
 
 def dependencies(tree: Sequence[Token], side: str) -> list[Phenomenon]:
+    """The instances of all phenomena in a tree; `side` is en or de."""
     found: list[Phenomenon] = []
     finite = finite_verbs(tree)
 
@@ -116,11 +120,12 @@ def dependencies(tree: Sequence[Token], side: str) -> list[Phenomenon]:
         elif t.deprel == "nsubj" and t.head in finite:
             add("subject_verb_agreement", finite[t.head], t.id)
         if side == "de":
-            german_only(t, finite, add)
+            add_german_phenomena(t, finite, add)
     return found
 
 
-def german_only(t: Token, finite: dict[int, int], add: Callable[[str, int, int], None]) -> None:
+def add_german_phenomena(t: Token, finite: dict[int, int], add: Callable[[str, int, int], None]) -> None:
+    """Call `add` for the phenomena of a token that only German has."""
     if t.deprel in ("det", "det:poss", "amod"):
         add("noun_phrase_agreement", t.head, t.id)
     if t.lemma == "nicht":
@@ -141,7 +146,7 @@ def german_only(t: Token, finite: dict[int, int], add: Callable[[str, int, int],
 
 
 def finite_verbs(tree: Sequence[Token]) -> dict[int, int]:
-    """For the head of each clause, the position of its finite verb."""
+    """Head of a clause -> position of its finite verb, both from 1."""
     found: dict[int, int] = {}
     for t in tree:
         if "VerbForm=Fin" in t.feats:

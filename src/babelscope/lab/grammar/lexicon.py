@@ -1,7 +1,7 @@
 """Nouns, adjectives, adverbs, prepositions and conjunctions of both languages, read from the tables beside it.
 
-Rows are ordered by frequency: words are drawn by Zipf's law within what a verb admits.
-German synonyms stand with their weight; the first is the usual one.
+Rows are ordered by frequency: words are drawn by Zipf's law among those that a verb admits.
+German synonyms have weights; the first is the usual one.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Noun:
     german: tuple[tuple[GermanNoun, float], ...]
     classes: frozenset[str]
     feminine: tuple[tuple[GermanNoun, float], ...] = ()
-    women: float = 0.0  # share of women where English does not tell
-    women_told: float = 0.0  # and where it does
+    women: float = 0.0  # share of women where English does not show the gender
+    women_told: float = 0.0  # share of women where it does
     sense: str = ""  # "frequent" or "rare" for an ambiguous word
 
     @property
@@ -43,7 +43,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Sense:
-    """One meaning of an ambiguous noun, and the context that gives it away."""
+    """One sense of an ambiguous noun, and the context words that show it."""
 
     noun: str  # its name in NOUNS
     word: str

@@ -1,4 +1,4 @@
-"""What a sentence says, in no language: the input of both realisers."""
+"""The meaning of a sentence, independent of language: the input of both realisers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Entity:
     noun: str
     det: Det = "def"
     plural: bool = False
-    gender: str = ""  # of a person: "m", "f", or "" where English does not tell
+    gender: str = ""  # of a person: "m", "f", or "" where English does not show it
     marked: bool = False  # English says "male" or "female" before the noun
     adjectives: tuple[str, ...] = ()
     modifier: Adjunct | None = None

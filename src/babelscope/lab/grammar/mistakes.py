@@ -15,11 +15,11 @@ from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.words import Word, text, tokens
 
 Extent = Literal["noun", "throughout"]
-"""noun: pronouns are right all the same. throughout: they follow the mistaken noun."""
+"""noun: only the noun is wrong, pronouns are right. throughout: pronouns agree with the mistaken noun."""
 
 
-class Mistaken(German):
-    """The realiser, but for one noun: articles and adjectives agree with the wrong one."""
+class MistakenGerman(German):
+    """Realises German with one wrong noun; articles and adjectives agree with it."""
 
     def __init__(self, choose: Chooser, noun: str, extent: Extent) -> None:
         super().__init__(choose)
@@ -43,12 +43,12 @@ class Mistaken(German):
     def pronoun(
         self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str
     ) -> Phrase:
-        """A personal pronoun, of the gender that was meant unless the mistake goes throughout."""
+        """A personal pronoun, of the intended gender unless the mistake goes throughout."""
         if self.extent == "noun" and entity.refers in self.meant:
             self.genders[entity.refers] = self.meant[entity.refers]
         return super().pronoun(entity, case, path, deprel, head, prep)
 
 
-def mistaken(pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun") -> str:
-    """A German sentence for the pair's meaning, but for one noun (its name in the lexicon)."""
-    return text(tokens(Mistaken(RandomChooser(rng), noun, extent).sentence(pair.meaning)))
+def realise_with_mistake(pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun") -> str:
+    """A German sentence for the pair's meaning in which one noun (a name in the lexicon) is wrong."""
+    return text(tokens(MistakenGerman(RandomChooser(rng), noun, extent).sentence(pair.meaning)))

@@ -18,7 +18,7 @@ def _table(*rows: str) -> dict[str, tuple[str, ...]]:
 DEFINITE = _table("der die das die", "den die das die", "dem der dem den", "des der des der")
 EIN = _table("- e - e", "en e - e", "em er em en", "es er es er")
 STRONG = _table("er e es e", "en e es e", "em er em en", "es er es er")
-# Adjectives end like determiners where no determiner shows the case, but for the genitive -en.
+# Without a determiner that shows the case, adjectives take the determiner's endings, except genitive -en.
 ADJECTIVE = {
     "weak": _table("e e e en", "en e e en", "en en en en", "en en en en"),
     "mixed": _table("er e es en", "en e es en", "en en en en", "en en en en"),
@@ -39,6 +39,8 @@ CONTRACTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class GermanNoun:
+    """A German noun: lemma, gender (m, f, n), genitive singular and nominative plural."""
+
     lemma: str
     gender: str
     genitive: str
@@ -113,6 +115,7 @@ def _verb_forms(verb: GermanVerb) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def column(gender: str, plural: bool) -> int:
+    """The column of the tables of endings: masculine, feminine, neuter, plural."""
     return 3 if plural else "mfn".index(gender)
 
 
@@ -172,5 +175,5 @@ def english_verb(row: str) -> tuple[str, str, str, str]:
 
 
 def indefinite_article(following: str) -> str:
-    """a or an; "honest" is the only word of the lexicon whose spelling deceives."""
+    """a or an; "honest" is the only word of the lexicon that is not pronounced as its first letter suggests."""
     return "an" if following[0] in "aeiou" or following == "honest" else "a"

@@ -1,4 +1,4 @@
-"""The grammar as judge: is a German sentence right for a meaning, and if not, what is wrong?"""
+"""Checks with the grammar whether a German sentence is right for a meaning, and what is wrong if not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from babelscope.lab.grammar.analysis import (
     NOUN_READINGS,
     PREFIXES,
     RELATIVE_FORMS,
-    Chunk,
-    Part,
-    alternatives,
+    ClauseSpan,
+    NounPhrase,
     clauses,
+    phrases_ending_at,
     words_of,
 )
-from babelscope.lab.grammar.expectations import expected
+from babelscope.lab.grammar.expectations import expectations_of
 from babelscope.lab.grammar.labels import NEGATED
 from babelscope.lab.grammar.lexicon import NOUNS, SENSES
 from babelscope.lab.grammar.meaning import Meaning
@@ -29,13 +29,13 @@ from babelscope.lab.grammar.morphology import RELATIVE, GermanNoun, GermanVerb, 
 from babelscope.lab.grammar.sentences import realisations
 
 ENUMERATION_LIMIT = 4000
-Told = tuple[str, str, str]
-"""Noun, what was meant, what was found."""
+MeantAndFound = tuple[str, str, str]
+"""(noun, intended gender or sense, gender or sense found)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is right about a German sentence; `exact` if the grammar itself could have said it."""
+    """What is right about a German sentence; `exact` if the grammar can generate it."""
 
     exact: bool
     agreement: bool = True  # within noun phrases, and between subject and verb
@@ -44,8 +44,8 @@ class Verdict:
     order: bool = True
     polarity: bool = True
     number: bool = True  # of nouns, as in the source
-    genders: tuple[Told, ...] = ()  # occupation, gender that English tells, gender found
-    senses: tuple[Told, ...] = ()  # word, sense, sense found
+    genders: tuple[MeantAndFound, ...] = ()  # of occupations whose gender English shows
+    senses: tuple[MeantAndFound, ...] = ()  # of ambiguous words
     unknown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -55,69 +55,72 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Nothing to object to."""
-        told = all(gold == found for _, gold, found in (*self.genders, *self.senses))
-        return self.grammatical and self.polarity and self.number and told and not self.unknown
+        """Whether nothing is wrong."""
+        as_meant = all(gold == found for _, gold, found in (*self.genders, *self.senses))
+        return self.grammatical and self.polarity and self.number and as_meant and not self.unknown
 
 
 def judge(meaning: Meaning, sentence: str) -> Verdict:
+    """The verdict on a German sentence as a translation of a meaning."""
     genders, senses = _genders(meaning, sentence), _senses(meaning, sentence)
     if is_exact(meaning, sentence):
         return Verdict(True, genders=genders, senses=senses)
-    return Judge(meaning, sentence).verdict(genders, senses)
+    return SentenceChecker(meaning, sentence).verdict(genders, senses)
 
 
-def told(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
-    """Genders and senses of a verdict alone, which are quickly told."""
+def genders_and_senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
+    """Only the genders and senses of the verdict, which is much faster than `judge`."""
     return (*_genders(meaning, sentence), *_senses(meaning, sentence))
 
 
 def is_exact(meaning: Meaning, sentence: str) -> bool:
-    """Whether the grammar could have said just this."""
+    """Whether the grammar can generate this sentence, among the first realisations."""
     spoken = sentence.strip()
     words = words_of(spoken)
     vocabulary = frozenset(words) | {word[0].lower() + word[1:] for word in words}
     return any(text == spoken for text in realisations(meaning, ENUMERATION_LIMIT, vocabulary))
 
 
-def _genders(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
-    """For every occupation whose gender English tells, the gender of its German noun."""
+def _genders(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
+    """For every occupation whose gender English shows, the gender of its German noun."""
     return tuple(
         (
             e.noun,
             "female" if e.gender == "f" else "male",
-            _seen(sentence, {"male": noun.german, "female": noun.feminine}),
+            _only_kind_present(sentence, {"male": noun.german, "female": noun.feminine}),
         )
-        for e in expected(meaning).entities
+        for e in expectations_of(meaning).entities
         if (noun := NOUNS[e.noun]).feminine and e.gender
     )
 
 
-def _senses(meaning: Meaning, sentence: str) -> tuple[Told, ...]:
+def _senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
     """For every ambiguous noun, the sense of the German noun."""
     return tuple(
         (
             word := SENSES[e.noun].word,
             NOUNS[e.noun].sense,
-            _seen(sentence, {kind: NOUNS[f"{word}/{kind}"].german for kind in ("frequent", "rare")}),
+            _only_kind_present(
+                sentence, {kind: NOUNS[f"{word}/{kind}"].german for kind in ("frequent", "rare")}
+            ),
         )
-        for e in expected(meaning).entities
+        for e in expectations_of(meaning).entities
         if NOUNS[e.noun].sense
     )
 
 
-def _seen(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
-    """The one kind of noun that a sentence has; "unknown" if it has none or several."""
+def _only_kind_present(sentence: str, kinds: dict[str, tuple[tuple[GermanNoun, float], ...]]) -> str:
+    """The only kind of noun in a sentence; "unknown" if there is none or more than one."""
     words = set(words_of(sentence))
     found = [name for name, nouns in kinds.items() if any(not words.isdisjoint(n.forms) for n, _ in nouns)]
     return found[0] if len(found) == 1 else "unknown"
 
 
-class Judge:
-    """Looks through a sentence for what is wrong."""
+class SentenceChecker:
+    """Looks for errors in a sentence that the grammar cannot generate."""
 
     def __init__(self, meaning: Meaning, sentence: str) -> None:
-        self.want = expected(meaning)
+        self.want = expectations_of(meaning)
         self.words = words_of(sentence)
         self.problems: list[tuple[str, str]] = []
         self.unprefixed: Counter[str] = Counter()
@@ -126,7 +129,7 @@ class Judge:
     def wrong(self, kind: str, what: str) -> None:
         self.problems.append((kind, what))
 
-    def verdict(self, genders: tuple[Told, ...], senses: tuple[Told, ...]) -> Verdict:
+    def verdict(self, genders: tuple[MeantAndFound, ...], senses: tuple[MeantAndFound, ...]) -> Verdict:
         for part in clauses(self.words):
             self.clause(part)
         self.polarity()
@@ -136,21 +139,21 @@ class Judge:
         wrong: dict[str, Any] = {kind: False for kind, _ in self.problems}
         return replace(found, **wrong)
 
-    def chunk(self, end: int) -> Chunk:
-        """The noun phrase that ends at a noun, in the light of what the meaning expects there."""
-        options = alternatives(self.words, end)
+    def chunk(self, end: int) -> NounPhrase:
+        """The noun phrase that ends at a noun, in the reading that fits the meaning best."""
+        options = phrases_ending_at(self.words, end)
         for number in (True, False):
             for c in options:
                 if readings := frozenset(r for r in c.readings if self.fits(c, r, number)):
-                    if not number:  # no error of German, but one of translation
+                    if not number:  # right German, but a wrong translation
                         self.wrong("number", " ".join(self.words[c.start : c.end + 1]))
-                    return Chunk(c.start, c.end, c.preposition, True, readings)
+                    return NounPhrase(c.start, c.end, c.preposition, True, readings)
         c = next((c for c in options if c.agrees), options[0])
         phrase = " ".join(self.words[c.start : c.end + 1])
         self.wrong("case" if c.agrees else "agreement", phrase)
         return c
 
-    def fits(self, c: Chunk, reading: tuple[str, str, bool], number: bool = False) -> bool:
+    def fits(self, c: NounPhrase, reading: tuple[str, str, bool], number: bool = False) -> bool:
         """Whether the meaning has a place for this noun with this preposition and case (and number)."""
         lemma, case, plural = reading
         roles = self.want.nouns.get(lemma)
@@ -162,7 +165,7 @@ class Judge:
         )
 
     def polarity(self) -> None:
-        """Negations in their number."""
+        """Check the number of negations of each kind."""
         found = {
             "nicht": self.words.count("nicht"),
             "kein": sum(word.startswith("kein") for word in self.words),
@@ -174,8 +177,8 @@ class Judge:
 
     # -- clauses -----------------------------------------------------------------------------------
 
-    def clause(self, part: Part) -> None:
-        """Verb position, particle, and agreement of subject and verb."""
+    def clause(self, part: ClauseSpan) -> None:
+        """Check verb position, particle, and agreement of subject and verb."""
         said = " ".join(self.words[i] for i in part.positions)
         if part.kind == "zu":
             return
@@ -187,8 +190,8 @@ class Judge:
         self.bracket(part, said)
         self.subject(part, said)
 
-    def second(self, part: Part, said: str) -> None:
-        """Exactly one constituent before the finite verb of a main clause."""
+    def second(self, part: ClauseSpan, said: str) -> None:
+        """Check that one constituent stands before the finite verb of a main clause."""
         before = [i for i in part.positions if part.finite is not None and i < part.finite]
         if before and self.words[before[0]] in COORDINATORS:
             before = before[1:]
@@ -202,8 +205,8 @@ class Judge:
         if units != (0 if part.fronted else 1):
             self.wrong("order", f"verb not second: {said}")
 
-    def bracket(self, part: Part, said: str) -> None:
-        """What closes the clause: participle, infinitive or particle."""
+    def bracket(self, part: ClauseSpan, said: str) -> None:
+        """Check what closes the clause: participle, infinitive or particle."""
         assert part.finite is not None
         form, last = self.words[part.finite], self.words[part.positions[-1]]
         if part.kind == "final":
@@ -231,7 +234,7 @@ class Judge:
         ending = last if last in PREFIXES and part.positions[-1] != part.finite else ""
         plain = {verb.infinitive for verb in fitting if not verb.prefix}
         if not ending and any(verb.prefix and verb.infinitive in plain for verb in fitting):
-            # "sehen" for "ansehen": as often without the particle as the meaning has a place for.
+            # "sehen" may stand for "ansehen" only as often as the meaning has verbs without prefix.
             self.unprefixed.update(plain)
             if any(self.unprefixed[name] > self.want.unprefixed[name] for name in plain):
                 self.wrong("particle", f"none for {form}: {said}")
@@ -239,7 +242,7 @@ class Judge:
             self.wrong("particle", f"{ending or 'none'} for {form}: {said}")
 
     def known(self, form: str) -> list[tuple[GermanVerb, bool, bool]]:
-        """The verbs a finite form may belong to, those of the meaning if there are any."""
+        """The verbs that a finite form can belong to; only those of the meaning, if any fits."""
         every = list(FINITE.get(form, ()))
         return [entry for entry in every if entry[0] in self.want.verbs] or every
 
@@ -249,8 +252,8 @@ class Judge:
         preposition = verb.object.partition(" ")[0]
         return any(word == preposition or word.startswith(preposition) for word in here)
 
-    def subject(self, part: Part, said: str) -> None:
-        """A subject whose number is that of the verb."""
+    def subject(self, part: ClauseSpan, said: str) -> None:
+        """Check that a subject agrees with the verb in number."""
         assert part.finite is not None
         form = self.words[part.finite]
         numbers = {plural for _, plural, _ in self.known(form)} if form in FINITE else set()
@@ -270,7 +273,7 @@ class Judge:
         if numbers.isdisjoint(found):
             self.wrong("agreement", f"subject and verb: {said}")
 
-    def relative(self, part: Part, said: str) -> set[bool]:
+    def relative(self, part: ClauseSpan, said: str) -> set[bool]:
         """The numbers that a relative pronoun can have as a subject; also checks its gender and case."""
         before = [c for i, c in self.chunks.items() if i < part.positions[0]]
         heads = [c for c in before if any(lemma in self.want.gaps for lemma, _, _ in c.readings)]

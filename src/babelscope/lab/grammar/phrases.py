@@ -33,7 +33,7 @@ MARKED = {
 
 @dataclass(slots=True)
 class Phrase:
-    """Words around a head; `tail` is a relative clause, which may stand apart."""
+    """Words around a head; `tail` is a relative clause, which may be moved away."""
 
     words: list[Word]
     head: Word
@@ -46,7 +46,7 @@ class Phrase:
 
 
 class Phrases:
-    """Realises noun phrases as the chooser decides, and remembers the gender of what it has named."""
+    """Realises noun phrases as the chooser decides, and remembers the gender of named entities."""
 
     def __init__(self, choose: Chooser) -> None:
         self.choose = choose
@@ -73,7 +73,7 @@ class Phrases:
         return self.choose((1 - share, share)) == 1
 
     def noun(self, entity: Entity) -> GermanNoun:
-        """The German noun for a participant; where English does not tell the gender, the usual one."""
+        """The German noun for a participant; a gender that English does not show is drawn by the share of women."""
         noun = NOUNS[entity.noun]
         options = list(noun.german)
         if noun.feminine:
@@ -115,7 +115,7 @@ class Phrases:
             words.append(self.article(entity, article, owner, case, noun.gender, centre, path + ".d"))
         names = [(name, f"{path}.a{i}") for i, name in enumerate(entity.adjectives)]
         if entity.marked:
-            # Usually the form of the noun says it all: "die Ärztin", seldom "die weibliche Ärztin".
+            # Usually the noun alone shows the gender: "die Ärztin", seldom "die weibliche Ärztin".
             if self.choose((0.8, 0.2), (frozenset((centre.form,)), MARKED[entity.gender])):
                 names.append(("female" if entity.gender == "f" else "male", path + ".m"))
             else:
@@ -167,7 +167,7 @@ class Phrases:
         """A prepositional phrase, or the genitive that stands for "of"."""
         options = PREPOSITIONS[adjunct.preposition].german
         forms = [frozenset((form, *contracted_forms(form))) for form, _, _ in options]
-        # The genitive has no word of its own, so it is never ruled out.
+        # The genitive has no word of its own, so no vocabulary can rule it out.
         open_ = forms if all(form for form, _, _ in options) else None
         index = self.choose([weight for _, _, weight in options], open_) if len(options) > 1 else 0
         form, case, _ = options[index]
@@ -194,5 +194,5 @@ def is_pronoun(phrase: Phrase) -> bool:
 
 
 def contracted_forms(preposition: str) -> list[str]:
-    """im, ins for in..."""
+    """The contractions of a preposition: im and ins of in."""
     return [form for (prep, _), form in CONTRACTIONS.items() if prep == preposition]

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from babelscope.lab.grammar.choice import draw
+from babelscope.lab.grammar.choice import draw_index
 from babelscope.lab.grammar.coreference import HE, pair_meaning, single_meaning
 from babelscope.lab.grammar.lexicon import NOUNS
 from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative, Tense
@@ -15,12 +15,12 @@ from babelscope.lab.grammar.sampling import (
     chance,
     clause,
     entity,
+    gendered_subject,
     negate,
     nouns_in,
     nouns_of,
     states_for,
     tense_of,
-    told_subject,
     with_modifier,
     with_relative,
     zipf,
@@ -39,14 +39,17 @@ TOOLS = {"knife": ("eat",), "pen": ("write", "draw", "fill_out", "write_down"), 
 
 
 def plain(rng: random.Random) -> Meaning:
+    """A clause with a verb that is neither separable nor reflexive."""
     return Meaning((clause(rng, PLAIN, tense_of(rng)),), kind="plain")
 
 
 def particle(rng: random.Random) -> Meaning:
+    """A clause with a verb that has a particle in either language."""
     return Meaning((clause(rng, PARTICLE, tense_of(rng), rich=rng.choice((0.5, 1.0, 1.8))),), kind="particle")
 
 
 def reflexive(rng: random.Random) -> Meaning:
+    """A clause with a reflexive, alone or as a dependent clause."""
     if chance(rng, 0.2):
         return Meaning((for_self(rng),), kind="reflexive")
     made = clause(rng, REFLEXIVE, tense_of(rng), rich=rng.choice((0.6, 1.0, 1.5)))
@@ -58,7 +61,7 @@ def reflexive(rng: random.Random) -> Meaning:
 def for_self(rng: random.Random) -> Clause:
     """Somebody does something for himself."""
     verbs = tuple(name for name in ORDINARY if "mine" in VERBS[name].flags)
-    made = clause(rng, verbs, tense_of(rng), told_subject(rng), rich=0.7, negation=0)
+    made = clause(rng, verbs, tense_of(rng), gendered_subject(rng), rich=0.7, negation=0)
     return replace(made, for_self=True, shifted=chance(rng, 0.6), manner="", modal="")
 
 
@@ -128,7 +131,7 @@ def _embed(rng: random.Random, inner: Clause | None) -> Clause:
     if (link == "if" and tense == "past") or (link == "when" and tense == "pres"):
         link = "because"
     if link == "before" and inner and (inner.negated or (inner.object and inner.object.det == "no")):
-        link = "because"  # nothing is done before something does not happen
+        link = "because"  # "before something does not happen" makes no sense
     inner = inner or clause(rng, ORDINARY, tense, rich=0.8, negation=0 if link == "before" else 0.2)
     if inner.time == "yesterday":
         inner = replace(inner, time="")
@@ -177,7 +180,7 @@ def dative(rng: random.Random) -> Meaning:
 
 
 def _dative_noun(rng: random.Random, classes: tuple[str, ...], avoid: frozenset[str]) -> Entity:
-    """A noun that is seldom feminine, for there genitive and dative are the same."""
+    """A noun that is seldom feminine, because feminine genitive and dative are the same."""
     found = entity(rng, classes, avoid, 0)
     while all(noun.gender == "f" for noun, _ in NOUNS[found.noun].german) and chance(rng, 0.7):
         found = entity(rng, classes, avoid, 0)
@@ -188,7 +191,7 @@ def _dative_noun(rng: random.Random, classes: tuple[str, ...], avoid: frozenset[
 
 
 def _since(rng: random.Random) -> Clause:
-    """A state that lasts since an event."""
+    """A clause about a state that has lasted since an event."""
     subject = entity(rng, ("occupation", "person"), rich=0.4)
     event = replace(_dative_noun(rng, ("past_event", "event"), frozenset()), plural=False)
     if event.noun in ("summer", "winter", "weekend"):
@@ -239,9 +242,9 @@ JOINS = (".", ";", ":", ", and", ", but")
 
 
 def draw_meaning(rng: random.Random) -> Meaning:
-    """A meaning of the corpus: by one of the plans, sometimes with one or two clauses more."""
-    meaning = PLANS[draw(rng, WEIGHTS)][0](rng)
-    more = draw(rng, (0.74, 0.2, 0.06))
+    """Draw a meaning of the corpus: a plan by its weight in PLANS, then in 26 % of cases one or two more clauses."""
+    meaning = PLANS[draw_index(rng, WEIGHTS)][0](rng)
+    more = draw_index(rng, (0.74, 0.2, 0.06))
     if len(meaning.clauses) > 1 or meaning.clauses[0].linked:
         more = min(more, 1)
     for _ in range(more):
@@ -257,7 +260,7 @@ def extend(rng: random.Random, meaning: Meaning) -> Meaning:
     join = zipf(rng, joins, 2.0)
     last = meaning.clauses[-1]
     if can_be_it(last) and last.object and chance(rng, 0.3):
-        # "It" is the object just named; nothing else in reach is a thing.
+        # "It" can only mean the object of the last clause: no other thing is near.
         named = replace(last, object=replace(last.object, name=f"thing{number}"))
         it = Entity(HE, "pron", refers=f"thing{number}")
         added = Clause("be", it, tense=tense, predicate=zipf(rng, states_for(last.object.noun)))
@@ -270,7 +273,7 @@ def extend(rng: random.Random, meaning: Meaning) -> Meaning:
 def _other_clause(
     rng: random.Random, used: frozenset[str], tense: Tense, name: str, *, rich: float, negation: float
 ) -> Clause:
-    """An ordinary clause without nouns already used, if one is found soon; its subject gets a name of its own."""
+    """An ordinary clause without the nouns in `used`, if eight draws find one; `name` replaces its subject's name."""
     made = clause(rng, ORDINARY, tense, rich=rich, negation=negation)
     for _ in range(8):
         if used.isdisjoint(all_nouns(made)):

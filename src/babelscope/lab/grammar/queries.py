@@ -1,4 +1,4 @@
-"""Words of the lab to look for in translations: occupations by gender, ambiguous nouns by sense."""
+"""Queries for counting the lab's words in translations: occupations by gender, ambiguous nouns by sense."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def _forms(nouns: Iterable[tuple[Any, float]]) -> frozenset[str]:
 
 
 def _english(noun: Any) -> frozenset[str]:
-    """Singular and plural, also at the beginning of a sentence."""
+    """Singular and plural, in lower case and capitalised."""
     return frozenset({noun.english, noun.plural, noun.english.capitalize(), noun.plural.capitalize()})

@@ -1,4 +1,4 @@
-"""Building blocks for drawing meanings: participants and clauses that make sense, by Zipf's law."""
+"""Draws participants and clauses that make sense, with words by Zipf's law."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MODIFIERS = {  # what may follow a noun of a class: preposition, classes
 
 
 @cache
-def _table(names: tuple[str, ...], offset: float) -> tuple[float, ...]:
+def _cumulative_weights(names: tuple[str, ...], offset: float) -> tuple[float, ...]:
     return tuple(accumulate(1 / (rank + offset) for rank in range(len(names))))
 
 
 def zipf(rng: random.Random, names: tuple[str, ...], offset: float = 4.0) -> str:
-    """One of the names, the first most often; a larger offset makes the law flatter."""
-    table = _table(names, offset)
+    """A name drawn with weight 1 / (rank + offset), rank from 0; a larger offset is closer to uniform."""
+    table = _cumulative_weights(names, offset)
     return names[bisect(table, rng.random() * table[-1])]
 
 
@@ -51,10 +51,12 @@ def nouns_of(classes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def chance(rng: random.Random, share: float) -> bool:
+    """True with probability `share`."""
     return rng.random() < share
 
 
 def adjectives_for(noun: str) -> tuple[str, ...]:
+    """The adjectives that can stand before a noun."""
     fit = _by_class("class_adjectives", noun)
     return fit[1:] if NOUNS[noun].person and "kid" in NOUNS[noun].classes else fit  # no "old" child
 
@@ -66,14 +68,14 @@ def states_for(noun: str) -> tuple[str, ...]:
 
 @cache
 def _by_class(table: str, noun: str) -> tuple[str, ...]:
-    """What a table has for a noun: as a person, else by the first class it is of, else as a thing."""
+    """The table's words for a noun: those of persons, of the first class that it belongs to, or of things."""
     rows = {name: tuple(words.split()) for name, words in read_table(table)}
     known = ("person",) if NOUNS[noun].person else NOUNS[noun].classes
     return next((words for name, words in rows.items() if name in known), rows["thing"])
 
 
 def occupation(rng: random.Random, told: bool = False, avoid: str = "", name: str = "") -> Entity:
-    """An occupation; `told` if English will give its gender away."""
+    """An occupation; with `told`, English will show its gender."""
     noun = zipf(rng, OCCUPATIONS, 7.0)
     while noun == avoid:
         noun = zipf(rng, OCCUPATIONS, 7.0)
@@ -112,7 +114,7 @@ def entity(
 
 
 def with_modifier(rng: random.Random, base: Entity, avoid: frozenset[str]) -> Entity:
-    """The same with a prepositional phrase, if its class knows one."""
+    """The entity with a prepositional phrase, if its class has one."""
     for name, (preposition, classes) in MODIFIERS.items():
         if name in NOUNS[base.noun].classes:
             if name == "portable" and chance(rng, 0.4):
@@ -127,7 +129,7 @@ def with_modifier(rng: random.Random, base: Entity, avoid: frozenset[str]) -> En
 
 
 def with_relative(rng: random.Random, base: Entity, avoid: frozenset[str]) -> Entity:
-    """The same with a relative clause, in which it is subject or object."""
+    """The entity with a relative clause in which it is subject or object."""
     tense: Tense = "past" if chance(rng, 0.7) else "pres"
     if NOUNS[base.noun].person and chance(rng, 0.55):
         verb = zipf(rng, ("sleep", "laugh", "read", "repair", "wait", "buy", "turn_off", "remember", "work"))
@@ -146,6 +148,7 @@ def with_relative(rng: random.Random, base: Entity, avoid: frozenset[str]) -> En
 
 
 def place(rng: random.Random, avoid: frozenset[str]) -> Adjunct:
+    """Where something happens: a preposition with a place that is not in `avoid`."""
     where = entity(rng, ("place",), avoid, 0)
     where = replace(where, plural=False, det="def" if where.det == "this" else where.det)
     if chance(rng, 0.25):
@@ -154,7 +157,7 @@ def place(rng: random.Random, avoid: frozenset[str]) -> Adjunct:
 
 
 def nouns_in(*entities: Entity | None) -> frozenset[str]:
-    """The nouns already used, so that none comes twice."""
+    """The nouns of entities and their modifiers, so that none is used twice."""
     found: set[str] = set()
     for one in entities:
         if one is not None:
@@ -165,6 +168,7 @@ def nouns_in(*entities: Entity | None) -> frozenset[str]:
 
 
 def tense_of(rng: random.Random) -> Tense:
+    """A random tense, past more often than present."""
     return "past" if chance(rng, 0.68) else "pres"
 
 
@@ -184,7 +188,7 @@ def clause(
     if subject is None:
         subject = entity(rng, verb.admits["subject"], rich=rich)
         if "self" in verb.flags:
-            subject = told_subject(rng)
+            subject = gendered_subject(rng)
     object_ = recipient = None
     if "object" in verb.admits:
         object_ = entity(rng, verb.admits["object"], nouns_in(subject), rich)
@@ -192,12 +196,12 @@ def clause(
         recipient = replace(entity(rng, verb.admits["recipient"], nouns_in(subject, object_), 0), det="def")
     made = Clause(verb.name, subject, object_, recipient, tense=tense, shifted=chance(rng, 0.4))
     if "mine" in verb.flags and not given and chance(rng, 0.1):
-        made = replace(made, subject=told_subject(rng), for_self=True)
+        made = replace(made, subject=gendered_subject(rng), for_self=True)
     made = circumstances(rng, made, rich)
     return negate(rng, made) if chance(rng, negation) else made
 
 
-def told_subject(rng: random.Random) -> Entity:
+def gendered_subject(rng: random.Random) -> Entity:
     """A subject whose gender English shows by a reflexive or possessive."""
     point = rng.random()
     if point < 0.7:

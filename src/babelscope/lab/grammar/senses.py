@@ -1,4 +1,4 @@
-"""Meanings in MuCoW's manner: an ambiguous noun with context that tells its sense."""
+"""Meanings as in MuCoW: an ambiguous noun with context that shows its sense."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from babelscope.lab.grammar.verbs import VERBS
 
 RARE_SHARE = 0.27
 NEUTRAL = ("photograph", "see", "describe", "draw", "talk_about", "dream_of", "point_at", "find")
-# No sense is drawn, photographed or found where that would be silly.
+# Verbs that make no sense with a noun: nobody photographs the season spring.
 UNFIT = {"spring/frequent": ("point_at", "find", "photograph", "see")}
 COUNTLESS = ("spring/frequent",)
 
 
 def draw_sense(rng: random.Random) -> Sense:
-    """A word with one of its senses, the rare one seldom."""
+    """A random ambiguous word and one of its senses, rare with probability RARE_SHARE."""
     word = zipf(rng, AMBIGUOUS, 14.0)
     return SENSES[f"{word}/{'rare' if chance(rng, RARE_SHARE) else 'frequent'}"]
 
 
-def noun_of(rng: random.Random, sense: Sense, adjective: bool, modifier: bool) -> Entity:
-    """The noun with the cues asked for."""
+def noun_with_cues(rng: random.Random, sense: Sense, adjective: bool, modifier: bool) -> Entity:
+    """The noun, with an adjective or a modifier that shows its sense if asked for."""
     plural = sense.noun not in COUNTLESS and chance(rng, 0.2)
     point = rng.random()
     made = Entity(sense.noun, "def" if point < 0.7 else "indef" if point < 0.92 else "this", plural)
@@ -46,7 +46,7 @@ def sense_meaning(rng: random.Random, sense: Sense | None = None, cue: str = "")
     sense = sense or draw_sense(rng)
     cue = cue or zipf(rng, ("both", "adjective", "frame", "modifier"), 2.0)
     adjective, framed = cue in ("adjective", "both"), cue in ("frame", "both")
-    noun = noun_of(rng, sense, adjective, cue == "modifier" or (cue == "both" and chance(rng, 0.25)))
+    noun = noun_with_cues(rng, sense, adjective, cue == "modifier" or (cue == "both" and chance(rng, 0.25)))
     if framed:
         verb, role = sense.frames[rng.randrange(len(sense.frames))]
     else:

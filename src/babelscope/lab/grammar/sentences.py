@@ -1,4 +1,4 @@
-"""The grammar: from a meaning to a sentence pair with trees, alignment and labels."""
+"""From a meaning to a sentence pair with trees, alignment and labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from babelscope.lab.grammar.choice import Chooser, RandomChooser, every_choice
 from babelscope.lab.grammar.english import English
 from babelscope.lab.grammar.german import German
-from babelscope.lab.grammar.labels import Labels, label
+from babelscope.lab.grammar.labels import Labels, label_pair
 from babelscope.lab.grammar.meaning import Meaning
 from babelscope.lab.grammar.words import Token, Word, align, text, tokens
 
@@ -34,12 +34,14 @@ class SentencePair:
 
 
 def realise(meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None) -> SentencePair:
-    """A sentence pair: English always the same (it may be given), German as the stream decides."""
+    """A sentence pair; German is drawn by `rng`, English is fixed and may be given if already made."""
     english = english or english_words(meaning)
     german = German(RandomChooser(rng)).sentence(meaning)
     source, target = tokens(english), tokens(german)
     alignment = align(english, german)
-    return SentencePair(meaning, source, target, alignment, label(meaning, english, german, source, target))
+    return SentencePair(
+        meaning, source, target, alignment, label_pair(meaning, english, german, source, target)
+    )
 
 
 def english_words(meaning: Meaning) -> list[Word]:
@@ -48,19 +50,21 @@ def english_words(meaning: Meaning) -> list[Word]:
 
 
 def english_text(meaning: Meaning) -> str:
+    """The English sentence for a meaning."""
     return text(tokens(english_words(meaning)))
 
 
 def german_text(meaning: Meaning, choose: Chooser) -> str:
+    """The German sentence for a meaning that the chooser decides on."""
     return text(tokens(German(choose).sentence(meaning)))
 
 
 def realisations(
     meaning: Meaning, limit: int = 100_000, vocabulary: frozenset[str] | None = None
 ) -> Iterator[str]:
-    """The German sentences for a meaning, each perhaps more than once, at most `limit` of them.
+    """At most `limit` German sentences for a meaning, some perhaps more than once.
 
-    With a vocabulary, alternatives with no word in it are passed over.
+    With a vocabulary, alternatives without a word in it are skipped.
     """
     for count, choose in enumerate(every_choice(vocabulary)):
         if count == limit:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from babelscope.lab.grammar.choice import stream
-from babelscope.lab.grammar.contrasts import CONTRASTS, changed
+from babelscope.lab.grammar.choice import random_stream
+from babelscope.lab.grammar.contrasts import CONTRASTS, replace_words
 from babelscope.lab.grammar.coreference import pair_meaning
 from babelscope.lab.grammar.corpus import generate, references, split_of
 from babelscope.lab.grammar.lexicon import SENSES
@@ -28,8 +28,8 @@ Item = dict[str, Any]
 def held_out(
     make: Callable[[random.Random], Meaning], seed: int, name: str, split: str = "test"
 ) -> Iterator[SentencePair]:
-    """Pairs with different sources from one plan, all of one split."""
-    rng = stream(seed, f"suite/{name}/{split}")
+    """Endless sentence pairs of one split with different sources, from meanings that `make` draws."""
+    rng = random_stream(seed, f"suite/{name}/{split}")
     seen: set[str] = set()
     while True:
         meaning = make(rng)
@@ -45,13 +45,13 @@ def with_cue(tree: Sequence[Token], position: int, cue: str) -> str:
     before = tree[position - 2] if position > 1 else None
     if before is not None and before.lemma == "a":
         changes[before.id] = indefinite_article(cue)
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def balanced(
     pairs: Iterable[SentencePair], n: int, gender: Callable[[SentencePair], str | None]
 ) -> list[SentencePair]:
-    """The first n/2 pairs about a man, then the first n/2 about a woman; None for pairs of no use."""
+    """The first n/2 male and the first n/2 female pairs; `gender` returns None for pairs to skip."""
     found: dict[str, list[SentencePair]] = {"male": [], "female": []}
     for pair in pairs:
         if (told := gender(pair)) and len(found[told]) < n // 2:
@@ -62,11 +62,11 @@ def balanced(
 
 
 def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Two occupations and a pronoun: as many where it is female as where it is male."""
+    """n pairs with two occupations and a pronoun, half male and half female."""
 
     def gender(pair: SentencePair) -> str | None:
         told = [one for one in pair.labels.occupations if one.told]
-        # With "male" or "female" in the source there would be nothing left to disambiguate.
+        # A source with "male" or "female" is not ambiguous.
         unmarked = not any(t.form in ("male", "female") for t in pair.english)
         return told[0].gender if len(told) == 1 and unmarked else None
 
@@ -74,7 +74,7 @@ def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
 
 
 def gender_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
-    """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it in WinoMT's manner.
+    """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it as in WinoMT.
 
     Inserted, the wrong cue contradicts the pronoun. No sentence of the corpus does so, and the lab's models,
     which have read nothing else, do not follow it: see docs/lab.md.
@@ -107,7 +107,7 @@ _OTHER_PRONOUN |= {"she": "he", "herself": "himself"}
 
 
 def with_other_pronouns(tree: Sequence[Token]) -> str:
-    """The English sentence with she for he and he for she, in every form."""
+    """The English sentence with he and she exchanged, in every form."""
     changes = {}
     for token in tree:
         form = token.form.lower()
@@ -116,16 +116,16 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
             other = "his" if "Poss=Yes" in token.feats else "him"
         if other:
             changes[token.id] = other.capitalize() if token.form[0].isupper() else other
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Ambiguous nouns without a cue adjective: each sense of each word equally often."""
+    """n pairs with ambiguous nouns without a cue adjective, each sense of each word equally often."""
     return _every_sense(n, seed, split, "sense", lambda rng: "frame" if rng.random() < 0.7 else "modifier")
 
 
 def adjective_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Ambiguous nouns whose sense is told by an adjective alone: each sense of each word equally often."""
+    """n pairs with ambiguous nouns whose sense only an adjective shows, each sense of each word equally often."""
     return _every_sense(n, seed, split, "adjective", lambda _: "adjective")
 
 
@@ -144,7 +144,7 @@ def _every_sense(
 
 
 def sense_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
-    """AmbiguousSource items: the cue is an adjective, alone or inserted beside others in MuCoW's manner.
+    """AmbiguousSource items: the cue is an adjective, alone or inserted beside others as in MuCoW.
 
     Inserted, the wrong cue contradicts the sentence, as in `gender_items`.
     """
@@ -176,11 +176,11 @@ def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
     changes = {position - 1: cue}
     if position > 2 and tree[position - 3].lemma == "a":
         changes[position - 2] = indefinite_article(cue)
-    return changed(tree, changes)
+    return replace_words(tree, changes)
 
 
 def parallel_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """Sentences as in the corpus."""
+    """n held-out sentence pairs as in the corpus."""
     return list(generate(n, seed, "test" if split == "test" else "dev"))
 
 
@@ -225,7 +225,7 @@ def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
 def minimal_pairs(n: int, seed: int, split: str = "test") -> list[Item]:
     """MinimalPair items: n of each of the eight error types."""
     items: list[Item] = []
-    rng = stream(seed, f"suite/contrasts/{split}")
+    rng = random_stream(seed, f"suite/contrasts/{split}")
     counts = dict.fromkeys(CONTRASTS, 0)
     # The rarest type occurs in more than one sentence of fifty.
     for pair in generate(200 * n + 2000, seed, "test" if split == "test" else "dev"):

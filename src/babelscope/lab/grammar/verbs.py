@@ -1,4 +1,4 @@
-"""The verbs of both languages: forms, government, and what they admit as participants."""
+"""The verbs of both languages: forms, government, and the nouns that they admit in each role."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ PUNCTUATION = frozenset(".,;:")
 
 @dataclass(slots=True, eq=False)
 class Word:
-    """A word being placed; it knows its head by identity, so that order can be decided last."""
+    """A word before its position is decided; its head is a Word, not a position."""
 
     form: str
     lemma: str
@@ -45,6 +45,7 @@ class Token:
 
 
 def punctuation(mark: str, head: Word, key: str = "") -> Word:
+    """A punctuation mark that depends on `head`."""
     return Word(mark, mark, "PUNCT", "_", "punct", head, (key,) if key else ())
 
 
@@ -54,7 +55,7 @@ def join_clauses(
     conjunction: Callable[[str, Word, str], Word],
     capital_after: str,
 ) -> list[Word]:
-    """The words of a whole sentence: its clauses as a language realises them, and what stands between them."""
+    """The words of a sentence: its clauses, as `realise` makes them, with what joins them."""
     words, root = realise(meaning.clauses[0], "c0")
     root.deprel = "root"
     for number, (clause, join) in enumerate(zip(meaning.clauses[1:], meaning.joins, strict=True), 1):
@@ -67,7 +68,7 @@ def join_clauses(
 
 
 def tidy(words: Sequence[Word], capital_after: str) -> list[Word]:
-    """Drop a comma beside another mark and write sentence beginnings with a capital."""
+    """Keep one of two neighbouring punctuation marks, and capitalise the start of sentences."""
     kept: list[Word] = []
     for word in words:
         if word.form in PUNCTUATION and kept and kept[-1].form in PUNCTUATION:
@@ -113,11 +114,12 @@ def align(english: Sequence[Word], german: Sequence[Word]) -> tuple[tuple[int, i
 
 
 def plain_text(words: Sequence[Word]) -> str:
-    """The sentence of words not yet in a tree."""
+    """The text of words that are not a tree yet."""
     return "".join((" " if i and w.form not in PUNCTUATION else "") + w.form for i, w in enumerate(words))
 
 
 def text(tree: Sequence[Token]) -> str:
+    """The sentence of a tree."""
     return "".join(token.form + (" " if token.space_after else "") for token in tree).rstrip()
 
 
@@ -125,7 +127,7 @@ def conllu(tree: Sequence[Token], sent_id: str) -> str:
     """One sentence in CoNLL-U, with its final empty line."""
     rows = [f"# sent_id = {sent_id}", f"# text = {text(tree)}"]
     for t in tree:
-        # The last token has SpaceAfter=No only by convention of some treebanks; left out there.
+        # Some treebanks mark the last token with SpaceAfter=No; we do not.
         misc = "_" if t.space_after or t.id == len(tree) else "SpaceAfter=No"
         rows.append(f"{t.id}\t{t.form}\t{t.lemma}\t{t.upos}\t_\t{t.feats}\t{t.head}\t{t.deprel}\t_\t{misc}")
     return "\n".join(rows) + "\n\n"

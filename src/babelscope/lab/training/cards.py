@@ -1,4 +1,4 @@
-"""A model's card: what it is, what it learned from, and the command that makes it again."""
+"""The card of a trained model: configuration, data, figures, and the command that makes it again."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from babelscope.lab.training.checkpoints import CARD, write_json
-from babelscope.lab.training.parallel import Text
+from babelscope.lab.training.parallel import ParallelText
 from babelscope.lab.training.progress import clock
-from babelscope.lab.training.settings import SETTABLE, Settings
+from babelscope.lab.training.settings import SETTABLE, TrainingSettings
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.lab.training.train import Run
+    from babelscope.lab.training.train import TrainingRun
 
 
 def make_card(
-    run: Run,
+    run: TrainingRun,
     configuration: dict[str, Any],
-    text: Text,
-    dev: Text | None,
+    text: ParallelText,
+    dev: ParallelText | None,
     *,
     stopped: str,
     tokenizer: Path | None,
     origin: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Everything worth knowing of a finished run, as JSON."""
+    """The card of a finished run, as JSON."""
     import torch
     import transformers
 
@@ -53,8 +53,8 @@ def make_card(
         "pairs": len(run.corpus.kept),
         "dropped": run.corpus.dropped,
         "dev_pairs": len(run.dev.kept),
-        "data": _named(text.files),
-        "dev": _named(dev.files) if dev else "held out",
+        "data": _portable_paths(text.files),
+        "dev": _portable_paths(dev.files) if dev else "held out",
         "versions": {
             "babelscope": __version__,
             "torch": torch.__version__,
@@ -67,13 +67,13 @@ def make_card(
     }
 
 
-def _named(files: dict[str, str]) -> dict[str, str]:
-    """Paths as they were given, but of an absolute one the name only: a card travels, a folder does not."""
+def _portable_paths(files: dict[str, str]) -> dict[str, str]:
+    """Relative paths as given, absolute ones by name only: a card is copied to other machines."""
     return {key: Path(value).name if Path(value).is_absolute() else value for key, value in files.items()}
 
 
-def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:
-    """The options of the command line that give these settings; the vocabulary only where it is a new one."""
+def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]:
+    """The command-line options for these settings; the vocabulary size only if a new vocabulary is trained."""
     options = ["--shape", settings.shape.name]
     options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
     for name in ("label_smoothing", "steps", "seed"):
@@ -84,9 +84,13 @@ def recipe_options(settings: Settings, *, vocabulary: bool) -> list[str]:
 
 
 def train_command(
-    settings: Settings, text: Text, dev: Text | None, tokenizer: Path | None, threads: int
+    settings: TrainingSettings,
+    text: ParallelText,
+    dev: ParallelText | None,
+    tokenizer: Path | None,
+    threads: int,
 ) -> str:
-    """The command that trains this model again, for a shell."""
+    """The shell command that trains this model again."""
     words = ["babelscope", "lab", "train", "--source", text.files["source"], "--target", text.files["target"]]
     if dev:
         words += ["--dev-source", dev.files["source"], "--dev-target", dev.files["target"]]
@@ -97,7 +101,7 @@ def train_command(
 
 
 def write_card(card: dict[str, Any], folder: Path) -> None:
-    """Write README.md for people and card.json, which comes last and says that the folder is complete."""
+    """Write README.md, then card.json, which marks the folder as complete."""
     made = "distilled from a teacher" if "distilled" in card else "trained"
     figures = [
         ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),

@@ -1,4 +1,4 @@
-"""What a training run leaves in its folder: first its configuration, then checkpoints, in the end its card."""
+"""The folder of a training run: its configuration first, then checkpoints, its card at the end."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from babelscope.util.files import replacing
 
 CHECKPOINT, CONFIGURATION, CARD = "checkpoint.pt", "training.json", "card.json"
 DATA = "distilled"
-"""The folder, inside a student's, of what its teacher said."""
+"""Subfolder of a student's folder with its teacher's translations."""
 
 
 def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | None:
-    """Make `out` ready for a run of this configuration; the card, if such a run has already ended in it.
+    """Prepare `out` for a run of this configuration; return its card if the run is already finished.
 
-    Refuses a folder that cannot be written, or that holds anything but this very run.
+    Refuses a folder that is not writable, or that has anything but this run.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -46,14 +46,16 @@ def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | No
 
 
 def refuse_changes(out: Path, changes: Sequence[tuple[str, Any, Any]]) -> None:
-    """Refuse a folder whose configuration differs: name, then, now."""
+    """Refuse a folder with changed settings, given as (name, old value, new value)."""
     if changes:
-        told = ", ".join(f"{name} {was!r} (now {now!r})" for name, was, now in changes)
-        raise BabelscopeError(f"{out} belongs to a run of another configuration: {told}; use another folder")
+        listed = ", ".join(f"{name} {was!r} (now {now!r})" for name, was, now in changes)
+        raise BabelscopeError(
+            f"{out} belongs to a run of another configuration: {listed}; use another folder"
+        )
 
 
 def _changes(earlier: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Where two configurations differ: name, then, now."""
+    """The differences of two configurations as (name, old value, new value)."""
     if not (isinstance(earlier, dict) and isinstance(now, dict)):
         return [] if earlier == now else [(name, earlier, now)]
     names = sorted(earlier.keys() | now.keys())
@@ -61,7 +63,7 @@ def _changes(earlier: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any
 
 
 def read_json(path: Path) -> Any:
-    """The JSON of a file, None where there is no such file."""
+    """The JSON in a file; None if there is no such file."""
     if not path.exists():
         return None
     try:
@@ -71,13 +73,13 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file by this value, so that a kill leaves the old file or the new one."""
+    """Replace a file atomically: a kill leaves the old or the new file."""
     with replacing(path) as file:
         file.write((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
 
 
 def save_checkpoint(out: Path, state: dict[str, Any]) -> None:
-    """The same for the state of a run."""
+    """Replace the checkpoint of a run atomically."""
     import torch
 
     beside = out / (CHECKPOINT + ".new")
@@ -92,7 +94,7 @@ def save_checkpoint(out: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(out: Path) -> dict[str, Any] | None:
-    """The state that was saved last, or None; only tensors and plain values are ever unpickled."""
+    """The last saved state, or None; unpickles only tensors and plain values."""
     import pickle
 
     import torch

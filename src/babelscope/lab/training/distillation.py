@@ -20,9 +20,9 @@ from babelscope.lab.training.checkpoints import (
 )
 from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
 from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.settings import Settings
-from babelscope.lab.training.tokenizer import special_text
-from babelscope.lab.training.train import numerics, train
+from babelscope.lab.training.settings import TrainingSettings
+from babelscope.lab.training.tokenizer import find_special_token
+from babelscope.lab.training.train import train, training_numerics
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
@@ -37,7 +37,7 @@ def distill(
     teacher: Path,
     source: Path,
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     dev_source: Path | None = None,
     dev_target: Path | None = None,
@@ -51,7 +51,7 @@ def distill(
     """Translate the source file with the model in folder `teacher`, train a student on that, return its card.
 
     The development text is `dev_source` with `dev_target`, or with the teacher's translation, or else held out.
-    The student has its teacher's vocabulary unless `own_vocabulary`. Both parts go on after a kill.
+    The student has its teacher's vocabulary unless `own_vocabulary`. Translation and training resume after a kill.
     """
     if dev_target and not dev_source:
         raise BabelscopeError("a development target needs its source as well")
@@ -68,10 +68,11 @@ def distill(
     known = model.fingerprint
     names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
     with locked_folder(out):
-        _check_settings(out, settings)  # again: another process may have ended in it meanwhile
+        # Again: another process may have used the folder before we had the lock.
+        _check_settings(out, settings)
         data = out / DATA
         open_folder(data, {"teacher": known.digest, **asked})
-        with numerics(threads):
+        with training_numerics(threads):
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
             if dev_source and not dev:
@@ -94,7 +95,7 @@ def distill(
 
 
 def open_teacher(folder: Path) -> Any:
-    """The model that translates: any folder that `hf:` opens without options."""
+    """Open the teacher: any folder that `hf:` opens without options."""
     from babelscope.systems.huggingface import HuggingFace
 
     if not folder.is_dir():
@@ -105,10 +106,10 @@ def open_teacher(folder: Path) -> Any:
 def translate_all(
     teacher: Any, sources: Sequence[str], stored: Path, *, beam: int, quiet: bool = False
 ) -> list[str]:
-    """The teacher's translation of each source, "" where it came to no end; `stored` keeps them as they come.
+    """The teacher's translation of each source, "" if it is unfinished; `stored` is the journal to resume from.
 
-    Each distinct source is translated once. Chunks are the same whenever they are made, so that a search that
-    was interrupted has the same result, to the last tie, as one that was not.
+    Each distinct source is translated once. Chunks depend on the sources alone, so that an interrupted run has
+    the same result as one that was not, ties included.
     """
     distinct = list(dict.fromkeys(sources))
     ids = teacher.tokens.encode_sources(distinct)
@@ -138,16 +139,16 @@ def translate_all(
                 rate = (done - first) / (time.monotonic() - began)
                 progress.show(done, len(distinct), f"{rate:,.0f} sentences/s", (len(distinct) - done) / rate)
     progress.close()
-    said = itertools.chain.from_iterable(texts)
-    by_source = {distinct[i]: text for i, text in zip(order, said, strict=True)}
+    translations = itertools.chain.from_iterable(texts)
+    by_source = {distinct[i]: text for i, text in zip(order, translations, strict=True)}
     return [by_source[source] for source in sources]
 
 
 def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
-    """The teacher's best translation of each source, "" where it came to no end."""
+    """The teacher's best translation of each source, "" if it is unfinished."""
     from babelscope.decoding.beam import beam_search
 
-    # A translation thrice as long as its source has run away, and is thrown away below.
+    # A translation three times as long as its source does not end; it is discarded below.
     longest = 3 * max(map(len, ids)) + 20
     longest = min(longest, teacher.vocabulary.target_limit or longest)
     found = beam_search(teacher.model, ids, beam=beam, max_length=longest)
@@ -159,13 +160,13 @@ def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
 def _write_pairs(
     teacher: Any, sources: Sequence[str], folder: Path, name: str, *, beam: int, quiet: bool
 ) -> int:
-    """Write NAME.source, and its translation NAME.target; how many were no usable text, and left out."""
+    """Write NAME.source and its translation NAME.target; return how many unusable translations were left out."""
     stored = folder / ("translations.jsonl" if name == "train" else f"{name}-translations.jsonl")
     targets = translate_all(teacher, sources, stored, beam=beam, quiet=quiet)
     kept = [
         (source, target)
         for source, target in zip(sources, targets, strict=True)
-        if target.strip() and not special_text(target) and not text_fault(target)
+        if target.strip() and not find_special_token(target) and not text_fault(target)
     ]
     for side, suffix in enumerate(("source", "target")):
         text = "".join(pair[side] + "\n" for pair in kept)
@@ -173,8 +174,8 @@ def _write_pairs(
     return len(sources) - len(kept)
 
 
-def _check_settings(out: Path, settings: Settings) -> None:
-    """Refuse a student's folder of other settings before hours of translation, not after them."""
+def _check_settings(out: Path, settings: TrainingSettings) -> None:
+    """Refuse a folder with other settings now, before hours of translation."""
     card, configuration = read_json(out / CARD), read_json(out / CONFIGURATION)
     earlier = (card["configuration"] if card else configuration) or {}
     now = settings.as_json()

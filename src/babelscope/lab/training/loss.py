@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Rows of logits made at once: they stay in the processor's cache, and never all exist at the same time.
+# Rows of logits computed together: few enough to stay in the processor's cache.
 _ROWS = 512
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
-    """Forward computes the gradient as well, since both need the same probabilities.
+    """Computes the gradient in `forward`, because loss and gradient need the same probabilities.
 
     With probabilities p = softmax(hidden @ weight.T) and the smoothed truth
     q = (1 - smoothing) * one_hot(label) + smoothing / vocabulary,
@@ -51,6 +51,6 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
 def smoothed_cross_entropy(hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float) -> Tensor:
     """Mean loss in nats a token of hidden states [tokens, width] under output rows [vocabulary, width].
 
-    Leave padding out of all three: pad is then no output, and smoothing gives it no probability.
+    Leave padding out of all three tensors, so that pad is no output and smoothing gives it no probability.
     """
     return _SmoothedCrossEntropy.apply(hidden, weight, labels, smoothing)  # type: ignore[no-any-return,no-untyped-call]

@@ -1,4 +1,4 @@
-"""Muon (Jordan et al., 2024), which learns weight matrices in fewer steps than Adam."""
+"""The optimizer Muon (Jordan et al., 2024), which needs fewer steps than Adam for weight matrices."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-# A polynomial of degree 5 that drives singular values towards 1, and how often it is applied: five times is usual,
-# but with three a control learned about as well (one run each), and a step is quicker.
+# Coefficients of a polynomial of degree 5 that drives singular values towards 1, and how often it is applied. Five
+# rounds are usual; with three a control learned about as well (one run each), and steps are faster.
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ROUNDS = 3
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices [many, rows, columns] with their singular values, but the smallest, made about 1, by Newton-Schulz."""
+    """Matrices [many, rows, columns] with all but the smallest singular values moved near 1, by Newton-Schulz."""
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonal(matrices.mT).mT
     x: Tensor = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -27,7 +27,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Nesterov momentum whose steps are made orthogonal, and as large as Adam's usually are at the same rate.
+    """Nesterov momentum with orthogonalised steps, scaled to the usual size of Adam's steps at the same rate.
 
     As torch.optim.Muon with `adjust_lr_fn="match_rms_adamw"` and without decay; but that computes in bfloat16, one
     matrix after the other, which is slow on a processor.
@@ -38,7 +38,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """Move every matrix; those of one shape are moved together, and their averages kept with the first."""
+        """Update every matrix; those of one shape together, their averages in the state of the first."""
         for group in self.param_groups:
             by_shape = defaultdict(list)
             for weight in group["params"]:

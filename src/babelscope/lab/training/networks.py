@@ -1,4 +1,4 @@
-"""A new MarianMTModel, and its folder on disk."""
+"""Creates, saves and packs MarianMTModels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_PAD = -1e9
 
 
 def torch_seed(seed: int, name: str) -> int:
-    """What torch's generator is set to for the part called `name`."""
+    """The seed of torch's generator for the purpose `name`."""
     return int(stream(seed, name).integers(2**63))
 
 
@@ -75,7 +75,7 @@ def network_weights(network: Any, *, half: bool) -> dict[str, Tensor]:
         if "embed_positions" in name or tensor.data_ptr() in seen:
             continue
         seen.add(tensor.data_ptr())
-        # The pad's bias is beyond float16; it stays as it is, and so does its meaning.
+        # The bias of pad is outside the range of float16, so it stays float32.
         narrow = half and name != "final_logits_bias"
         weights[name] = (tensor.to(torch.float16) if narrow else tensor).cpu().contiguous()
     return weights
@@ -107,7 +107,7 @@ def save_network(network: Any, folder: Path, *, half: bool) -> None:
 
 
 def pack_models(folders: dict[str, Path], out: Path) -> None:
-    """Copy models that share one tokenizer: `out/tokenizer`, and `out/NAME` for each without it."""
+    """Copy models that share one tokenizer to `out/NAME`, and the tokenizer once to `out/tokenizer`."""
     import shutil
 
     tokenizers = {name: digest_files([folder / file for file in FILES]) for name, folder in folders.items()}

@@ -1,4 +1,4 @@
-"""Parallel text for training: read and checked, turned into ids, cut into batches of like length."""
+"""Parallel text for training: read and checked, encoded, and grouped into batches of similar length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.lab.training.tokenizer import Pieces, check_special
+from babelscope.lab.training.tokenizer import Pieces, refuse_special_tokens
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.seeds import stream
 from babelscope.util.text import parse_lines, read_line_bytes, require_equal_counts
@@ -18,13 +18,13 @@ from babelscope.util.text import parse_lines, read_line_bytes, require_equal_cou
 Array = np.ndarray[Any, Any]
 
 LEAST_PAIRS = 100
-"""Sentence pairs below which there is nothing to learn from."""
+"""Fewest sentence pairs to train on."""
 
 _CHUNK = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ParallelText:
     """Line-parallel text and where it came from."""
 
     source: list[str]
@@ -36,16 +36,16 @@ class Text:
         return len(self.source)
 
 
-def read_parallel(source: Path, target: Path, *, least: int = LEAST_PAIRS) -> Text:
-    """Two files whose lines are translations of each other; anything amiss is told with file and line."""
+def read_parallel(source: Path, target: Path, *, least: int = LEAST_PAIRS) -> ParallelText:
+    """Read two line-parallel files; errors name file and line."""
     sources, source_digest = read_side(source)
     targets, target_digest = read_side(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
-    _require(source, len(sources), least)
+    _require_lines(source, len(sources), least)
     if source_digest == target_digest:
         raise BabelscopeError(f"{source} and {target} are the same text, so there is no translation to learn")
     files = {"source": str(source), "source_sha256": source_digest}
-    return Text(sources, targets, files | {"target": str(target), "target_sha256": target_digest})
+    return ParallelText(sources, targets, files | {"target": str(target), "target_sha256": target_digest})
 
 
 def read_side(path: Path, *, least: int = 0) -> tuple[list[str], str]:
@@ -56,27 +56,29 @@ def read_side(path: Path, *, least: int = 0) -> tuple[list[str], str]:
     if empty:
         more = f" (and {len(empty) - 1} more lines are)" if len(empty) > 1 else ""
         raise BabelscopeError(f"{at(path, empty[0])} is empty{more}; a sentence has no empty translation")
-    check_special(lines, str(path))
-    _require(path, len(lines), least)
+    refuse_special_tokens(lines, str(path))
+    _require_lines(path, len(lines), least)
     return lines, hashlib.sha256(data).hexdigest()
 
 
-def _require(path: Path, count: int, least: int) -> None:
+def _require_lines(path: Path, count: int, least: int) -> None:
     if count < least:
         raise BabelscopeError(f"{path} has {count} of at least {least} sentences that are needed")
 
 
-def hold_out(text: Text, seed: int) -> tuple[Text, Text]:
-    """Training and development text where no development text was given: one pair in 50, at most 2,000."""
+def hold_out(text: ParallelText, seed: int) -> tuple[ParallelText, ParallelText]:
+    """Split off development text: one pair in 50, at most 2,000; returns (training, development)."""
     order = stream(seed, "lab/held out").permutation(len(text))
     chosen = set(order[: max(1, min(2000, len(text) // 50))].tolist())
     parts = [[i for i in range(len(text)) if (i in chosen) == held] for held in (False, True)]
-    train, dev = (Text([text.source[i] for i in p], [text.target[i] for i in p], text.files) for p in parts)
+    train, dev = (
+        ParallelText([text.source[i] for i in p], [text.target[i] for i in p], text.files) for p in parts
+    )
     return train, dev
 
 
-class Rows:
-    """Many lists of ids in one array."""
+class EncodedLines:
+    """Token ids of many lines in one flat array."""
 
     def __init__(self, texts: Sequence[str], pieces: Pieces) -> None:
         encoded = []
@@ -90,7 +92,7 @@ class Rows:
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
 
     def padded(self, numbers: Array, filler: int) -> Array:
-        """These rows as one array [rows, longest], filled up at the end."""
+        """Some lines as one array [rows, longest], padded at the end with `filler`."""
         lengths = self.lengths[numbers]
         columns = np.arange(lengths.max())
         real = columns < lengths[:, None]
@@ -100,7 +102,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Padded ids: what the encoder reads, what the decoder reads, and what it should say (pad: nothing)."""
+    """Padded ids [rows, longest]: encoder input, decoder input, and labels (pad where there is none)."""
 
     source: Array
     shifted: Array
@@ -110,10 +112,10 @@ class Batch:
 class Corpus:
     """Encoded sentence pairs, served in batches."""
 
-    def __init__(self, text: Text, pieces: Pieces, *, longest: int) -> None:
+    def __init__(self, text: ParallelText, pieces: Pieces, *, longest: int) -> None:
         self.pad = pieces.pad
-        self.source = Rows(text.source, pieces)
-        self.target = Rows(text.target, pieces)
+        self.source = EncodedLines(text.source, pieces)
+        self.target = EncodedLines(text.target, pieces)
         size = np.maximum(self.source.lengths, self.target.lengths)
         self.kept = np.flatnonzero(size <= longest)
         self.dropped = len(size) - len(self.kept)
@@ -122,10 +124,10 @@ class Corpus:
         self.tokens = int(self.target.lengths[self.kept].sum())
 
     def batches(self, batch_tokens: int, random: np.random.Generator | None = None) -> list[Array]:
-        """Numbers of the pairs in each batch: shuffled, or in the order of length without `random`.
+        """Numbers of the pairs in each batch, shuffled; without `random`, in the order of length.
 
-        Pairs of like length come together, so that little is padding; which of them, and in which order the
-        batches come, is random. A batch has at most `batch_tokens` tokens on either side.
+        Pairs of similar length share a batch, to save padding; which ones, and the order of batches, is random.
+        A batch has at most `batch_tokens` tokens on either side, padding included.
         """
         order = self.kept if random is None else random.permutation(self.kept)
         source, target = self.source.lengths[order], self.target.lengths[order]

@@ -1,4 +1,4 @@
-"""How far a long task has come: a live line on a terminal, else a line every half minute."""
+"""Progress of a long task: a live line on a terminal, else a line every half minute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """Told on stderr; `show` may be called as often as one likes."""
+    """Shows progress on stderr; limits itself how often it prints."""
 
     def __init__(self, name: str, *, quiet: bool = False) -> None:
         self._name = name
@@ -49,7 +49,7 @@ class Progress:
         self._last = now
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print one line that stays."""
         if self._live is not None:
             self._live.console.print(visible(f"{self._name}: {text}"), markup=False, highlight=False)
         elif not self._quiet:

@@ -1,4 +1,4 @@
-"""How the shipped models are made: one corpus, then four models a seed, two at a time."""
+"""Makes the shipped models: one corpus, then four models a seed, two at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from babelscope.util.errors import SystemFailure
 from babelscope.util.locks import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
-# The rate falls to 0 at the last step, which is the best: looking at the development text often tells nothing.
-_SELDOM = ("--set", "dev_every=1000")
-_TEACHER = ("--shape", "lab-teacher", *_SELDOM)
-_SMALL = ("--shape", "lab-student", *_SELDOM)
-# Each has one thread. Three on two cores, so that neither is idle at the end, were slower by a quarter in all.
-_AT_ONCE = 2
+# The learning rate falls to 0 at the last step, which is the best, so frequent development checks are useless.
+_RARE_DEV_CHECKS = ("--set", "dev_every=1000")
+_TEACHER = ("--shape", "lab-teacher", *_RARE_DEV_CHECKS)
+_SMALL = ("--shape", "lab-student", *_RARE_DEV_CHECKS)
+# Each model trains with one thread. Three at once on two cores took a quarter longer in all.
+_MODELS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def model_name(kind: str, seed: int) -> str:
 
 
 def jobs(seeds: Sequence[int]) -> list[Job]:
-    """All models, in the order in which they are best begun; the first teacher's vocabulary is everyone's."""
+    """All models, in the order in which to start them; all share the first teacher's vocabulary."""
     text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
     dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
     common = ("--set", "languages=en-de", "--threads", "1")
@@ -53,20 +53,20 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
         needs = () if seed == seeds[0] else (vocabulary,)
         teacher = model_name("teacher", seed)
         found.append(Job(teacher, ("train", *text, *dev, *_TEACHER, *shared, *own), needs))
-        # A student is held against its teacher on the development text too, not against people.
+        # A student's development loss is measured against its teacher's translations, not the references.
         distill = ("distill", "--teacher", teacher, *text[:2], *dev[:2], *_SMALL, *own)
         found.append(Job(model_name("student", seed), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
             found.append(Job(model_name(kind, seed), (*plain, "--tokenizer", first, *own), (vocabulary,)))
-    # Teachers first, since students wait for them; then students, which take longest: short jobs fill up the end.
+    # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(found, key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train"))
 
 
 def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
-    """Make all models below `folder`, or go on where that was stopped, and pack them into `models`.
+    """Make all models in subfolders of `folder`, or resume, and pack them into `models`.
 
-    It says on stderr what is begun, and what is done and when, counted from the call.
+    Prints on stderr which model starts, and which is done after how long.
     """
     with locked_folder(folder):
         _make_all(folder, seeds)
@@ -93,7 +93,7 @@ def _make_all(folder: Path, seeds: Sequence[int]) -> None:
                         )
                     print(f"made {name} ({clock(time.monotonic() - began)})", file=sys.stderr, flush=True)
             ready = [job for job in waiting if all((folder / need).exists() for need in job.needs)]
-            for job in ready[: _AT_ONCE - len(running)]:
+            for job in ready[: _MODELS_AT_ONCE - len(running)]:
                 waiting.remove(job)
                 with open(folder / f"{job.name}.log", "ab") as log:
                     command = _command((*job.arguments, "--out", job.name))
@@ -106,5 +106,5 @@ def _make_all(folder: Path, seeds: Sequence[int]) -> None:
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    # Without -P the folder it is run in, which need not be ours, would come first on the import path.
+    # Without -P the working folder, which may be a stranger's, would come first on the import path.
     return [sys.executable, "-P", "-m", "babelscope", "lab", *words]

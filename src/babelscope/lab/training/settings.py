@@ -1,4 +1,4 @@
-"""Everything that decides what a training run learns."""
+"""The settings of a training run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from babelscope.util.errors import BabelscopeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """A recipe; `settings_for` fills in a shape's own defaults."""
+class TrainingSettings:
+    """Everything that decides what a training run learns; `settings_for` fills in a shape's defaults."""
 
     shape: Shape
     vocabulary: int = 1500
@@ -34,15 +34,15 @@ class Settings:
     clip: float = 1.0
     """Largest norm of the gradient."""
     dev_every: int = 250
-    """Steps between two looks at the development text."""
+    """Steps between two measurements of the development loss."""
     patience: int = 10
-    """Looks without improvement after which training ends."""
+    """Training ends after this many measurements without improvement."""
     longest: int = 250
     """Pairs with more pieces on a side are left out, and counted."""
     half: bool = True
-    """Saves weights in float16; training and use are float32."""
+    """Save weights as float16; training and inference are float32."""
     languages: str = ""
-    """Such as en-de; noted in the tokenizer's configuration."""
+    """Such as en-de; written to the tokenizer's configuration."""
 
     def __post_init__(self) -> None:
         bounds: tuple[tuple[str, float, float], ...] = (
@@ -93,7 +93,7 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
     "languages": str,
     "half": lambda text: {"True": True, "False": False}[text],
 }
-"""What `name=value` on the command line can set, and how the value is read."""
+"""Setting -> parser of its value, for `name=value` on the command line."""
 
 
 def read_settings(given: Sequence[str]) -> dict[str, Any]:
@@ -112,13 +112,15 @@ def read_settings(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def settings_for(shape: str | Shape, **given: Any) -> Settings:
+def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     """Settings of a shape by name: what is given and not None, else the shape's defaults."""
     found = find_shape(shape) if isinstance(shape, str) else shape
-    known = {field.name for field in dataclasses.fields(Settings)}
+    known = {field.name for field in dataclasses.fields(TrainingSettings)}
     if unknown := sorted(given.keys() - known):
         raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
     recipe = {
         name: getattr(found, name) for name in known & {field.name for field in dataclasses.fields(Shape)}
     }
-    return Settings(shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}})
+    return TrainingSettings(
+        shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}}
+    )

@@ -1,4 +1,4 @@
-"""Sizes of models by name, each with the recipe it is trained by unless told otherwise."""
+"""Sizes of models by name, each with the defaults of its training."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Shape:
 
 
 def _lab(name: str, width: int, decoder_layers: int, **recipe: Any) -> Shape:
-    """One of ours: two layers of encoder, learned with Muon."""
+    """A shape of the lab: two encoder layers, trained with Muon."""
     size = (width, 2 * width, 2 * width, 2, decoder_layers, 4)
     return Shape(name, *size, warmup=150, schedule="linear", optimizer="muon", **recipe)
 
 
 def _paper(name: str, width: int, ffn: int, layers: int, heads: int, decoder_ffn: int = 0) -> Shape:
-    """As in the papers: Adam at 5e-4, dropout 0.3, 16k tokens; warm-up and schedule are fairseq's usual."""
+    """A shape of the papers: Adam at 5e-4, dropout 0.3, 16k tokens; warm-up and schedule are fairseq's defaults."""
     size = (width, ffn, decoder_ffn or ffn, layers, layers, heads)
     return Shape(name, *size, activation="relu", dropout=0.3, steps=300_000)
 
@@ -70,6 +70,7 @@ SHAPES = {
 
 
 def find_shape(name: str) -> Shape:
+    """A shape by name."""
     if name not in SHAPES:
         near = did_you_mean(name, SHAPES)
         hint = f"; {near}" if near else ""

@@ -20,10 +20,10 @@ from babelscope.util.text import read_bytes, shorten
 EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
 
-# MarianTokenizer would not see these as text: special tokens anywhere, a language code in front.
+# MarianTokenizer does not treat these as text: special tokens anywhere, a language code at the start.
 _SPECIAL = re.compile(r"</s>|<unk>|<pad>|^>>.*<<")
 
-# More sentences than this teach a vocabulary nothing new; sentencepiece then draws as many.
+# sentencepiece samples this many sentences from larger texts; more do not improve a vocabulary.
 _MOST_SENTENCES = 5_000_000
 
 
@@ -54,8 +54,8 @@ class Pieces:
         return [*map(self._processor.id_to_piece, range(self.pad)), "<pad>"]
 
 
-def special_text(text: str) -> str | None:
-    """What in `text` a Marian tokenizer would take for a special token, or None."""
+def find_special_token(text: str) -> str | None:
+    """The first special token that a Marian tokenizer would see in `text`, or None."""
     found = _SPECIAL.search(text)
     return found.group() if found else None
 
@@ -79,7 +79,7 @@ def train_pieces(texts: Iterator[str], size: int) -> Pieces:
             bos_id=-1,
             pad_id=-1,
             input_sentence_size=_MOST_SENTENCES,
-            num_threads=1,  # sums of several threads would differ in the last bits
+            num_threads=1,  # several threads would change the last bits of sums
             minloglevel=2,
         )
     except RuntimeError as error:
@@ -91,7 +91,7 @@ def train_pieces(texts: Iterator[str], size: int) -> Pieces:
 
 
 def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None:
-    """Write the files of a MarianTokenizer; `languages` such as en-de are noted in them."""
+    """Write the files of a MarianTokenizer; `languages` such as en-de go into its configuration."""
     vocabulary = {piece: number for number, piece in enumerate(pieces.pieces())}
     if len(vocabulary) != pieces.size:
         raise BabelscopeError("the vocabulary has a piece twice; is <pad> a word of the training text?")
@@ -115,6 +115,7 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
 
 
 def copy_tokenizer(folder: Path, to: Path) -> None:
+    """Copy the tokenizer's files from one model folder to another."""
     for name in FILES:
         shutil.copyfile(folder / name, to / name)
 
@@ -140,8 +141,8 @@ def load_pieces(folder: Path) -> Pieces:
     return pieces
 
 
-def check_special(texts: Sequence[str], where: str) -> None:
-    """Refuse text that holds special tokens, naming file and line."""
+def refuse_special_tokens(texts: Sequence[str], where: str) -> None:
+    """Refuse text with special tokens; the error names file and line."""
     for number, text in enumerate(texts, 1):
-        if found := special_text(text):
+        if found := find_special_token(text):
             raise BabelscopeError(f"{where}:{number} has {found!r}, a special token, in {shorten(text)}")

@@ -1,4 +1,4 @@
-"""Training a translation model from nothing on parallel text, resumably, on a laptop."""
+"""Trains a translation model from scratch on parallel text; resumable, on a laptop."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from babelscope.lab.training.checkpoints import (
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.muon import Muon
 from babelscope.lab.training.networks import network_weights, new_network, save_network, torch_seed
-from babelscope.lab.training.parallel import Batch, Corpus, Text, hold_out, read_parallel
+from babelscope.lab.training.parallel import Batch, Corpus, ParallelText, hold_out, read_parallel
 from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.settings import Settings
+from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.tokenizer import (
     Pieces,
     copy_tokenizer,
@@ -46,7 +46,7 @@ def train(
     source: Path,
     target: Path,
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     dev: tuple[Path, Path] | None = None,
     tokenizer: Path | None = None,
@@ -60,10 +60,10 @@ def train(
 ) -> dict[str, Any]:
     """Train a model on two line-parallel files, write it to the folder `out`, and return its card.
 
-    Started again after a kill it goes on from its last checkpoint, and ends with the very same weights as one
+    After a kill, the same call resumes from the last checkpoint and ends with the same weights as a run that was
     never killed (on the same machine with as many threads). Without `dev`, some pairs are held out; with
-    `tokenizer`, that model folder's vocabulary is used. `origin` goes on the card, for distilled models. One
-    process at a time works in a folder; `locked` if the caller holds it already.
+    `tokenizer`, the vocabulary of that model folder is used. `origin` goes on the card of a distilled model. One
+    process at a time works in a folder; pass `locked` if the caller holds its lock.
     """
     text = read_parallel(source, target)
     held = read_parallel(*dev, least=1) if dev else None
@@ -84,34 +84,42 @@ def train(
         if earlier := open_folder(out, configuration):
             progress.say(f"already trained: {out}")
             return earlier
-        with numerics(threads):
-            run = _opened(out, settings, shared, training, development, device, progress)
+        with training_numerics(threads):
+            run = _open_run(out, settings, shared, training, development, device, progress)
             if tokenizer:
                 copy_tokenizer(tokenizer, out)
-            else:  # before training, so that other models need not wait for its end
+            else:  # before training, so that other models can use it while this one trains
                 save_tokenizer(run.pieces, out, languages=settings.languages)
-            stopped = run.go(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
+            stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finished_network(), out, half=settings.half)
             made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
             card = make_card(run, configuration, text, held, **made)
             write_card(card, out)
-        if stopped != "time":  # a run that was out of time can be given more
+        if stopped != "time":  # a run that ran out of time can be resumed with more
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
 
 
-# What must be saved to go on as if nothing had happened, besides network, optimizer and random state.
-_POSITION = (
+# The attributes in a checkpoint, besides network, optimizer and random state.
+_PLAIN_STATE = (
     *("step", "epoch", "position", "tokens", "seconds", "loss"),
     *("best", "best_step", "best_loss", "stale", "history"),
 )
 
 
-class Run:
-    """The state of one training run, and how it moves on."""
+class TrainingRun:
+    """The state of one training run, and the training loop."""
 
-    def __init__(self, settings: Settings, pieces: Pieces, text: Text, dev: Text, *, device: str) -> None:
+    def __init__(
+        self,
+        settings: TrainingSettings,
+        pieces: Pieces,
+        text: ParallelText,
+        dev: ParallelText,
+        *,
+        device: str,
+    ) -> None:
         self.settings = settings
         self.pieces = pieces
         self.device = torch.device(device)
@@ -126,24 +134,24 @@ class Run:
         self.step = 0
         self.epoch = 0
         self.position = 0
-        """The next batch of the epoch."""
+        """Index of the next batch in the epoch."""
         self.tokens = 0
         """Target tokens seen."""
         self.seconds = 0.0
         self.loss = math.nan
-        """Of training, averaged over the last steps, in nats a token, label smoothing included."""
+        """Moving average of the training loss, in nats a token with label smoothing."""
         self.best: dict[str, Tensor] = {}
         self.best_step = 0
         self.best_loss = math.inf
-        """Of development, in nats a token, without label smoothing."""
+        """Lowest development loss, in nats a token without label smoothing."""
         self.stale = 0
         self.history: list[list[float]] = []
-        """At each look at the development text: step, training loss, development loss."""
+        """(step, training loss, development loss) at each measurement of the development loss."""
 
     def state(self) -> dict[str, Any]:
-        """All that a checkpoint holds: tensors and plain values."""
+        """The content of a checkpoint: tensors and plain values."""
         return {
-            **{name: getattr(self, name) for name in _POSITION},
+            **{name: getattr(self, name) for name in _PLAIN_STATE},
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "random": torch.get_rng_state(),
@@ -151,18 +159,18 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up a state that `state` gave."""
-        for name in _POSITION:
+        """Restore what `state` returned."""
+        for name in _PLAIN_STATE:
             setattr(self, name, state[name])
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         torch.set_rng_state(state["random"])
 
-    def go(
+    def train(
         self, out: Path, progress: Progress, *, max_minutes: float | None, checkpoint_seconds: float
     ) -> str:
-        """Train to the end; says what ended it: `steps`, `patience` or `time`."""
+        """Train to the end; return what ended it: `steps`, `patience` or `time`."""
         settings = self.settings
         began = saved = time.monotonic()
         earlier, first = self.seconds, (self.step, self.tokens)
@@ -174,14 +182,14 @@ class Run:
             late = max_minutes is not None and now - began > 60 * max_minutes
             last = self.step == settings.steps
             if last or self.step % settings.dev_every == 0:
-                self._look()
+                self._measure_dev_loss()
             if last or self.stale >= settings.patience:
                 return "steps" if last else "patience"
             if late or now - saved >= checkpoint_seconds:
                 save_checkpoint(out, self.state())
                 saved = now
             if late:
-                self._look()  # after saving: a run that goes on from here knows nothing of this look
+                self._measure_dev_loss()  # after saving: a resumed run must not count it
                 return "time"
             rate = (self.tokens - first[1]) / (now - began)
             left = (settings.steps - self.step) * (now - began) / (self.step - first[0])
@@ -195,7 +203,7 @@ class Run:
         return f"loss {self.loss:.3f}{dev}, {rate:,.0f} tokens/s"
 
     def _batches(self) -> Iterator[Batch]:
-        """Batches from where the run stands, without end."""
+        """Endless batches from the current position."""
         while True:
             order = stream(self.settings.seed, f"lab/epoch {self.epoch}")
             found = self.corpus.batches(self.settings.batch_tokens, order)
@@ -205,7 +213,7 @@ class Run:
             self.epoch, self.position = self.epoch + 1, 0
 
     def _learn(self, batch: Batch) -> float:
-        """One step; the loss before it, in nats a token."""
+        """Take one step; return the loss before it, in nats a token."""
         self.step += 1
         self.network.train()
         hidden, labels = self._hidden(batch)
@@ -245,11 +253,11 @@ class Run:
         return hidden, labels
 
     def _output(self) -> Tensor:
-        """The output layer [vocabulary without pad, width]: pad is the last id and never an answer."""
+        """The output layer [vocabulary without pad, width]; pad is the last id and never predicted."""
         weight: Tensor = self.network.model.shared.weight[: self.corpus.pad]
         return weight
 
-    def _look(self) -> None:
+    def _measure_dev_loss(self) -> None:
         """Measure the development loss; keep the weights if it is the lowest so far."""
         loss = self.dev_loss(self.network)
         self.history.append([self.step, self.loss, loss])
@@ -273,7 +281,7 @@ class Run:
         return total / count
 
     def finished_network(self) -> Any:
-        """The network with its best weights, rounded as they will be saved; `best_loss` is measured again."""
+        """The network with its best weights, rounded as they will be saved; measures `best_loss` again."""
         dtype = torch.float16 if self.settings.half else torch.float32
         weights = {
             name: tensor if name == "final_logits_bias" else tensor.to(dtype).float()
@@ -284,8 +292,8 @@ class Run:
         return self.network
 
 
-def _optimizers(network: Any, settings: Settings) -> list[torch.optim.Optimizer]:
-    """What moves the weights: Adam all of them, or Muon the matrices of the layers and Adam the rest."""
+def _optimizers(network: Any, settings: TrainingSettings) -> list[torch.optim.Optimizer]:
+    """Adam for all weights, or Muon for the matrices of the layers and Adam for the rest."""
     matrices: list[Tensor] = []
     rest: list[Tensor] = []
     for name, weight in network.named_parameters():
@@ -296,26 +304,26 @@ def _optimizers(network: Any, settings: Settings) -> list[torch.optim.Optimizer]
     return [adam, Muon(matrices)] if matrices else [adam]
 
 
-def _digests(text: Text) -> list[str]:
+def _digests(text: ParallelText) -> list[str]:
     return [text.files["source_sha256"], text.files["target_sha256"]]
 
 
-def _opened(
+def _open_run(
     out: Path,
-    settings: Settings,
+    settings: TrainingSettings,
     shared: Pieces | None,
-    text: Text,
-    dev: Text,
+    text: ParallelText,
+    dev: ParallelText,
     device: str,
     progress: Progress,
-) -> Run:
-    """The run as its last checkpoint left it, else a new one; its vocabulary is another model's or a new one."""
+) -> TrainingRun:
+    """The run of the last checkpoint, or a new one with the `shared` vocabulary or a new one."""
     saved = load_checkpoint(out)
     if saved:
         pieces = Pieces(saved["pieces"].numpy().tobytes())
     else:
         pieces = shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
-    run = Run(settings, pieces, text, dev, device=device)
+    run = TrainingRun(settings, pieces, text, dev, device=device)
     if saved:
         run.restore(saved)
         progress.say(f"going on from step {run.step:,}")
@@ -323,11 +331,11 @@ def _opened(
 
 
 @contextlib.contextmanager
-def numerics(threads: int) -> Iterator[None]:
-    """Threads and denormal numbers as training wants them; afterwards all is as it was."""
+def training_numerics(threads: int) -> Iterator[None]:
+    """Set threads and flush denormals for training; restore threads and random state afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
-    torch.set_flush_denormal(True)  # Adam's averages of unused rows die out slowly, and denormals are slow
+    torch.set_flush_denormal(True)  # Adam's averages of unused rows decay into denormals, which are slow
     try:
         with torch.random.fork_rng(devices=[]):
             yield

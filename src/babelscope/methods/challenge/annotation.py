@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.language.ud_rules import RESERVED
-from babelscope.methods.challenge.sets import ALL, Instance, instances
+from babelscope.methods.challenge.sets import ALL, Instance, read_instances
 from babelscope.stats.agreement import compare
 from babelscope.stats.intervals import proportion
 from babelscope.stats.labels import (
@@ -165,7 +165,7 @@ def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
     """Every instance (item, number) of every system."""
     for record in records:
         extra = record.get("extra", {})
-        for number, found in enumerate(instances(extra, f"item {record['id']}")):
+        for number, found in enumerate(read_instances(extra, f"item {record['id']}")):
             shown = extra["dependencies"][number]
             asked = {
                 "source": record["source"],

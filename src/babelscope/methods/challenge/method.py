@@ -12,22 +12,22 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.challenge.figures import (
-    Judged,
+    SystemScores,
     control_rows,
     difference_rows,
     distance_rows,
-    judged,
     length_rows,
     quality_rows,
+    system_scores,
 )
-from babelscope.methods.challenge.sets import instances
+from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
 from babelscope.metrics.sacre import tokens_13a
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
-_AT_ONCE = 100  # sentences, between two steps of a progress bar
+_SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
 _NOTES = ("truncated", "unfinished")
 
 
@@ -37,9 +37,9 @@ def ask(
     settings: ChallengeSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record a sentence with its translation; its dependencies stand in the record's `extra`."""
+    """A record a sentence with its translation; the dependencies stay in the field `extra`."""
     for item in items:
-        instances(item.extra, f"item {item.id}")  # refused before anything is translated
+        read_instances(item.extra, f"item {item.id}")  # refuse a bad item before anything is translated
     answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
     return [
         {
@@ -53,11 +53,11 @@ def ask(
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with lengths in tokens, scores, and the statistics that corpus scores are made of."""
+    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores."""
     judged: list[Record] = []
-    for start in range(0, len(records), _AT_ONCE):
-        some = records[start : start + _AT_ONCE]
-        measured = {name: _measured(name, some) for name in settings.metrics}
+    for start in range(0, len(records), _SENTENCES_AT_ONCE):
+        some = records[start : start + _SENTENCES_AT_ONCE]
+        measured = {name: _score_sentences(name, some) for name in settings.metrics}
         for number, record in enumerate(some):
             judged.append(
                 {
@@ -68,17 +68,17 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                         "translation": len(tokens_13a(record["translation"])),
                     },
                     "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-                    # Where the score of a corpus is the mean of its sentences', it needs nothing else.
+                    # A metric whose corpus score is the mean of sentence scores stores no statistics.
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
     return judged
 
 
-def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
-    """Scores of sentences, and the statistics that corpus scores are made of, if these are more than a mean.
+def _score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
+    """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
 
-    What a program said is used again: a run that names one does not start it.
+    A stored run that names an external program does not start it: the stored scores are used again.
     """
     if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):
         warn_stored_quality(name)
@@ -96,8 +96,8 @@ def _measured(name: str, records: Sequence[Record]) -> tuple[list[float], list[l
 
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
-    """Quality of the whole and of every phenomenon and distance, controls, and correlations."""
-    own = judged(records, settings.distances, exact=settings.exact)
+    """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
+    own = system_scores(records, settings.distances, exact=settings.exact)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "empty": sum(not record["translation"].strip() for record in records),
@@ -113,10 +113,10 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
 
 
 def comparable(settings: ChallengeSettings) -> list[Comparable]:
-    """Scores of sentences."""
+    """The sentence score by each metric."""
     found = []
     for name in settings.metrics:
-        # Numbers from outside are higher if better; whoever gives them need not be here to say so.
+        # External scores are taken to be better if higher: their program is not started to ask for a scale.
         scale = Scale(None, None) if ":" in name else find_metric(name).scale
         unit = "points" if scale.unit == "percent" else name
         higher = scale.better == "higher"
@@ -124,16 +124,16 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     return found
 
 
-def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
-    """Differences of corpus scores between every two systems, over the sentences that all of them answered."""
+def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+    """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
     by_system = {column.name: column.cell.records for column in group.columns}
     if len(by_system) < 2:
         return []
     common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
-    found: dict[str, tuple[Judged, Any]] = {}
+    found: dict[str, tuple[SystemScores, Any]] = {}
     for system, records in by_system.items():
         both = [record for record in records if record["item"] in common]
-        own = judged(both, settings.distances, exact=settings.exact)
+        own = system_scores(both, settings.distances, exact=settings.exact)
         found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
     return difference_rows(found, {})
 
@@ -149,6 +149,6 @@ METHOD = Method(
     asks=frozenset({"beam"}),
     identity=identity,
     comparable=comparable,
-    across=differences,
+    across=system_differences,
     view="babelscope.methods.challenge.view:VIEW",
 )

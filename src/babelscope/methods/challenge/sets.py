@@ -1,4 +1,4 @@
-"""The parts of a challenge set: sentences by phenomenon and by the distance of its dependencies."""
+"""Subsets of a challenge set: sentences by phenomenon and by the distance of its dependencies."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A dependency found in a sentence; `distance` is the number of words between its two words."""
+    """A long-distance dependency in a sentence; `distance` is the number of words between its two ends."""
 
     phenomenon: str
     side: Side
     distance: float
 
 
-def instances(extra: Mapping[str, Any], where: str) -> list[Instance]:
-    """The dependencies that an item or record carries in its field `dependencies`."""
-    found = extra.get("dependencies")
+def read_instances(fields: Mapping[str, Any], where: str) -> list[Instance]:
+    """The checked dependencies in `fields["dependencies"]` of an item or record; errors begin with `where`."""
+    found = fields.get("dependencies")
     if not isinstance(found, list):
         reason = "no field" if found is None else "no list in its field"
         raise BabelscopeError(
             f"{where} has {reason} 'dependencies'; a challenge set is made by `babelscope make challenge`"
         )
-    return [_instance(each, f"{where}: dependency {number}") for number, each in enumerate(found, 1)]
+    return [_read_instance(each, f"{where}: dependency {number}") for number, each in enumerate(found, 1)]
 
 
-def _instance(each: object, where: str) -> Instance:
+def _read_instance(each: object, where: str) -> Instance:
     if not isinstance(each, dict):
         raise BabelscopeError(f"{where} is not an object")
     phenomenon, side, distance = each.get("phenomenon"), each.get("side", "source"), each.get("distance")
@@ -55,57 +55,61 @@ def _instance(each: object, where: str) -> Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some of the sentences, by number, and what they have in common."""
+class Subset:
+    """The sentences that have a phenomenon on one side at some distance; or all sentences."""
 
     phenomenon: str
     members: Array
-    """Numbers of sentences, from 0."""
+    """Numbers of its sentences, counted from 0."""
     instances: int = 0
     side: Side | None = None
-    least: int | None = None
-    """At least so many words between."""
-    exact: int | None = None
-    """Exactly so many."""
+    min_distance: int | None = None
+    """At least this many words between the two ends."""
+    distance: int | None = None
+    """Exactly this many words between."""
 
     @property
     def labels(self) -> dict[str, str | int]:
-        said = {
+        labels = {
             "phenomenon": self.phenomenon,
             "side": self.side,
-            "min_distance": self.least,
-            "distance": self.exact,
+            "min_distance": self.min_distance,
+            "distance": self.distance,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in labels.items() if value is not None}
 
 
-def found_in(records: Iterable[Record]) -> list[list[Instance]]:
+def instances_by_record(records: Iterable[Record]) -> list[list[Instance]]:
     """The dependencies of each record."""
-    return [instances(record.get("extra", {}), f"item {record['id']}") for record in records]
+    return [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
 
 
-def parts_of(found: Sequence[Sequence[Instance]], distances: Sequence[int], *, exact: bool) -> list[Part]:
-    """The whole, then each phenomenon (with its side) at each minimum distance and, if asked, exact distance.
+def subsets_of(found: Sequence[Sequence[Instance]], distances: Sequence[int], *, exact: bool) -> list[Subset]:
+    """All sentences, then each phenomenon and side at each minimum distance and, with `exact`, each exact distance.
 
-    Parts without a sentence are left out.
+    Empty subsets are left out.
     """
-    parts = [Part(ALL, np.arange(len(found)), sum(map(len, found)))]
-    for phenomenon, side in kinds(found):
+    subsets = [Subset(ALL, np.arange(len(found)), sum(map(len, found)))]
+    for phenomenon, side in phenomena_and_sides(found):
         own = _distances(found, phenomenon, side)
-        chosen = [Part(phenomenon, *_members(own, d, math.inf), side, least=d) for d in sorted(distances)]
+        chosen = [
+            Subset(phenomenon, *_members(own, d, math.inf), side, min_distance=d) for d in sorted(distances)
+        ]
         if exact:
-            chosen += [Part(phenomenon, *_members(own, d, d), side, exact=d) for d in sorted(distances)]
-        parts += [part for part in chosen if len(part.members)]
-    return parts
+            chosen += [Subset(phenomenon, *_members(own, d, d), side, distance=d) for d in sorted(distances)]
+        subsets += [each for each in chosen if len(each.members)]
+    return subsets
 
 
-def kinds(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
-    """The phenomena with the side they were looked for on, sorted."""
+def phenomena_and_sides(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
+    """The pairs (phenomenon, side) that occur, sorted."""
     return sorted({(each.phenomenon, each.side) for own in found for each in own})
 
 
-def farthest(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side) -> tuple[Array, Array]:
-    """The sentences that have a phenomenon, by number, and in each the greatest distance it has there."""
+def greatest_distances(
+    found: Sequence[Sequence[Instance]], phenomenon: str, side: Side
+) -> tuple[Array, Array]:
+    """Numbers of the sentences that have a phenomenon, and the greatest distance of it in each."""
     greatest: dict[int, float] = {}
     for number, distance in _distances(found, phenomenon, side):
         greatest[number] = max(distance, greatest.get(number, 0.0))
@@ -113,7 +117,7 @@ def farthest(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side) -
 
 
 def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side) -> list[tuple[int, float]]:
-    """The number of the sentence, and the distance, of every instance."""
+    """(sentence number, distance) of every instance of a phenomenon."""
     return [
         (number, each.distance)
         for number, own in enumerate(found)
@@ -123,6 +127,6 @@ def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side)
 
 
 def _members(own: Iterable[tuple[int, float]], least: float, most: float) -> tuple[Array, int]:
-    """The sentences with an instance in these bounds, and the number of such instances."""
+    """Numbers of the sentences with an instance within these distances, and the count of such instances."""
     kept = [number for number, distance in own if least <= distance <= most]
     return np.unique(np.array(kept, dtype=np.int64)), len(kept)

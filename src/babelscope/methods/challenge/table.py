@@ -1,4 +1,4 @@
-"""What `babelscope challenge` prints for people: one line a set and system, one table a metric."""
+"""The tables that `babelscope challenge` prints: one table a metric, one line a subset and system."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from babelscope.util.tables import draw
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
 
-_Set = tuple[tuple[str, str | int], ...]
-_SET = ("phenomenon", "side", "min_distance", "distance")
+_SubsetKey = tuple[tuple[str, str | int], ...]
+_SUBSET_LABELS = ("phenomenon", "side", "min_distance", "distance")
 
 
-def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
-    """All figures of a challenge, as text for a terminal."""
+def tables(rows: Sequence[Row], annotation_rows: Sequence[Row]) -> str:
+    """All rows of a challenge and of its annotations, as text for a terminal."""
     shown = _short_names(rows)
     named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
     metrics = [metric for metric in named if any(row.name == metric for row in rows)]
-    parts = [_quality(rows, metric, shown) for metric in metrics]
+    parts = [_quality_table(rows, metric, shown) for metric in metrics]
     for title, names, labels in (
         (
             "Quality against distance",
@@ -39,24 +39,28 @@ def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
         ),
     ):
         some = [row for row in rows if row.name in names and row.estimate.n]
-        if names == ("difference",):  # those of narrower sets are left to --json
-            some = [row for row in some if _set(row) in _widest(some)]
+        if names == ("difference",):  # smaller subsets are only in --json
+            some = [row for row in some if _subset_key(row) in _widest(some)]
         if some:
-            parts.append(f"{title}\n\n{_columns(some, labels, metrics, shown)}")
-    if said:
-        parts.append(f"What annotators say\n\n{render([_briefly(row, shown) for row in said])}")
+            parts.append(f"{title}\n\n{_metric_columns(some, labels, metrics, shown)}")
+    if annotation_rows:
+        parts.append(
+            f"What annotators say\n\n{render([_without_constant_labels(row, shown) for row in annotation_rows])}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
-def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
-    """One line a set and system: the score, how far it is from the whole's, and its length-matched control."""
-    scores = {(_set(row), str(row.labels["system"])): row for row in rows if row.name == metric}
+def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
+    """One line a subset and system: score, difference from all sentences, and length-matched control."""
+    scores = {(_subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
     others = {
-        (row.name, _set(row), str(row.labels["system"])): row.estimate
+        (row.name, _subset_key(row), str(row.labels["system"])): row.estimate
         for row in rows
         if row.labels.get("metric") == metric and "against" not in row.labels
     }
-    lengths = {(_set(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"}
+    lengths = {
+        (_subset_key(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"
+    }
     digits = _DIGITS.get(metric, 3)
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
@@ -68,7 +72,7 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
         between = (
             f"≥ {labels['min_distance']}" if "min_distance" in labels else str(labels.get("distance", ""))
         )
-        # Minimum distances that give the same sentences are one line, the greatest of them.
+        # Minimum distances that give the same sentences share one line, which shows the greatest.
         same = f"≥ n {row.estimate.n}" if "min_distance" in labels else between
         lines[system, _phenomenon(labels), same] = (
             shown[system],
@@ -86,15 +90,15 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
     return _drawn((*first, "length-matched: mean ± sd", "z", "at or below"), lines.values())
 
 
-def _columns(
+def _metric_columns(
     rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
 ) -> str:
-    """One line for rows that share labels, with a column a metric and figure."""
+    """One line for rows with the same labels, one column for each metric and row name."""
     figures = list(dict.fromkeys(row.name for row in rows))
     lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     for row in rows:
-        told = {**row.labels, "phenomenon": _phenomenon(row.labels)}
-        key = tuple(shown.get(str(told.get(name)), str(told.get(name, ""))) for name in labels)
+        values = {**row.labels, "phenomenon": _phenomenon(row.labels)}
+        key = tuple(shown.get(str(values.get(name)), str(values.get(name, ""))) for name in labels)
         metric = str(row.labels["metric"])
         digits = _DIGITS.get(metric, 3) if row.name == "difference" else 2
         lines.setdefault(key, {})[metric, row.name] = _with_interval(row.estimate, digits, sign="+")
@@ -122,22 +126,22 @@ def _phenomenon(labels: Mapping[str, str | int]) -> str:
     return f"{name} (target)" if labels.get("side") == "target" else name
 
 
-def _set(row: Row) -> _Set:
-    return tuple((name, row.labels[name]) for name in _SET if name in row.labels)
+def _subset_key(row: Row) -> _SubsetKey:
+    return tuple((name, row.labels[name]) for name in _SUBSET_LABELS if name in row.labels)
 
 
-def _widest(rows: Iterable[Row]) -> set[_Set]:
-    """The whole, and of each phenomenon the set of the least minimum distance."""
-    first: dict[tuple[str, str], _Set] = {}
+def _widest(rows: Iterable[Row]) -> set[_SubsetKey]:
+    """All sentences, and for each phenomenon the subset with the lowest minimum distance."""
+    first: dict[tuple[str, str], _SubsetKey] = {}
     for row in rows:
         if "distance" not in row.labels:
-            # Minimum distances come in rising order.
-            first.setdefault((str(row.labels["phenomenon"]), str(row.labels.get("side"))), _set(row))
+            # Rows come with rising minimum distance, so the first is the widest subset.
+            first.setdefault((str(row.labels["phenomenon"]), str(row.labels.get("side"))), _subset_key(row))
     return set(first.values())
 
 
-def _briefly(row: Row, shown: Mapping[str, str]) -> Row:
-    """The same without what is the same for all rows, or zero."""
+def _without_constant_labels(row: Row, shown: Mapping[str, str]) -> Row:
+    """The row without labels that are the same in all rows, and without the count `skipped`."""
     labels = {
         name: shown.get(str(value), value) if name in ("system", "against") else value
         for name, value in row.labels.items()
@@ -147,7 +151,7 @@ def _briefly(row: Row, shown: Mapping[str, str]) -> Row:
 
 
 def _short_names(rows: Iterable[Row]) -> dict[str, str]:
-    """Systems by the ends of their names, where these tell them apart."""
+    """System name -> last component of its path, if these differ; else the whole name."""
     names = list(dict.fromkeys(str(row.labels["system"]) for row in rows if "system" in row.labels))
     short = [os.path.basename(name.partition("?")[0].partition(":")[2]) or name for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))

@@ -1,4 +1,4 @@
-"""How challenge sets are shown: quality by phenomenon and distance, beside equally long sentences."""
+"""The report section of challenge sets: quality by phenomenon and distance, beside equally long sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.language.ud_rules import RULES
 from babelscope.making.challenge.reordering import LABELS
-from babelscope.methods.challenge.sets import instances
+from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 from babelscope.util.text import plain_words
 
@@ -36,7 +36,7 @@ _EXPLAINED = {
     "bleu": "BLEU (words shared with the reference, 0 to 100)",
     "ribes": "RIBES (order of words as in the reference, 0 to 1)",
 }
-_FEWEST = 10
+_FEWEST_SENTENCES = 10
 """A set of fewer sentences is not called the worst: its score says little."""
 _MOST_CURVES = 6
 
@@ -72,7 +72,7 @@ def _kinds(group: Group) -> list[Kind]:
     )
 
 
-def _parts(rows: Sequence[Row], metric: str, kind: Kind) -> dict[int, Row]:
+def _scores_by_distance(rows: Sequence[Row], metric: str, kind: Kind) -> dict[int, Row]:
     """Scores of a phenomenon by minimum distance."""
     return {
         int(row.labels["min_distance"]): row
@@ -107,10 +107,10 @@ def findings(group: Group) -> list[Finding]:
         parts = [
             (kind, distance, away)
             for kind in _kinds(group)
-            for distance in _distinct(_parts(rows, metric, kind))
-            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST
+            for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
+            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST_SENTENCES
         ]
-        if lower:  # so that below 0 is worse
+        if lower:  # negate, so that below 0 is worse
             parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
         if not parts:
             continue
@@ -133,8 +133,8 @@ def findings(group: Group) -> list[Finding]:
     return found
 
 
-def _distinct(parts: Mapping[int, Row]) -> list[int]:
-    """Minimum distances, those that give the same sentences once: the least of them."""
+def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
+    """Minimum distances; of several that give the same sentences, the lowest."""
     seen: dict[tuple[int, float], int] = {}
     for distance in sorted(parts):
         estimate = parts[distance].estimate
@@ -143,7 +143,7 @@ def _distinct(parts: Mapping[int, Row]) -> list[int]:
 
 
 def _part_name(kind: Kind, distance: int) -> str:
-    """As items are grouped."""
+    """The name of the group of items, as `about` assigns it."""
     where = "" if kind[1] == "source" else f" ({kind[1]})"
     return f"{kind[0]}{where}" + (f", {distance} or more between" if distance else "")
 
@@ -155,14 +155,15 @@ def caveats(group: Group) -> list[Caveat]:
         small = [
             _part_name(kind, distance)
             for kind in _kinds(group)
-            for distance, row in _parts(column.cell.rows, metric, kind).items()
-            if row.estimate.n < _FEWEST
+            for distance, row in _scores_by_distance(column.cell.rows, metric, kind).items()
+            if row.estimate.n < _FEWEST_SENTENCES
         ]
         if small:
             found.append(
                 Caveat(
                     column.name,
-                    f"{len(small)} sets have fewer than {_FEWEST} sentences ({small[0]}...); they say little.",
+                    f"{len(small)} sets have fewer than {_FEWEST_SENTENCES} sentences ({small[0]}...); "
+                    "they say little.",
                 )
             )
         found += noted_of(
@@ -181,7 +182,7 @@ def pictures(group: Group) -> list[Picture]:
         if whole := one(rows, metric, phenomenon="all"):
             bars.append(("all sentences", bar(column.name, "all", whole.estimate, "plain")))
         for kind in _kinds(group):
-            if parts := _parts(rows, metric, kind):
+            if parts := _scores_by_distance(rows, metric, kind):
                 least = parts[min(parts)].estimate
                 bars.append((_part_name(kind, 0), bar(column.name, kind[0], least, "plain")))
     if not bars:
@@ -196,7 +197,10 @@ def pictures(group: Group) -> list[Picture]:
     curved = [
         kind
         for kind in _kinds(group)
-        if any(len(_distinct(_parts(column.cell.rows, metric, kind))) > 1 for column in group.columns)
+        if any(
+            len(_distinct_distances(_scores_by_distance(column.cell.rows, metric, kind))) > 1
+            for column in group.columns
+        )
     ]
     return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
@@ -206,7 +210,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
     for column in group.columns:
-        parts = _parts(column.cell.rows, metric, kind)
+        parts = _scores_by_distance(column.cell.rows, metric, kind)
         points = [(float(distance), point(parts[distance].estimate)) for distance in sorted(parts)]
         curves.append(Curve(column.name, column.name, points))
         sizes = ", ".join(f"{d}: {parts[d].estimate.n}" for d in sorted(parts))
@@ -256,14 +260,16 @@ def names(group: Group) -> dict[str, str]:
 
 def about(record: Record) -> About:
     groups = []
-    for each in instances(record.get("extra", {}), f"item {record['id']}"):
+    for each in read_instances(record.get("extra", {}), f"item {record['id']}"):
         kind = (each.phenomenon, each.side)
         groups += [_part_name(kind, distance) for distance in range(min(int(each.distance), 6) + 1)]
     references: list[Line] = [("reference", text) for text in record["references"]]
-    return About(record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependencies(record), *references])
+    return About(
+        record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependency_lines(record), *references]
+    )
 
 
-def _dependencies(record: Record) -> list[Line]:
+def _dependency_lines(record: Record) -> list[Line]:
     found = []
     for each in record.get("extra", {}).get("dependencies", ()):
         if each.get("head_form") and each.get("dependent_form"):
@@ -295,7 +301,7 @@ _READING = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Challenge sets: phenomena and distance",
         question="Are sentences with a difficult construction translated worse than others?",

@@ -1,1 +1,1 @@
-"""Contrastive conditioning: which sense a translation has, told by sources with cues (Vamvas and Sennrich 2021)."""
+"""Contrastive conditioning: decides by cued sources which sense a translation has (Vamvas and Sennrich 2021)."""

@@ -1,4 +1,4 @@
-"""What is asked in contrastive conditioning: the system to translate, the evaluator to score (section 3.2)."""
+"""Questions of contrastive conditioning: the system translates, the evaluator scores (section 3.2)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
 
-# Rounding can lift the log of a sure token this far above zero.
+# Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
-_PLACES = {"source": "source with a cue", "target": "translation"}
+_TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
 
 
 def ask(
@@ -27,9 +27,9 @@ def ask(
     """A record an item: its translation, and how the evaluator scores it under every source with a cue."""
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
-        return _stored(system, evaluator, items, settings)
-    translated = _translations(system, items, settings)
-    # A system that evaluates itself is asked about what it generated, not about its text tokenised again.
+        return _records_of_stored_scores(system, evaluator, items, settings)
+    translated = _translations_or_reasons(system, items, settings)
+    # A system that evaluates itself scores the tokens that it generated, not its text tokenised again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
@@ -37,36 +37,40 @@ def ask(
         if isinstance(translation, str):
             continue
         target = translation if itself and translation.tokens else translation.text
-        for source in _cued(item):
+        for source in _cued_sources(item):
             pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
-    # All of a chunk in one call, from which the evaluator makes its batches.
-    answers = iter(_answers(functools.partial(ask_score, evaluator), pairs, owners, _PLACES))
+    # One call for the whole chunk, so that the evaluator can fill its batches.
+    answers = iter(_ask_about_items(functools.partial(ask_score, evaluator), pairs, owners, _TEXT_NAMES))
     records: list[Record] = []
     for item, translation in zip(items, translated, strict=True):
         if isinstance(translation, str):
             records.append({"unanswered": translation})
             continue
-        found = {source: next(answers) for source in _cued(item)}
+        found = {source: next(answers) for source in _cued_sources(item)}
         if reasons := [each for each in found.values() if isinstance(each, str)]:
             records.append({"unanswered": reasons[0]})
             continue
         notes: set[Note] = {*translation.notes, *(note for each in found.values() for note in each.notes)}
         records.append(
             {
-                **_begun(item, translation.text, evaluator.name, given=_is_given(system, item, settings)),
+                **_record_without_scores(
+                    item, translation.text, evaluator.name, given=_is_given(system, item, settings)
+                ),
                 "notes": sorted(notes),
-                "under_correct": [_scored(source, found) for source in item.correct_sources if found],
-                "under_incorrect": [_scored(source, found) for source in item.incorrect_sources if found],
+                "under_correct": [_score_under(source, found) for source in item.correct_sources if found],
+                "under_incorrect": [
+                    _score_under(source, found) for source in item.incorrect_sources if found
+                ],
             }
         )
     return records
 
 
-def _stored(
+def _records_of_stored_scores(
     system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Record]:
-    """Records of the best score of each side, where an evaluator was asked elsewhere."""
+    """Records from stored scores: the best of each side, as an evaluator gave them elsewhere."""
     if not properties(system).stored:
         raise BabelscopeError(
             f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
@@ -77,7 +81,7 @@ def _stored(
         None if item.translation is None else Scored(item.translation) for item in items
     ]
     if system.fingerprint != ItemTranslations.fingerprint:
-        translated = _translations(system, items, settings)
+        translated = _translations_or_reasons(system, items, settings)
     records: list[Record] = []
     for item, own, translation in zip(items, scores, translated, strict=True):
         if isinstance(translation, str):
@@ -92,7 +96,7 @@ def _stored(
         text = None if translation is None else translation.text
         records.append(
             {
-                **_begun(item, text, evaluator.name, given=text is not None),
+                **_record_without_scores(item, text, evaluator.name, given=text is not None),
                 "correct_logprob": finite_or_none(own.correct),
                 "incorrect_logprob": finite_or_none(own.others[0]),
             }
@@ -101,13 +105,15 @@ def _stored(
 
 
 def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -> bool:
-    """Whether the translation was made elsewhere: it is the item's own, or stands in a file."""
+    """Whether the translation was made elsewhere: the item has one, or the system reads it from a file."""
     own = settings.translations == "given" and item.translation is not None
     return own or properties(system).stored
 
 
-def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool) -> Record:
-    """What a record says before the evaluator is heard."""
+def _record_without_scores(
+    item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool
+) -> Record:
+    """The fields of a record that do not depend on the evaluator's scores."""
     return {
         "source": item.source,
         "category": item.category,
@@ -116,40 +122,37 @@ def _begun(item: AmbiguousSource, translation: str | None, evaluator: str, *, gi
         "given": given,
         "evaluator": evaluator,
         "notes": [],
-        # What `babelscope agreement` joins MuCoW's annotators by.
+        # `babelscope agreement` joins MuCoW's annotations by these fields.
         **{name: item.extra[name] for name in ("word", "corpus") if name in item.extra},
     }
 
 
-def _scored(source: str, found: Mapping[str, Scored]) -> Record:
-    """The log-probability of the translation under one source with a cue, in nats, and its tokens."""
+def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
+    """The log-probability (nats, EOS included) of the translation under one cued source, and its token count."""
     scored = found[source]
     return {"source": source, "total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
 
 
-def _translations(
+def _translations_or_reasons(
     system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Scored | str]:
-    """The translation of each item, its own or the system's; or why the system gave none."""
+    """The translation of each item, given or by the system; or the reason why the system gave none."""
     own = [item.translation if settings.translations == "given" else None for item in items]
     asked = [item for item, text in zip(items, own, strict=True) if text is None]
     translate = functools.partial(ask_translate, system, beam=settings.beam)
     places = {"source": "source", "target": "target"}
-    found = iter(_answers(translate, [item.question for item in asked], asked, places))
-    return [Scored(text) if text is not None else _first(next(found)) for text in own]
+    found = iter(_ask_about_items(translate, [item.question for item in asked], asked, places))
+    first = (answers if isinstance(answers, str) else answers[0] for answers in found)
+    return [Scored(text) if text is not None else next(first) for text in own]
 
 
-def _first(answers: Sequence[Scored] | str) -> Scored | str:
-    return answers if isinstance(answers, str) else answers[0]
-
-
-def _answers(
+def _ask_about_items(
     ask: Callable[[Sequence[Any]], list[Any]],
     asked: Sequence[Any],
     owners: Sequence[AmbiguousSource],
     places: Mapping[str, str],
 ) -> list[Any]:
-    """Answers to what is asked about items, or why there is none; a text that is refused is told with its item."""
+    """The answer, or the reason for none, to each question; errors about a refused text name its item."""
     first = {each: item.id for each, item in zip(reversed(asked), reversed(owners), strict=True)}
 
     def ask_some(some: Sequence[Any]) -> list[Any]:
@@ -159,8 +162,8 @@ def _answers(
     return ask_answered(ask_some, asked)
 
 
-def _cued(item: AmbiguousSource) -> list[str]:
-    """Its distinct sources with cues; none unless there are some on both sides, since one alone says nothing."""
+def _cued_sources(item: AmbiguousSource) -> list[str]:
+    """Its distinct cued sources; none unless both sides have some, because one side alone decides nothing."""
     if not (item.correct_sources and item.incorrect_sources):
         return []
     return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))

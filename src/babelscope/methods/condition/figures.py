@@ -1,4 +1,4 @@
-"""The figures of conditioning: score, weights, accuracies, confidence (its paper, sections 3.2 to 4.2)."""
+"""Scores, verdicts, weights and rows of contrastive conditioning (its paper, sections 3.2 to 4.2)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from scipy.special import expit
 from scipy.stats import rankdata
 from statsmodels.stats.proportion import proportion_confint
 
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, Equal
 from babelscope.testsets.mucow import NO_CATEGORY
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
-"""Bins of |score - 0.5|. Likelihoods a token differ little (table 1: .516 is clear), so bins are narrow near 0."""
+"""Edges of bins of |score - 0.5|, narrow near 0: likelihoods a token differ little (in table 1, .516 is clear)."""
 
 
 def margin_of(correct: float, incorrect: float) -> float:
-    """By how many nats the best correct source is ahead; NaN if the translation is impossible under all."""
+    """log p under the best correct source minus that under the best incorrect one, in nats; NaN if both are -inf."""
     return correct - incorrect
 
 
@@ -38,7 +38,7 @@ def score_of(margin: float, base: Base = "e") -> float:
 def verdict_of(margin: float, ties: Ties) -> str:
     """Correct if score >= 0.5 (the released code; ties "wrong": > 0.5, as section 3.4 has it).
 
-    Told by the margin, which no base and no rounding of the score can change.
+    Decided by the margin, because neither the base nor rounding of the score can change its sign.
     """
     if margin == 0:
         return "tie" if ties == "half" else ties
@@ -48,11 +48,11 @@ def verdict_of(margin: float, ties: Ties) -> str:
 def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal = "shared") -> list[float]:
     """n - rank within each category of n, rank 0 being the most confident (section 3.4): n, n - 1, ..., 1.
 
-    |score - 0.5| grows with |margin| in every base, so margins are ranked. Items equally confident share
+    |score - 0.5| grows with |margin| in every base, so margins are ranked. Items with equal confidence share
     their weights; with equal "order" the earlier one weighs more, as in the released code.
     """
     weights = [0.0] * len(margins)
-    for members in _grouped(categories).values():
+    for members in _indices_by_category(categories).values():
         doubts = [-abs(margins[i]) for i in members]
         ranks = rankdata(doubts, method="average" if equal == "shared" else "ordinal")
         for i, rank in zip(members, ranks, strict=True):
@@ -61,11 +61,11 @@ def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal
 
 
 def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float = 0.05) -> Estimate:
-    """Weighted mean of verdicts with Wilson's interval, for as many items as the weights are worth (Kish).
+    """Weighted mean of verdicts with Wilson's interval at Kish's effective sample size.
 
     In simulations (15 to 200 items, errors anywhere or among the least confident) it covers the truth in
     94 to 99 % of cases, where a bootstrap covers it in 90 to 95 %. It needs no seed, and is not [1, 1]
-    where all is correct. `outside` is how often the truth may lie outside.
+    if all verdicts are correct. `outside` is 1 minus the confidence level.
     """
     if not worth:
         return Estimate.of_nothing()
@@ -73,15 +73,15 @@ def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float
     value = math.fsum(w * x for w, x in zip(weights, worth, strict=True)) / total
     effective = total**2 / math.fsum(w * w for w in weights)
     low, high = proportion_confint(value * effective, effective, outside, method="wilson")
-    # Rounding can put the bound of all or none a hair inside.
+    # Rounding can put a bound on the wrong side of a value of 0 or 1.
     return Estimate(value, min(value, float(low)), max(value, float(high)), len(worth))
 
 
-def minimum(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
-    """The smallest accuracy of groups of (verdicts, weights), none of them empty (section 4.2).
+def lowest_accuracy(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
+    """The lowest accuracy among non-empty groups of (verdicts, weights) (section 4.2).
 
-    The smallest of several is low by chance too: high ends are widened for their number (Bonferroni), so
-    that the interval holds the truth in 95 % of cases however many groups are equally good.
+    The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
+    (Bonferroni): the interval covers the truth in 95 % of cases even if all groups are equally good.
     """
     if not groups:
         return Estimate.of_nothing()
@@ -95,8 +95,8 @@ def minimum(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estima
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The items of one system that have a verdict, in columns."""
+class JudgedItems:
+    """The items of one system that have a verdict, as parallel lists."""
 
     margins: list[float]
     scores: list[float]
@@ -105,24 +105,24 @@ class Judged:
     weights: list[float]
 
 
-def columns_of(records: Sequence[Record], equal: Equal = "shared") -> Judged:
-    """What figures are made from; items that were skipped are left out."""
+def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedItems:
+    """The judged items with their weights; skipped items are left out."""
     kept = [record for record in records if not record["skipped"]]
     margins = [_margin(record) for record in kept]
     categories = [record["category"] for record in kept]
-    return Judged(
+    return JudgedItems(
         margins,
         [record["score"] for record in kept],
-        # A verdict is a tie only where the policy was half; others were decided by it.
+        # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
         [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
     )
 
 
-def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
-    """Accuracy over all, unweighted and weighted; the same by category, and its minimum; confidence."""
-    judged = columns_of(records, equal)
+def accuracy_rows(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
+    """Accuracy unweighted and weighted, over all items and by category; the lowest category; confidence."""
+    judged = judged_items(records, equal)
     everything = range(len(judged.worth))
     skipped = Counter(record["category"] for record in records if record["skipped"])
     evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
@@ -144,23 +144,23 @@ def rows_of(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
 
     for name, weighting in (("all", "none"), ("weighted", "category")):
         row(name, accuracy(*parts(everything, weighting)), everything, skipped.total(), weighting)
-    groups = _grouped(judged.categories)
-    # In the order of their names, so that the order of items changes nothing; none may be lost by skipping.
+    groups = _indices_by_category(judged.categories)
+    # Sorted, so that the order of items does not matter; categories whose items were all skipped stay in.
     names = sorted({*groups, *skipped})
-    told = [name for name in names if name in groups and name != NO_CATEGORY]
+    ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     for weighting, suffix in (("category", ""), ("none", " unweighted")):
         found = {name: accuracy(*parts(groups.get(name, ()), weighting)) for name in names}
         for name in names:
             row(name + suffix, found[name], groups.get(name, ()), skipped[name], weighting, category=name)
-        lowest = {"lowest": min(told, key=lambda name: found[name].value)} if told else {}
-        members = [i for name in told for i in groups[name]]
-        smallest = minimum([parts(groups[name], weighting) for name in told])
+        lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
+        members = [i for name in ranked for i in groups[name]]
+        smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
         row("minimum" + suffix, smallest, members, skipped.total(), weighting, **lowest)
-    return [*rows, *_confidence(judged, evaluator)]
+    return [*rows, *_confidence_rows(judged, evaluator)]
 
 
-def _confidence(judged: Judged, labels: dict[str, str]) -> list[Row]:
-    """A histogram of |score - 0.5|: the share of items in each bin, and how many of them are correct."""
+def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
+    """A histogram of |score - 0.5|: the share of items in each bin, and how many of these are correct."""
     confidences = [abs(score - 0.5) for score in judged.scores]
     rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
@@ -176,22 +176,18 @@ def _confidence(judged: Judged, labels: dict[str, str]) -> list[Row]:
 
 
 def least_certain(records: Sequence[Record], n: int) -> list[Record]:
-    """The n judged items whose score is closest to 0.5, the least certain first."""
+    """The n judged items whose score is closest to 0.5, closest first."""
     judged = [record for record in records if not record["skipped"]]
     return sorted(judged, key=lambda record: abs(_margin(record)))[:n]
 
 
 def _margin(record: Record) -> float:
-    return margin_of(log_of(record["correct_logprob"]), log_of(record["incorrect_logprob"]))
+    correct, incorrect = record["correct_logprob"], record["incorrect_logprob"]
+    return margin_of(minus_inf_if_none(correct), minus_inf_if_none(incorrect))
 
 
-def _grouped(categories: Sequence[str]) -> dict[str, list[int]]:
+def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
     for i, category in enumerate(categories):
         groups.setdefault(category, []).append(i)
     return groups
-
-
-def log_of(stored: float | None) -> float:
-    """A log-probability as read from a record: JSON has null for minus infinity."""
-    return -math.inf if stored is None else stored

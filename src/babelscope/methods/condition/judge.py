@@ -1,4 +1,4 @@
-"""What is made of an evaluator's scores: the best of each side, score and verdict (section 3.2)."""
+"""From an evaluator's scores to the best of each side, score and verdict (section 3.2)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.condition.figures import columns_of, log_of, margin_of, score_of, verdict_of
+from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
+from babelscope.methods.condition.figures import judged_items, margin_of, score_of, verdict_of
 from babelscope.methods.condition.settings import ConditionSettings
 
 NO_CUE = "no cue"
@@ -15,22 +15,24 @@ IMPOSSIBLE = "impossible"
 
 
 def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the best log-probability of each side, score and verdict, or why there are none."""
+    """The records with the best log-probability of each side, score and verdict, or the reason for none."""
     judged = []
     for record in records:
         if "under_correct" in record:
             (correct, right), (incorrect, wrong) = (
-                _best(record[side], settings) for side in ("under_correct", "under_incorrect")
+                _best_of_side(record[side], settings) for side in ("under_correct", "under_incorrect")
             )
             sources = {"correct_source": right, "incorrect_source": wrong}
-        else:  # the best of each side is all that was given
-            correct, incorrect = (log_of(record[f"{side}_logprob"]) for side in ("correct", "incorrect"))
+        else:  # stored scores have the best of each side only
+            correct, incorrect = (
+                minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
+            )
             sources = {}
         judged.append({**record, **sources, **_verdict(correct, incorrect, settings)})
     return judged
 
 
-def _best(
+def _best_of_side(
     scored: Sequence[Mapping[str, Any]], settings: ConditionSettings
 ) -> tuple[float | None, str | None]:
     """The best evaluator score over the sources of one side, in nats, and the source that has it."""
@@ -38,14 +40,14 @@ def _best(
         return None, None
     scores: dict[str, float] = {}
     for each in scored:
-        total = log_of(each["total"])
+        total = minus_inf_if_none(each["total"])
         scores[each["source"]] = total / each["tokens"] if settings.likelihood == "mean" else total
     best = max(scores, key=lambda source: scores[source])
     return scores[best], best
 
 
 def _verdict(correct: float | None, incorrect: float | None, settings: ConditionSettings) -> Record:
-    """The best of both sides, score and verdict; or why there is none."""
+    """The fields of a verdict: log-probabilities of both sides, score, verdict, or the reason for none."""
     if correct is None or incorrect is None:
         fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
         return {**dict.fromkeys(fields), "skipped": NO_CUE}
@@ -61,7 +63,7 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
     }
 
 
-def weighed(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """Records of a cell with their weights, which are known when all items are judged (section 3.4)."""
-    weights = iter(columns_of(records, settings.equal).weights)
+def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """All records of a cell with their weights, which depend on all of them (section 3.4)."""
+    weights = iter(judged_items(records, settings.equal).weights)
     return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]

@@ -1,4 +1,4 @@
-"""Contrastive conditioning: which sense a translation has, told by sources with cues (Vamvas and Sennrich 2021)."""
+"""Contrastive conditioning: decides by cued sources which sense a translation has (Vamvas and Sennrich 2021)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import ask
-from babelscope.methods.condition.figures import rows_of
-from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, judge, weighed
+from babelscope.methods.condition.figures import accuracy_rows
+from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, add_weights, judge
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.testsets.items import AmbiguousSource
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
-    """Unweighted and weighted accuracy, by category and at least, and how confident the evaluator was."""
-    first, *rest = rows_of(records, settings.equal)
+    """Unweighted and weighted accuracy, by category and of the lowest one, and the evaluator's confidence."""
+    first, *rest = accuracy_rows(records, settings.equal)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -48,7 +48,7 @@ METHOD = Method(
     needs={"system": ("translate",), "evaluator": ("score",)},
     instead={"score": "item_scores"},
     comparable=comparable,
-    complete=weighed,
+    complete=add_weights,
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
 )

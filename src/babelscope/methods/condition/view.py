@@ -1,4 +1,4 @@
-"""How contrastive conditioning is shown: which sense was translated, and how sure the evaluator is."""
+"""The report section of contrastive conditioning: accuracy by category, and the evaluator's confidence."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
 }
-_MANY = 0.2
-"""A share of unsure verdicts that is worth a warning."""
+_MANY_UNSURE = 0.2
+"""Above this share of unsure verdicts, a caveat is shown."""
 
 
 def _categories(rows: Sequence[Row]) -> list[Row]:
@@ -99,7 +99,7 @@ def caveats(group: Group) -> list[Caveat]:
         bins = [row for row in rows if row.name == "confidence"]
         total = sum(row.counts["items"] for row in bins)
         unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
-        if total and unsure / total > _MANY:
+        if total and unsure / total > _MANY_UNSURE:
             found.append(
                 Caveat(
                     name,
@@ -205,12 +205,12 @@ def _lines(record: Record) -> list[Line]:
     lines: list[Line] = [("translation", "(not known)" if text is None else text or "(empty)")]
     right, wrong = record.get("correct_source"), record.get("incorrect_source")
     if right and wrong:
-        lines += [("right cue", marked(right, wrong)), ("wrong cue", marked(wrong, right))]
+        lines += [("right cue", mark_difference(right, wrong)), ("wrong cue", mark_difference(wrong, right))]
     return lines
 
 
-def marked(text: str, other: str) -> list[Token]:
-    """The words of a text, those marked in which it differs from another."""
+def mark_difference(text: str, other: str) -> list[Token]:
+    """The words of a text; marked from the first to the last word in which it differs from `other`."""
     mine, theirs = text.split(" "), other.split(" ")
     start = 0
     while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:
@@ -239,7 +239,7 @@ _MEASURE = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Disambiguation: the meaning that was meant",
         question="Does the system translate the sense or the gender that the source means?",

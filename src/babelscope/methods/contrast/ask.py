@@ -1,4 +1,4 @@
-"""What systems are asked about minimal pairs: to score each variant and translate the source, or stored scores."""
+"""Questions about minimal pairs: score each variant and translate the source; or look up stored scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babelscope.core.results import Record, finite_or_none
 from babelscope.core.ties import credit
 from babelscope.methods.contrast.figures import Scores, verdict
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.contrast.tokens import parting
+from babelscope.methods.contrast.tokens import variant_as_json
 from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
@@ -22,20 +22,20 @@ from babelscope.util.errors import BabelscopeError
 def ask(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: the scores of each variant and of the 1-best, and where variants part."""
+    """A record an item: token log-probabilities of every variant, and of the 1-best where it is needed."""
     system = systems["system"]
     if "item_scores" in capabilities(system):
-        return _stored(system, items, settings)
+        return _records_of_stored_scores(system, items, settings)
     if not all(item.can_be_asked for item in items):
         left = iter(ask(systems, [item for item in items if item.can_be_asked], settings, _seed))
         empty = {"unanswered": "it has an empty text or no variant, which no system can be asked about"}
         return [next(left) if item.can_be_asked else dict(empty) for item in items]
     asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
-    # Each text once: it is cheaper, and rounding cannot make a difference between a text and itself.
+    # Each text is scored once: cheaper, and equal texts get equal scores whatever the batches.
     once = list(dict.fromkeys(asked))
-    with relocate_errors(lambda what, number: f"{_asker(items, *once[number - 1])}: {what}"):
+    with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
-    best = _translations(system, items, settings.beam) if _wants_best(system, settings) else {}
+    best = _one_best_by_question(system, items, settings.beam) if _needs_one_best(system, settings) else {}
     return [_record(item, found, best.get(item.question)) for item in items]
 
 
@@ -46,23 +46,23 @@ def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], bes
         "phenomenon": item.phenomenon,
         "reference": item.reference,
         "correct": scored_as_json(correct),
-        "contrastive": [parting(correct, found[item.question, text]) for text in item.contrastive],
+        "contrastive": [variant_as_json(correct, found[item.question, text]) for text in item.contrastive],
         **({} if best is None else {"best": scored_as_json(best)}),
     }
 
 
-def _wants_best(system: System, settings: ContrastSettings) -> bool:
-    """Whether the 1-best is asked for."""
+def _needs_one_best(system: System, settings: ContrastSettings) -> bool:
+    """Whether the 1-best must be asked for."""
     may = settings.discrepancy == "auto" and "translate" in capabilities(system)
     return may or bool(settings.needs)
 
 
-def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
-    """The 1-best of each source, scored by the tokens it was generated with."""
+def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
+    """The 1-best of each question, with the log-probabilities of the tokens that were generated."""
     asked = list(dict.fromkeys(item.question for item in items))
-    with relocate_errors(lambda what, number: f"{_asker(items, asked[number - 1])}: {what}"):
+    with relocate_errors(lambda what, number: f"{_first_item_with(items, asked[number - 1])}: {what}"):
         found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
-    # Systems rescore what they generate; those that give bare text are asked to score it.
+    # Some systems return text without log-probabilities; ask them to score it.
     bare = [number for number, scored in enumerate(found) if not scored.has_scores]
     rescored = ask_score(system, [(asked[number], found[number].text) for number in bare]) if bare else []
     for number, scored in zip(bare, rescored, strict=True):
@@ -71,8 +71,8 @@ def _translations(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[
     return dict(zip(asked, found, strict=True))
 
 
-def _asker(items: Sequence[MinimalPair], question: Question, target: str | None = None) -> str:
-    """The first item that a question is asked for, to tell where a text that is refused stands."""
+def _first_item_with(items: Sequence[MinimalPair], question: Question, target: str | None = None) -> str:
+    """The first item with this question (and target), to name in an error about a refused text."""
     found = (
         item
         for item in items
@@ -81,13 +81,15 @@ def _asker(items: Sequence[MinimalPair], question: Question, target: str | None 
     return f"item {next(found).id}"
 
 
-# Below this share of what chance gives, and this unlikely by chance, a direction is called into question.
+# Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.
 _FAR_BELOW = 0.8
 _UNLIKELY = 0.001
 
 
-def _stored(system: Any, items: Sequence[MinimalPair], settings: ContrastSettings) -> list[Record]:
-    """Records of scores that stand in a file: with the texts, but without tokens."""
+def _records_of_stored_scores(
+    system: Any, items: Sequence[MinimalPair], settings: ContrastSettings
+) -> list[Record]:
+    """Records from stored scores: they have the texts, but no tokens."""
     if settings.free == "yes":
         raise BabelscopeError("score files have no translations to look for errors in; free must be no")
     choices = [ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
@@ -95,7 +97,7 @@ def _stored(system: Any, items: Sequence[MinimalPair], settings: ContrastSetting
     known = [scores for scores in found if scores is not None and scores.others]
     if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):
         raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
-    question_direction(known, system.name, system.fingerprint.settings.get("direction", "higher"))
+    warn_if_direction_looks_wrong(known, system.name, system.fingerprint.settings.get("direction", "higher"))
     return [_stored_record(item, scores, system.name) for item, scores in zip(items, found, strict=True)]
 
 
@@ -116,13 +118,13 @@ def _stored_record(item: MinimalPair, scores: ItemScores | None, name: str) -> R
     }
 
 
-def question_direction(found: Sequence[ItemScores], name: str, direction: str) -> None:
-    """Warn of scores whose accuracy is far, and not by accident, below what guessing would give."""
+def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direction: str) -> None:
+    """Warn if accuracy is significantly and far below chance: higher scores may be worse in this file."""
     from scipy.stats import binomtest
 
     if not found:
         return
-    # Of one correct and k contrastive variants, chance prefers the correct one once in k + 1 times.
+    # With k contrastive variants, guessing picks the correct one with probability 1 / (k + 1).
     chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
     worth = credit("half")
     good = math.fsum(worth[verdict(Scores(scores.correct, scores.others))] for scores in found)

@@ -1,4 +1,4 @@
-"""Contrastive evaluation compared over reference kinds."""
+"""Accuracy on machine references compared with accuracy on human references."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties
-from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
+from babelscope.methods.contrast.figures import by_phenomenon, sources, tie_credits
 from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
 from babelscope.util.seeds import stream
 
@@ -19,20 +19,20 @@ _Labels = dict[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """One paired test: what is compared, the difference of accuracies, and the p of there being none."""
+    """One paired test: its labels, the difference of accuracies, and the p-value of no difference."""
 
     labels: _Labels
     difference: Estimate
     p: float
 
 
-def between_references(group: Group, settings: Any, seed: int) -> list[Row]:
-    """`machine_minus_human`: of each system, accuracy on machine minus that on human references of the same sources.
+def reference_differences(group: Group, settings: Any, seed: int) -> list[Row]:
+    """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources.
 
-    Tested by flipping signs of source sentences, and corrected by Holm for all tests on the test set.
+    The p-values come from sign flips over source sentences, corrected by Holm for all tests on the test set.
     """
     by_system = {column.name: column.cell.records for column in group.columns}
-    tests = _between_references(by_system, settings.ties, seed, settings.resamples)
+    tests = _reference_tests(by_system, settings.ties, seed, settings.resamples)
     adjusted = holm([test.p for test in tests])
     return [
         Row(
@@ -44,37 +44,38 @@ def between_references(group: Group, settings: Any, seed: int) -> list[Row]:
     ]
 
 
-def _between_references(
+def _reference_tests(
     by_system: Mapping[str, Sequence[Record]], ties: Ties, seed: int, resamples: int
 ) -> list[_Test]:
-    """Machine against human references, on sources that have both; each source counts once."""
+    """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
     tests = []
     for system, records in by_system.items():
         groups = by_phenomenon(records)
         for phenomenon in dict.fromkeys(name for name, _ in groups):
             human, machine = (
-                _means(groups.get((phenomenon, kind), []), ties) for kind in ("human", "machine")
+                _mean_credit_by_source(groups.get((phenomenon, kind), []), ties)
+                for kind in ("human", "machine")
             )
             both = sorted(human.keys() & machine.keys())
             if both:
                 values = [machine[source] - human[source] for source in both]
                 labels: _Labels = {"system": system, "phenomenon": phenomenon}
-                tests.append(_paired(labels, values, both, seed, resamples))
+                tests.append(_paired_test(labels, values, both, seed, resamples))
     return tests
 
 
-def _means(records: Sequence[Record], ties: Ties) -> dict[str, float]:
+def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, float]:
     """Mean accuracy of each source's pairs."""
     found: dict[str, list[float]] = {}
-    for source, worth in zip(sources(records), worths(records, ties), strict=True):
+    for source, worth in zip(sources(records), tie_credits(records, ties), strict=True):
         found.setdefault(source, []).append(worth)
     return {source: math.fsum(some) / len(some) for source, some in found.items()}
 
 
-def _paired(
+def _paired_test(
     labels: _Labels, values: Sequence[float], clusters: Sequence[str], seed: int, resamples: int
 ) -> _Test:
     rng = stream(seed, "contrast/difference")
     difference = clustered_mean(values, clusters, rng, resamples=resamples)
-    a_source = cluster_sums([values], clusters)[:, 0].tolist()
-    return _Test(labels, difference, paired_p(a_source, stream(seed, "contrast/p")))
+    by_source = cluster_sums([values], clusters)[:, 0].tolist()
+    return _Test(labels, difference, paired_p(by_source, stream(seed, "contrast/p")))

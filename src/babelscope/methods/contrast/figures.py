@@ -1,4 +1,4 @@
-"""The figures of contrastive evaluation: verdicts, accuracy, discrepancy, the false-positive meter."""
+"""Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _MOST_BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """An item's scores, higher is better; minus infinity is the impossible."""
+    """An item's scores, higher is better; minus infinity for an impossible text."""
 
     correct: float
     contrastive: tuple[float, ...]
     best: float | None = None
-    """The 1-best's, where it is known."""
+    """The score of the 1-best, where it is known."""
 
 
-def judged(scores: Scores, *, clipped: bool = False) -> Record:
-    """What is stored of an item's scores: themselves, the verdict, and the discrepancy if it is known."""
+def score_record(scores: Scores, *, clipped: bool = False) -> Record:
+    """The judged fields of a record: scores, verdict, and the discrepancy where the 1-best is known."""
     record: Record = {
         "scores": {
             "correct": finite_or_none(scores.correct),
@@ -69,15 +69,17 @@ def discrepancy(scores: Scores, *, clipped: bool = False) -> float:
 def figures(
     records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
 ) -> list[Row]:
-    """Rows of one system on one test set: `all`, one a phenomenon and reference kind, and what MuCoW groups by.
+    """Rows of one system on one test set: `all`, each phenomenon and reference kind, and MuCoW's groups.
 
-    A row named by its group is its accuracy; `discrepancy` stands beside it where 1-bests are known.
+    A row named after its group is an accuracy; a row `discrepancy` follows where 1-bests are known.
     """
     rows: list[Row] = []
-    for name, labels, members in _groups(records, controls):
-        # The same draws for every row: a group that is the whole gets the whole's interval.
+    for name, labels, members in _accuracy_groups(records, controls):
+        # The same random draws for every row, so that a group with all items gets the interval of `all`.
         rng = stream(seed, "contrast/accuracy")
-        accuracy = clustered_proportion(worths(members, ties), sources(members), rng, resamples=resamples)
+        accuracy = clustered_proportion(
+            tie_credits(members, ties), sources(members), rng, resamples=resamples
+        )
         rows.append(Row(name, accuracy, labels, _counts(members, ties)))
         known = _with_discrepancy(members)
         if known and (name == "all" or "phenomenon" in labels):
@@ -85,7 +87,10 @@ def figures(
             values = [record["discrepancy"] for record in known]
             mean = clustered_mean(values, sources(known), rng, resamples=resamples)
             rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
-    return [*rows, *false_positives(records, ties=ties, controls=controls, seed=seed, resamples=resamples)]
+    return [
+        *rows,
+        *false_positive_rows(records, ties=ties, controls=controls, seed=seed, resamples=resamples),
+    ]
 
 
 def measure_of(row: Row) -> str:
@@ -95,40 +100,40 @@ def measure_of(row: Row) -> str:
     return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""
 
 
-def worths(records: Iterable[Record], ties: Ties) -> list[float]:
-    """What each item adds to the number of correct ones."""
+def tie_credits(records: Iterable[Record], ties: Ties) -> list[float]:
+    """How much each item counts as correct: 1, 0, or the credit of a tie under this policy."""
     worth = credit(ties)
     return [worth[record["verdict"]] for record in records]
 
 
 def sources(records: Iterable[Record]) -> list[str]:
-    """The clusters: pairs of one source sentence are not independent of each other."""
+    """The cluster of each record, its source: pairs of one source sentence are not independent."""
     return [record["source"] for record in records]
 
 
-def _groups(
+def _accuracy_groups(
     records: Sequence[Record], controls: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
-    """(name, labels, members) of every accuracy; sorted, so that the order of items changes nothing."""
+    """(name, labels, members) of every accuracy; sorted, so that the order of items does not matter."""
     yield "all", {}, list(records)
     for (phenomenon, reference), members in by_phenomenon(records).items():
         control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
         yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members
     extras = [(record.get("extra", {}), record) for record in records]
-    # MuCoW's accuracy files: by the corpus a sentence is from, then by word and sense.
-    for origin, members in _split((extra.get("origin"), record) for extra, record in extras).items():
+    # As in MuCoW's accuracy files: by the corpus that a sentence comes from, then by word and sense.
+    for origin, members in _group_records((extra.get("origin"), record) for extra, record in extras).items():
         yield str(origin), {"origin": str(origin)}, members
     senses = (((extra.get("ambig word"), extra.get("sense")), record) for extra, record in extras)
-    for (word, sense), members in _split(each for each in senses if None not in each[0]).items():
+    for (word, sense), members in _group_records(each for each in senses if None not in each[0]).items():
         yield f"{word}:{sense}", {"word": str(word), "sense": str(sense)}, members
 
 
 def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """Records by (phenomenon, reference kind), sorted."""
-    return _split(((record["phenomenon"], record["reference"]), record) for record in records)
+    return _group_records(((record["phenomenon"], record["reference"]), record) for record in records)
 
 
-def _split(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
+def _group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
     found: dict[Any, list[Record]] = {}
     for key, record in keyed:
         if key is not None:
@@ -141,7 +146,7 @@ def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
 
 
 def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
-    """Numbers of items; `correct` has those that the policy for ties counts as correct."""
+    """Counts of items; `correct` includes ties if the policy counts them as correct."""
     verdicts = Counter(record["verdict"] for record in records)
     counted = Counter(note for record in records for note in _notes(record))
     return {
@@ -161,17 +166,16 @@ def _is_infinite(scores: Mapping[str, Any]) -> bool:
     return None in (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
 
 
-def false_positives(
+def false_positive_rows(
     records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
 ) -> list[Row]:
-    """How many reported errors the controls lead one to expect: `expected_false_positives`, `excess_errors`.
+    """`expected_false_positives`, as the controls predict them, and `excess_errors`, the error rate beyond them.
 
-    The model: every error on a control is a false positive, and a plausible pair is exposed to false
-    positives as a control pair with the same discrepancy is. So the controls, all together, are cut into
-    bins of equal size by their discrepancy, and each plausible pair is expected to be a false positive with
-    the error rate of the controls in its bin. Without discrepancies there is one bin, of the controls with
-    the same reference kind. Values are shares of pairs; the excess is what is left of the error rate.
-    Sources of controls and of plausible pairs are resampled apart from each other.
+    The model: every error on a control is a false positive, and a plausible pair is as likely to be a false
+    positive as a control with the same discrepancy. So all controls together are divided into bins of equal
+    size by discrepancy, and the error rate of the controls in its bin is the probability that a plausible
+    pair is a false positive. Without discrepancies there is one bin, the controls of the same reference kind.
+    Values are shares of pairs. Sources of controls and of plausible pairs are resampled independently.
     """
     groups = by_phenomenon(records)
     plausible = {key: some for key, some in groups.items() if key[0] not in controls}
@@ -191,19 +195,19 @@ def false_positives(
         ]
     rows = []
     for controlled, groups, binned in families:
-        # One sentence says nothing about others, and cannot be resampled.
+        # A single source sentence cannot be resampled.
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
         if not exposed or len(set(sources(controlled))) < 2:
             continue
-        edges = _edges(controlled) if binned else np.array([])
-        samples = [_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
+        edges = _bin_edges(controlled) if binned else np.array([])
+        samples = [_pairs_and_errors_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
         rng = stream(seed, "contrast/false-positives")
         sizes = [len(some) for some in exposed.values() for _ in range(2)]
-        estimates = resampled_totals(samples, _expected, rng, sizes=sizes, resamples=resamples)
+        estimates = resampled_totals(samples, _expected_and_excess, rng, sizes=sizes, resamples=resamples)
         for number, ((phenomenon, reference), some) in enumerate(exposed.items()):
             expected, excess = estimates[2 * number : 2 * number + 2]
             if expected.high == 0.0:
-                # No control is wrong, nor in any resample; that is not certainty about others.
+                # No control is wrong, so no resample varies; take the upper end of a proportion of 0 instead.
                 most = proportion(0, len(set(sources(controlled)))).high
                 expected = Estimate(0.0, 0.0, most, expected.n)
                 excess = Estimate(excess.value, excess.low - most, excess.high, excess.n)
@@ -218,32 +222,32 @@ def false_positives(
     return rows
 
 
-def _edges(controls: Sequence[Record]) -> Array:
-    """Between bins with equally many controls, as many bins as leave each the sources for a rate."""
+def _bin_edges(controls: Sequence[Record]) -> Array:
+    """Discrepancies between bins of equally many controls; each bin has enough sources for an error rate."""
     bins = min(_MOST_BINS, max(1, len(set(sources(controls))) // _SOURCES_A_BIN))
     values = [record["discrepancy"] for record in controls]
-    # This kind of quantile stays the same if all pairs are repeated.
+    # Unlike interpolated quantiles, these do not change if all pairs are repeated.
     return np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
 
 
-def _by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
-    """For each source how many pairs it has in each bin, and then how many errors [sources, 2 bins]."""
+def _pairs_and_errors_by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
+    """[sources, 2 * bins]: for each source its pairs in each bin, then its errors in each bin."""
     values = [record["discrepancy"] for record in records] if len(edges) else [0.0] * len(records)
     bins = np.searchsorted(edges, values)
-    errors = [1.0 - worth for worth in worths(records, ties)]
+    errors = [1.0 - worth for worth in tie_credits(records, ties)]
     here = [(bins == each).astype(float) for each in range(len(edges) + 1)]
     return cluster_sums([*here, *(inside * errors for inside in here)], sources(records))
 
 
-def _expected(controls: Array, *plausible: Array) -> Array:
-    """Of each plausible type the share of false positives expected, and what is left of its error rate.
+def _expected_and_excess(controls: Array, *plausible: Array) -> Array:
+    """For each plausible type the expected share of false positives and the excess of its error rate.
 
-    From totals of pairs and errors a bin, [..., 2 bins].
+    Arguments are totals of pairs, then of errors, by bin: [..., 2 * bins].
     """
     bins = controls.shape[-1] // 2
     pairs, errors = controls[..., :bins], controls[..., bins:]
     overall = errors.sum(axis=-1, keepdims=True) / pairs.sum(axis=-1, keepdims=True)
-    # A bin can come out empty when few sources are drawn; then the rate over all bins stands in.
+    # A resample can leave a bin without controls; it then takes the rate over all bins.
     rates = np.where(pairs > 0, errors / np.maximum(pairs, 1.0), overall)
     shares = []
     for each in plausible:

@@ -1,4 +1,4 @@
-"""What is made of the scores of minimal pairs: verdicts, discrepancies, and errors seen in the 1-best."""
+"""From token log-probabilities of minimal pairs to verdicts, discrepancies, and errors detected in the 1-best."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.results import Record
+from babelscope.core.results import Record, minus_inf_if_none
 from babelscope.language.detecting import analysis_version
-from babelscope.methods.contrast.figures import Scores, judged
-from babelscope.methods.contrast.free import detections
+from babelscope.methods.contrast.figures import Scores, score_record
+from babelscope.methods.contrast.output_errors import detect_errors
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.testsets.items import MinimalPair
 
 
 def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:
-    """The records with scores, verdict, discrepancy and what detectors say of the 1-best."""
+    """The records with scores, verdict, discrepancy, and the errors that detectors find in the 1-best."""
     known = [record for record in records if "best" in record]
     looks = known and settings.free != "no" and analysis_version()
-    detected = iter(_detected(known) if looks else ())
+    detected = iter(_detect_in_one_best(known) if looks else ())
     found = []
     for record in records:
-        verdicts = judged(_scores(record, settings), clipped=settings.discrepancy == "clipped")
-        kept = {name: value for name, value in record.items() if name not in _MADE}
+        verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
+        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif settings.free != "no" and "detected" in record:  # by an analysis that is not installed here
+        elif settings.free != "no" and "detected" in record:  # by an analyser that is not installed here
             verdicts["detected"] = record["detected"]
         found.append({**kept, **verdicts})
     return found
 
 
-def _detected(records: Sequence[Record]) -> list[Record]:
+def _detect_in_one_best(records: Sequence[Record]) -> list[Record]:
     pairs = [
         MinimalPair(
             id="pair",
@@ -43,20 +43,24 @@ def _detected(records: Sequence[Record]) -> list[Record]:
         )
         for record in records
     ]
-    return detections(pairs, {record["source"]: record["best"]["text"] for record in records})
+    return detect_errors(pairs, {record["source"]: record["best"]["text"] for record in records})
 
 
-_MADE = ("scores", "verdict", "discrepancy", "detected")
+_JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
-    if "correct" not in record:  # a run of stored scores: there is nothing else to make scores of
+    if "correct" not in record:  # a run of stored scores has no token log-probabilities
         stored = record["scores"]
-        best = _number(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
-        return Scores(_number(stored["correct"]), tuple(map(_number, stored["contrastive"])), best)
+        best = (
+            minus_inf_if_none(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
+        )
+        return Scores(
+            minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
+        )
 
     def score(answer: Mapping[str, Any]) -> float:
-        total, length = total_of(answer), len(answer["logprobs"]) + answer.get("at", 0)
+        total, length = stored_total(answer), len(answer["logprobs"]) + answer.get("at", 0)
         return total / length if settings.score == "mean" else total
 
     known = "best" in record and settings.discrepancy != "none"
@@ -67,12 +71,8 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
     )
 
 
-def total_of(answer: Mapping[str, Any]) -> float:
-    """Log-probability of a stored target in nats, EOS included; minus infinity is stored as null."""
+def stored_total(answer: Mapping[str, Any]) -> float:
+    """Log-probability of a stored target in nats, EOS included."""
     if "total" in answer:
-        return _number(answer["total"])
-    return math.fsum(map(_number, answer["logprobs"]))
-
-
-def _number(stored: float | None) -> float:
-    return -math.inf if stored is None else stored
+        return minus_inf_if_none(answer["total"])
+    return math.fsum(map(minus_inf_if_none, answer["logprobs"]))

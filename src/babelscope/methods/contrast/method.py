@@ -10,20 +10,20 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.contrast.ask import ask
-from babelscope.methods.contrast.compare import between_references
+from babelscope.methods.contrast.compare import reference_differences
 from babelscope.methods.contrast.figures import figures, measure_of
-from babelscope.methods.contrast.free import free_errors
 from babelscope.methods.contrast.judge import judge
+from babelscope.methods.contrast.output_errors import output_error_rows
 from babelscope.methods.contrast.settings import ContrastSettings, identity
 from babelscope.testsets.items import MinimalPair
 
 
 def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
-    """Accuracy and discrepancy over all and by phenomenon and reference, the false-positive meter, free errors."""
+    """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own translations."""
     chosen: dict[str, Any] = {
         "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
     }  # fmt: skip
-    return [*figures(records, **chosen), *free_errors(records, **chosen)]
+    return [*figures(records, **chosen), *output_error_rows(records, **chosen)]
 
 
 def comparable(settings: ContrastSettings) -> list[Comparable]:
@@ -45,7 +45,7 @@ METHOD = Method(
     needs_more=lambda settings: settings.needs,
     identity=identity,
     comparable=comparable,
-    across=between_references,
+    across=reference_differences,
     measure_of=measure_of,
     view="babelscope.methods.contrast.view:VIEW",
 )

@@ -1,4 +1,4 @@
-"""The pictures of contrastive evaluation: accuracy, discrepancy, and errors that really happen."""
+"""Charts of contrastive evaluation: accuracy, discrepancy, and errors in the system's own translations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from babelscope.core.results import Estimate, Row
 from babelscope.methods.view import bar, by_name, keys, one
 
 
-def accuracies(rows: Sequence[Row]) -> list[Row]:
-    """Accuracies by error type and reference kind."""
+def accuracy_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows that are accuracies by error type and reference kind."""
     return [row for row in rows if row.name == row.labels.get("phenomenon")]
 
 
@@ -20,16 +20,19 @@ def _name(row: Row, *, kinds: bool) -> str:
     return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
 
 
-def kinds_of(group: Group) -> list[str]:
-    """Kinds of references."""
+def reference_kinds(group: Group) -> list[str]:
+    """The kinds of references that occur, such as human and machine."""
     return list(
         dict.fromkeys(
-            str(row.labels["reference"]) for column in group.columns for row in accuracies(column.cell.rows)
+            str(row.labels["reference"])
+            for column in group.columns
+            for row in accuracy_rows(column.cell.rows)
         )
     )
 
 
-def figure(estimate: Estimate, factor: float = 1) -> str:
+def with_interval(estimate: Estimate, factor: float = 1) -> str:
+    """The value and its interval as text, each times `factor`, to two digits."""
     value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 
@@ -39,14 +42,14 @@ def pictures(group: Group) -> list[Picture]:
 
 
 def _accuracy(group: Group) -> list[Picture]:
-    several = len(kinds_of(group)) > 1
+    several = len(reference_kinds(group)) > 1
     bars = by_name(
         (
             _name(row, kinds=several),
             bar(column.name, f"{row.name}, {row.labels['reference']} reference", row.estimate),
         )
         for column in group.columns
-        for row in accuracies(column.cell.rows)
+        for row in accuracy_rows(column.cell.rows)
     )
     if not bars:
         return []
@@ -60,7 +63,7 @@ def _accuracy(group: Group) -> list[Picture]:
 
 
 def _against_discrepancy(group: Group) -> list[Picture]:
-    kinds = kinds_of(group)
+    kinds = reference_kinds(group)
     dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
     if not dots:
         return []
@@ -81,9 +84,9 @@ def _against_discrepancy(group: Group) -> list[Picture]:
 
 
 def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
-    """Error types; the two that are got wrong most have their names beside them."""
+    """One dot an error type; the two with the lowest accuracy are labelled."""
     own = []
-    for row in accuracies(rows):
+    for row in accuracy_rows(rows):
         told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}
         if (far := one(rows, "discrepancy", **told_apart)) and row.estimate.n:
             own.append((row, far))
@@ -96,14 +99,14 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
             kinds.index(str(row.labels["reference"])),
             row.name if any(row is each for each, _ in lowest) and row.estimate.value < 1 else "",
             f"{tooltip(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
-            f"discrepancy {figure(far.estimate)}",
+            f"discrepancy {with_interval(far.estimate)}",
         )
         for row, far in own
     ]
 
 
 def _forced_and_free(group: Group) -> list[Picture]:
-    several = len(kinds_of(group)) > 1
+    several = len(reference_kinds(group)) > 1
     sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
     bars = by_name(
         (_name(row, kinds=several), bar(column.name, what, row.estimate, hollow=hollow))

@@ -51,7 +51,7 @@ def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
 
 
 def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], str]:
-    """What stands in a line of the column of one system, or of a group of seeds."""
+    """A function (phenomenon, reference) -> cell text, for one system or a group of seeds."""
     factor, digits = (1, 3) if measure == "discrepancy" else (100, 1)
 
     def cell(phenomenon: str, reference: str) -> str:

@@ -1,13 +1,12 @@
-"""Token view: where the log-probabilities of a correct and a contrastive translation part."""
+"""Correct and contrastive translation token by token: where they differ, and what each token adds."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.core.answers import Scored
-from babelscope.core.results import Record, finite_or_none
+from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
 from babelscope.systems.asking import scored_as_json
 
 
@@ -20,28 +19,29 @@ class Step:
     difference: float
 
 
-def parting(correct: Scored, contrastive: Scored) -> Record:
-    """A contrastive variant as it is stored: what it shares with the correct one's beginning is left out.
+def variant_as_json(correct: Scored, contrastive: Scored) -> Record:
+    """A contrastive variant as it is stored, without the prefix that it shares with the correct translation.
 
-    `at` is the first token, counted from 0, in which the two differ; equal beginnings have equal
-    log-probabilities, so only `tokens` and `logprobs` from there on are new; `total` is the sum of all.
+    `at` is the index of the first token that differs. Equal prefixes have equal log-probabilities, so `tokens`
+    and `logprobs` are stored from there on; `total` is the sum over all tokens, in nats.
     """
-    at = _shared(correct.tokens, contrastive.tokens)
+    at = _shared_prefix_length(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
     new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
     return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}
 
 
 def token_view(record: Record, variant: int = 0) -> list[Step]:
-    """The tokens of a stored pair side by side: shared beginning, what differs, shared end.
+    """The tokens of a stored pair side by side: shared prefix, what differs, shared suffix.
 
-    In the shared end a difference says how the error, once made, changes what follows.
+    In the suffix a difference shows how the error changes the probability of what follows.
     """
     correct, contrastive = record["correct"], record["contrastive"][variant]
     at = contrastive["at"]
     ours, theirs = correct["tokens"][at:], contrastive["tokens"]
-    here, there = _logs(correct["logprobs"])[at:], _logs(contrastive["logprobs"])
-    end = _shared(ours[::-1], theirs[::-1])
+    here = [minus_inf_if_none(each) for each in correct["logprobs"][at:]]
+    there = [minus_inf_if_none(each) for each in contrastive["logprobs"]]
+    end = _shared_prefix_length(ours[::-1], theirs[::-1])
     before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
     left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
     right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
@@ -50,16 +50,12 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     return [*before, *left, *right, *after]
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many tokens two sequences have in common from their beginning."""
+def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common prefix."""
     for number, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return number
     return min(len(one), len(other))
-
-
-def _logs(stored: Sequence[float | None]) -> list[float]:
-    return [-math.inf if each is None else each for each in stored]
 
 
 def _difference(one: float, other: float) -> float:

@@ -1,4 +1,4 @@
-"""How contrastive evaluation is shown: forced choice, what it is worth, and where translations part."""
+"""The report section of contrastive evaluation: forced choice, its limits, and pairs token by token."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from babelscope.core.columns import Group
 from babelscope.core.page import NOT_RIGHT, About, Answer, Caveat, Finding, Line, Section, Token, Tone, View
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
-from babelscope.methods.contrast.pictures import accuracies, figure, kinds_of, pictures
+from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
 
@@ -20,15 +20,15 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
 }
-_BEFORE = 5
-"""Tokens shown before the first that differs."""
-_FAR = 0.5
-"""Nats a token from the model's own translation: beyond this, a pair is called far from it."""
+_SHARED_TOKENS_SHOWN = 5
+"""Tokens of a long shared prefix that are shown before the first that differs."""
+_FAR_FROM_OUTPUT = 0.5
+"""Discrepancy in nats a token from which a caveat is shown."""
 
 
 def findings(group: Group) -> list[Finding]:
     found = []
-    several = len(kinds_of(group)) > 1
+    several = len(reference_kinds(group)) > 1
     for column in group.columns:
         rows, records = column.cell.rows, column.cell.records
         wrong = [record for record in records if record["verdict"] != "correct"]
@@ -44,7 +44,7 @@ def findings(group: Group) -> list[Finding]:
                     behind=len(wrong),
                 )
             )
-        real = [row for row in accuracies(rows) if "control" not in row.labels and row.estimate.n]
+        real = [row for row in accuracy_rows(rows) if "control" not in row.labels and row.estimate.n]
         if len(real) > 1:
             worst = min(real, key=lambda row: (row.estimate.value, row.estimate.high))
             name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
@@ -57,16 +57,18 @@ def findings(group: Group) -> list[Finding]:
                         f"Worst of {len(real)} error types, {error_label(name)}{reference}",
                         complement(worst.estimate),
                         "pairs",
-                        query={**query, "group": _group_of(name, kind)},
+                        query={**query, "group": _group_name(name, kind)},
                         behind=len(behind),
                     )
                 )
-        found += _made(column.name, rows, records, group.tests)
+        found += _worst_generated_error(column.name, rows, records, group.tests)
     return found
 
 
-def _made(system: str, rows: Sequence[Row], records: Sequence[Record], tests: str) -> list[Finding]:
-    """The errors it certainly makes in its own translations; the worst of them."""
+def _worst_generated_error(
+    system: str, rows: Sequence[Row], records: Sequence[Record], tests: str
+) -> list[Finding]:
+    """The error type with the highest certain rate in the system's own translations."""
     seen = [
         row
         for row in rows
@@ -90,7 +92,7 @@ def _made(system: str, rows: Sequence[Row], records: Sequence[Record], tests: st
             query={
                 "system": system,
                 "tests": tests,
-                "group": _group_of(name, kind),
+                "group": _group_name(name, kind),
                 "search": "its own translation has it",
             },
             behind=behind,
@@ -98,7 +100,7 @@ def _made(system: str, rows: Sequence[Row], records: Sequence[Record], tests: st
     ]
 
 
-def _group_of(phenomenon: str, reference: str) -> str:
+def _group_name(phenomenon: str, reference: str) -> str:
     return f"{phenomenon}, {reference} reference"
 
 
@@ -117,22 +119,22 @@ def caveats(group: Group) -> list[Caveat]:
                     "choice may be ones that it never makes.",
                 )
             )
-        elif far.estimate.value >= _FAR:
+        elif far.estimate.value >= _FAR_FROM_OUTPUT:
             found.append(
                 Caveat(
                     name,
-                    f"the pairs are {figure(far.estimate)} nats a token less likely than what it would write "
+                    f"the pairs are {with_interval(far.estimate)} nats a token less likely than what it would write "
                     "itself. So far from its own output, errors in forced choice say little about errors in "
                     "free translation.",
                 )
             )
-        for row in accuracies(rows):
+        for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
                     Caveat(
                         name,
-                        f"forced choice reports {figure(complement(row.estimate), 100)} % errors of a kind that "
-                        f"no system is known to make ({error_label(row.name)}). They are false, and so may "
+                        f"forced choice reports {with_interval(complement(row.estimate), 100)} % errors of a kind "
+                        f"that no system is known to make ({error_label(row.name)}). They are false, and so may "
                         "others be.",
                     )
                 )
@@ -160,13 +162,13 @@ def tables(group: Group) -> list[Table]:
 
 def names(group: Group) -> dict[str, str]:
     types = dict.fromkeys(
-        str(row.labels["phenomenon"]) for column in group.columns for row in accuracies(column.cell.rows)
+        str(row.labels["phenomenon"]) for column in group.columns for row in accuracy_rows(column.cell.rows)
     )
     return {name: error_label(name) for name in types}
 
 
 def margin(record: Record) -> float | None:
-    """By how much the right translation is ahead of the best wrong one."""
+    """Score of the right translation minus that of the best wrong one; None if one is infinite."""
     scores = record["scores"]
     known = [each for each in scores["contrastive"] if each is not None]
     if scores["correct"] is None or not known:
@@ -182,7 +184,7 @@ def about(record: Record) -> About:
     elif texts := record.get("texts"):  # of stored scores
         lines = [("right", texts["correct"]), *(("with the error", each) for each in texts["contrastive"])]
     phenomenon, reference = record["phenomenon"], record["reference"]
-    specific = _group_of(phenomenon, reference)
+    specific = _group_name(phenomenon, reference)
     return About(record["source"] or "(empty)", (phenomenon, specific), specific, lines)
 
 
@@ -200,25 +202,25 @@ def _lines(record: Record) -> list[Line]:
     """The right translation and the strongest wrong one, token by token, and what it would write itself."""
     lines: list[Line] = []
     if record.get("correct", {}).get("tokens"):
-        scores = [-math.inf if each is None else each for each in record["scores"]["contrastive"]]
-        ours, theirs = coloured(record, scores.index(max(scores)))
+        scores = [minus_inf_if_none(each) for each in record["scores"]["contrastive"]]
+        ours, theirs = colour_tokens(record, scores.index(max(scores)))
         lines += [("right", ours), ("with the error", theirs)]
     if "best" in record:
         lines.append(("its own translation", record["best"]["text"]))
     return lines
 
 
-def coloured(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
-    """Both translations' tokens with what they add to the difference of their log-probabilities.
+def colour_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
+    """The tokens of both translations with what they add to the difference of log-probabilities, in nats.
 
-    The stretch in which they differ counts as one: its tokens have no partner, so each has the sum of all.
-    Of a long beginning that both share only the end is kept.
+    The tokens that differ have no partner, so each gets the sum over all of them. Of a long shared prefix only
+    the end is kept.
     """
     steps = token_view(record, variant)
     parted = [step for step in steps if (step.correct is None) != (step.contrastive is None)]
     net = _finite(sum(step.difference for step in parted)) if parted else 0.0
     shared = next((place for place, step in enumerate(steps) if step.contrastive != step.correct), 0)
-    left_out = shared - _BEFORE if shared > 2 * _BEFORE else 0
+    left_out = shared - _SHARED_TOKENS_SHOWN if shared > 2 * _SHARED_TOKENS_SHOWN else 0
     ours: list[Token] = [("…", None)] if left_out else []
     theirs: list[Token] = list(ours)
     for step in steps[left_out:]:
@@ -234,7 +236,7 @@ def coloured(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
 
 
 def _finite(number: float) -> float:
-    """Impossible tokens count as a hundred nats: JSON has no infinity, and no colour shows more."""
+    """Clamp to 100 nats: JSON has no infinity, and colours do not go beyond."""
     return 0.0 if math.isnan(number) else max(-100.0, min(100.0, number))
 
 
@@ -254,7 +256,7 @@ _MEASURE = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Minimal pairs: forced to choose",
         question="Does the system find the right translation more likely than one with a small error in it?",

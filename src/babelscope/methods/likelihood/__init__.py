@@ -1,1 +1,1 @@
-"""How probable a system finds the references: the log-probability a token, and the perplexity."""
+"""Likelihood of references under a system: log-probability a token, and perplexity."""

@@ -1,4 +1,4 @@
-"""How likelihoods are shown: how surprised a system is by the references."""
+"""The report section of likelihoods: perplexity of the references, and their tokens."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _READING = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Likelihood: how surprising references are",
         question="How likely does the system find translations that a person wrote?",

@@ -1,4 +1,4 @@
-"""What either kind of pattern matching asks: translations, and what files say about them."""
+"""What both pattern-matching methods ask: translations, and files parallel to them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
 
-Answer = Scored | str
-"""A translation, or why there is none."""
+TranslationOrReason = Scored | str
+"""A translation, or the reason for none."""
 
 
 def ask_translations(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: PatternSettings
-) -> list[Answer]:
-    """What the system says of each item.
+) -> list[TranslationOrReason]:
+    """The system's translation of each item, or the reason for none.
 
     An item without an answer keeps its place: files are parallel to all items, not to those answered.
     """
@@ -34,20 +34,22 @@ def ask_translations(
     return [answer if isinstance(answer, str) else answer[0] for answer in answers]
 
 
-def records_of(answers: Sequence[Answer], record: Callable[[int, str], Record]) -> list[Record]:
-    """What is known of each item by its number and translation; of those without one only the reason."""
+def answered_records(
+    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
+) -> list[Record]:
+    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
     return [
         {"unanswered": answer} if isinstance(answer, str) else record(number, answer.text)
         for number, answer in enumerate(answers)
     ]
 
 
-def lines_of(
-    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[Answer]
+def match_file_lines(
+    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
 ) -> tuple[list[Given], list[int]]:
-    """The lines of a file of translations, and in which of them each item's translation stands.
+    """The lines of a file of translations, and for each item the number of its line.
 
-    Other files (alignments, lemmas) are parallel to it; without it, to the test set.
+    Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
     """
     texts = [None if isinstance(answer, str) else answer.text for answer in answers]
     if path is None:

@@ -47,28 +47,28 @@ class Forms:
     source: frozenset[str]
     classes: Mapping[str, frozenset[str]]
     other: str = "neutral"
-    """What a translation is called with no known form, or with forms of several classes."""
+    """The class of a translation with no known form, or with forms of several classes."""
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Forms:
         """From the released queries: `src_forms`, `tgt_forms_male`, `tgt_forms_female`; or other classes."""
         classes = {
-            name.removeprefix(_TARGETS): _forms(record[name], name)
+            name.removeprefix(_TARGET_PREFIX): _forms(record[name], name)
             for name in record
-            if name.startswith(_TARGETS)
+            if name.startswith(_TARGET_PREFIX)
         }
         if "src_forms" not in record or len(classes) < 2:
-            raise BabelscopeError(f"a query needs src_forms, and {_TARGETS}... of at least two classes")
+            raise BabelscopeError(f"a query needs src_forms, and {_TARGET_PREFIX}... of at least two classes")
         return cls(_forms(record["src_forms"], "src_forms"), classes)
 
-    def told(self, words: Iterable[str]) -> str:
-        """Which class a translation is of: that of the only forms found in it."""
+    def class_of(self, words: Iterable[str]) -> str:
+        """The class of a translation: the only class with a form among its words, else `other`."""
         found = set(words)
         known = [name for name, forms in self.classes.items() if found & forms]
         return known[0] if len(known) == 1 else self.other
 
 
-_TARGETS = "tgt_forms_"
+_TARGET_PREFIX = "tgt_forms_"
 
 
 def _forms(value: object, name: str) -> frozenset[str]:
@@ -107,12 +107,12 @@ class Occurrence:
 def occurrences(
     lines: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]], queries: Mapping[str, Forms]
 ) -> Iterator[Occurrence]:
-    """A line is the words of a source, and of its translation at every stage (figure 4)."""
+    """Every queried word in lines of (source words, words of the translation at each stage) (figure 4)."""
     for source, versions in lines:
         words = set(source)
         for word, forms in queries.items():
             if words & forms.source:
-                yield Occurrence(word, tuple(forms.told(version) for version in versions))
+                yield Occurrence(word, tuple(forms.class_of(version) for version in versions))
 
 
 def flows_of(found: Iterable[Occurrence], stages: Sequence[str]) -> list[Flow]:
@@ -151,7 +151,7 @@ class GenderCounts:
         return list(dict.fromkeys(occupation for occupation, _, _ in self.counts))
 
     def total(self, stage: str, gender: str, occupations: Iterable[str]) -> float:
-        """Over some occupations."""
+        """The count of a gender at a stage, summed over occupations."""
         return sum(self.counts.get((each, stage, gender), 0.0) for each in occupations)
 
     def shares(self, stage: str, occupations: Sequence[str] | None = None) -> list[Row]:
@@ -161,7 +161,7 @@ class GenderCounts:
         whole = sum(totals.values())
         if not whole:
             raise BabelscopeError(f"nothing was counted at the stage {stage!r}")
-        # Counts may be means over several models.
+        # Counts may be means over several models, so they are rounded.
         return [
             Row(
                 "share",
@@ -189,7 +189,7 @@ class GenderCounts:
         return known if occupations is None else occupations
 
 
-def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
+def occupation_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
     """Pearson's r over the common occupations with its interval, and p (appendix C)."""
     from scipy.stats import pearsonr
 

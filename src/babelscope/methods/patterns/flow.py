@@ -1,4 +1,4 @@
-"""From data to distilled data to student: how senses or genders shift on the way (conditioning paper, figure 4)."""
+"""How senses or genders shift from data to distilled data to student (conditioning paper, figure 4)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_queries(spec: str) -> dict[str, Forms]:
     return queries
 
 
-def count_flows(
+def find_occurrences(
     source: str | Path, stages: Mapping[str, str | Path], queries: Mapping[str, Forms]
 ) -> list[Occurrence]:
     """Every occurrence of the queried words in line-parallel files: a source, and a translation at each stage."""
@@ -69,8 +69,8 @@ def mean_flows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = S
     return [(start, end, count / len(models)) for (start, end), count in total.items()]
 
 
-def merged(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
-    """The same over all words: `data_male` for `doctor_data_male`; the word itself is left out."""
+def merge_words(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
+    """Flows summed over words: `data_male` for `doctor_data_male`; flows from the bare word are left out."""
     total: Counter[tuple[str, str]] = Counter()
     for start, end, count in flows:
         ends = [_stage_and_class(node, stages) for node in (start, end)]

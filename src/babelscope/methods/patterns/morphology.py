@@ -1,4 +1,4 @@
-"""Which gender a translated occupation has, and lemmas of translations: what the languages know of both."""
+"""Gender of translated occupations and lemmas of translations, from the languages that offer them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 def open_morphology(target: str, rules: GenderRules = "published") -> Morphology:
-    """What tells gender in a language, as WinoMT does (Stanovsky et al. 2019, section 3)."""
+    """The gender analysis of a target language, as in WinoMT (Stanovsky et al. 2019, section 3)."""
     known = {code: each.morphology for code, each in LANGUAGES.all().items() if each.morphology}
     if target not in known:
         raise BabelscopeError(f"there is no WinoMT morphology for {target!r}; known: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What systems are asked about their hypothesis spaces: the exact k best, beam search's k best, samples."""
+"""Questions about hypothesis spaces: the exact k best, beam search's k best, samples."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _budget(settings: SpaceSettings) -> Budget | None:
 
 
 def _hypothesis(scored: Scored) -> Record:
-    """A hypothesis as it is stored; its quality comes later."""
+    """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
     return {"text": scored.text, "logprob": scored.total, **notes}
 
@@ -72,7 +72,7 @@ def _top(top: TopK) -> Record:
 
 
 def _samples(drawn: Sequence[Scored]) -> Record:
-    """Samples without repeating what was drawn several times: hypotheses, and their numbers as drawn."""
+    """Samples as distinct hypotheses, and for each draw the number of its hypothesis."""
     distinct: dict[tuple[str, ...], Scored] = {}
     for each in drawn:
         distinct.setdefault(each.tokens, each)
@@ -84,7 +84,7 @@ def _samples(drawn: Sequence[Scored]) -> Record:
 
 
 def _missed_by(top: TopK, best: Scored, wide: Sequence[Scored]) -> dict[str, float | None]:
-    """By how many nats the 1-best, and the best of beam search's list, fall short of the mode; 0 if they are it.
+    """Log-probability of the mode minus that of the 1-best, and of the best in beam search's list, in nats.
 
     None where the mode is not proven, or no translation was finished.
     """

@@ -1,4 +1,4 @@
-"""Hypothesis spaces of several systems: what goes together with MBR decoding (paper hypothesis-space, table 3)."""
+"""Hypothesis spaces of several systems: what correlates with MBR decoding (paper hypothesis-space, table 3)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 
 
 def mbr_correlations(group: Group, _settings: object, _seed: int) -> list[Row]:
-    """Over systems: the quality of MBR decoding against other figures of theirs (section 5.2.2, table 3).
+    """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
 
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
     region. Qualities are means of the sentence quality that was chosen, whatever MBR decoding's utility.
     """
     columns = {
-        "mbr": _column(group, "quality", decoding="mbr"),
-        "beam": _column(group, "quality", decoding="beam"),
-        "sampling": _column(group, "quality", decoding="samples"),
-        "kqrg": _column(group, "kqrg", region="samples", view="tokens"),
-        "top_kqrg": _column(group, "kqrg", region="top", view="tokens"),
+        "mbr": _figure_by_system(group, "quality", decoding="mbr"),
+        "beam": _figure_by_system(group, "quality", decoding="beam"),
+        "sampling": _figure_by_system(group, "quality", decoding="samples"),
+        "kqrg": _figure_by_system(group, "kqrg", region="samples", view="tokens"),
+        "top_kqrg": _figure_by_system(group, "kqrg", region="top", view="tokens"),
     }
     mbr = columns.pop("mbr")
-    if len(mbr) < 3:  # two points are always on a line
+    if len(mbr) < 3:  # two points always lie on a line
         return []
     found = []
     for measure, column in columns.items():
@@ -36,16 +36,16 @@ def mbr_correlations(group: Group, _settings: object, _seed: int) -> list[Row]:
     return found
 
 
-def _column(group: Group, name: str, **labels: str) -> dict[str, float]:
-    """A figure by system; where there are several sizes of a region, that of the largest."""
+def _figure_by_system(group: Group, name: str, **labels: str) -> dict[str, float]:
+    """System -> value of a row; where there are several sizes of a region, the largest."""
     found: dict[str, float] = {}
     for column in group.columns:
-        rows = [row for row in rows_of(column.cell.rows, name, **labels) if row.estimate.n]
+        rows = [row for row in rows_named(column.cell.rows, name, **labels) if row.estimate.n]
         if rows:
             found[column.name] = max(rows, key=lambda row: int(row.labels.get("k", 0))).estimate.value
     return found
 
 
-def rows_of(rows: Iterable[Row], name: str, **labels: str | int) -> list[Row]:
-    """The rows of a name with these labels, among others."""
+def rows_named(rows: Iterable[Row], name: str, **labels: str | int) -> list[Row]:
+    """The rows of a name that have at least these labels."""
     return [row for row in rows if row.name == name and labels.items() <= row.labels.items()]

@@ -1,4 +1,4 @@
-"""The figures of the hypothesis space: how good its regions are, how well ranked, and what beam search makes of it.
+"""Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search.
 
 Three regions: `top`, the exact k best; `beam`, the k best of a beam search of width k; `samples`, in the order drawn.
 Two views: `tokens`, in which each segmentation is a hypothesis of its own, and `text`, in which those that read the
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
@@ -25,8 +25,8 @@ _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _Labels = dict[str, str | int]
 
 
-class Chosen(Protocol):
-    """The settings that figures depend on."""
+class FigureSettings(Protocol):
+    """The settings that rows depend on."""
 
     @property
     def k(self) -> int: ...
@@ -52,28 +52,30 @@ class Hypothesis:
     quality: float
 
 
-def region(record: Record, name: Region, size: int, chosen: Chosen) -> list[Hypothesis] | None:
+def region_hypotheses(
+    record: Record, name: Region, size: int, settings: FigureSettings
+) -> list[Hypothesis] | None:
     """The first `size` hypotheses of a region; None where they are not known.
 
-    Of an exact search that ran out of its budget, only those count that it proved to be the best (nothing unseen
-    is more probable), unless `unresolved` says to keep what it found. A list is shorter than asked where the whole
-    space, or the beam, has no more.
+    If an exact search ran out of budget, only hypotheses that it proved to be the best count (nothing unseen is
+    more probable), unless `unresolved` is `keep`. A list is shorter than `size` if the whole space, or the beam,
+    has no more.
     """
     if name == "samples":
-        found = _read(record["samples"]["hypotheses"])
+        found = _read_hypotheses(record["samples"]["hypotheses"])
         return [found[number] for number in record["samples"]["drawn"][:size]]
     if name == "beam":
-        return sorted(_read(record["beam"]), key=lambda each: -each.logprob)[:size]
+        return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
     top = record["top"]
-    found = _read(top["found"])
-    if not top["exact"] and chosen.unresolved == "leave-out":
-        bound = -math.inf if top["bound"] is None else top["bound"]
+    found = _read_hypotheses(top["found"])
+    if not top["exact"] and settings.unresolved == "leave-out":
+        bound = minus_inf_if_none(top["bound"])
         found = [each for each in found if each.logprob >= bound]
         return found[:size] if len(found) >= size else None
     return found[:size]
 
 
-def _read(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
+def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
     return [
         Hypothesis(number, each["text"], each["logprob"], each["quality"])
         for number, each in enumerate(answers)
@@ -84,7 +86,7 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
     """One hypothesis a text, with the sum of its segmentations' probabilities, most probable first."""
     groups: dict[str, dict[int, Hypothesis]] = {}
     for each in hypotheses:
-        # By number, since a sample drawn twice is no second segmentation.
+        # Keyed by number: the same sample drawn twice is not a second segmentation.
         groups.setdefault(each.text, {})[each.number] = each
     found = []
     for own in groups.values():
@@ -95,30 +97,33 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gains:
-    """One sentence's figures in a region; NaN where it has too few hypotheses."""
+class RankingGains:
+    """kRG and kQRG of one sentence in a region; NaN where it has too few hypotheses."""
 
     krg: float
     krg_above_random: float
-    """kRG minus its expectation if the same hypotheses stood in random order."""
+    """kRG minus its expectation for a random order of the same hypotheses."""
     kqrg: float
     short: bool
+    """Fewer hypotheses than asked for."""
     tied: bool
+    """Two hypotheses have equal quality."""
     twins: bool
+    """Two segmentations have the same text."""
 
 
 def hypotheses_of(record: Record) -> list[Record]:
-    """The hypotheses of a record, in the order in which they stand there; MBR decoding chooses among the samples."""
+    """All stored hypotheses of a record: 1-best, beam, top, samples; MBR decoding's choice is one of the samples."""
     return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
 
 
 def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
-    """The stored quality of a hypothesis by one of the metrics that its record was judged by."""
+    """The stored quality of a hypothesis by one of the record's metrics."""
     first = next(iter(record["metrics"]))
     return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
 
 
-def judged_by(record: Record, metric: str) -> Record:
+def with_single_metric(record: Record, metric: str) -> Record:
     """The record as if it had been judged by that metric alone."""
 
     def only(hypothesis: Mapping[str, Any]) -> Record:
@@ -138,52 +143,54 @@ def judged_by(record: Record, metric: str) -> Record:
     }
 
 
-def _bound(record: Record) -> float:
-    """The highest quality of the metric; runs of earlier versions assumed 1."""
+def _quality_bound(record: Record) -> float:
+    """The highest possible quality of the metric; earlier versions assumed 1 and did not store it."""
     return next(iter(record.get("metrics", {}).values()), None) or 1.0
 
 
-def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -> Gains | None:
+def ranking_gains(
+    record: Record, name: Region, size: int, view: View, settings: FigureSettings
+) -> RankingGains | None:
     """kRG and kQRG of a sentence (section 3.1); None where the region is not known."""
-    found = region(record, name, size, chosen)
+    found = region_hypotheses(record, name, size, settings)
     if found is None:
         return None
     texts = by_text(found)
     twins = len(texts) < len({each.number for each in found})
-    if view == "text":  # samples stay as many as were drawn
+    if view == "text":  # the number of samples stays as drawn
         found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
     qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
     ranked = krg(qualities, logprobs)
-    return Gains(
+    return RankingGains(
         krg=ranked,
         krg_above_random=ranked - random_krg(qualities),
-        kqrg=kqrg(qualities, logprobs, normalise=chosen.normalise, bound=_bound(record)),
+        kqrg=kqrg(qualities, logprobs, normalise=settings.normalise, bound=_quality_bound(record)),
         short=len(found) < size,
         tied=len(set(qualities)) < len(qualities),
         twins=twins,
     )
 
 
-def figures(records: Sequence[Record], chosen: Chosen, seed: int) -> list[Row]:
-    """The rows of one system on one test set; where there are several metrics, they tell which each is by."""
-    cell = _Cell(records, chosen, seed)
-    rows = [*_corpus_scores(cell)]
+def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
+    """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
+    cell = _SystemRecords(records, settings, seed)
+    rows = [*_corpus_score_rows(cell)]
     names = list(records[0].get("metrics", ())) if records else []
     for name in names or [""]:
         several = len(names) > 1
-        own = replace(cell, records=[judged_by(each, name) for each in records]) if several else cell
+        own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
         label: _Labels = {"metric": name} if several else {}
-        for row in (*_qualities(own), *_regions(own), *_lucky_bias(own)):
+        for row in (*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    return [*rows, *_modes(cell), *_searches(cell)]
+    return [*rows, *_empty_mode_rows(cell), *_search_rows(cell)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
-    """The records of one system on one test set, and what is chosen about their figures."""
+class _SystemRecords:
+    """The records of one system on one test set, with settings and seed: makes rows of per-sentence values."""
 
     records: Sequence[Record]
-    chosen: Chosen
+    settings: FigureSettings
     seed: int
 
     def mean(
@@ -193,19 +200,19 @@ class _Cell:
         labels: _Labels | None = None,
         counts: Mapping[str, int] | None = None,
     ) -> Row:
-        """A mean over sentences: None is unresolved, NaN undefined; both are left out and counted."""
-        known, told = self._known(values)
-        # The same draws for every row: regions are compared on the same resamples.
+        """The row of a mean over sentences; None (unresolved) and NaN (undefined) are left out and counted."""
+        known, left_out = self._known(values)
+        # The same random draws for every row, so that regions are compared on the same resamples.
         rng = stream(self.seed, "hypothesis_space/mean")
-        estimate = clustered_mean(*self._columns(known), rng, resamples=self.chosen.resamples)
-        return Row(name, estimate, labels or {}, {**told, **(counts or {})})
+        estimate = clustered_mean(*self._columns(known), rng, resamples=self.settings.resamples)
+        return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
     def share(self, name: str, values: Sequence[bool | None], labels: _Labels, yes: str) -> Row:
-        """The proportion of sentences of which something is true; `yes` names their count."""
-        known, told = self._known(values)
+        """The row of a proportion of sentences; the count of true values is named `yes`."""
+        known, left_out = self._known(values)
         rng = stream(self.seed, "hypothesis_space/share")
-        estimate = clustered_proportion(*self._columns(known), rng, resamples=self.chosen.resamples)
-        return Row(name, estimate, labels, {yes: sum(value is True for value in values), **told})
+        estimate = clustered_proportion(*self._columns(known), rng, resamples=self.settings.resamples)
+        return Row(name, estimate, labels, {yes: sum(value is True for value in values), **left_out})
 
     def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
         pairs = list(zip(self.records, values, strict=True))
@@ -218,65 +225,67 @@ class _Cell:
         return [value for _, value in known], [record["source"] for record, _ in known]
 
 
-def _decoded(cell: _Cell) -> dict[str, list[Record | None]]:
-    """What beam search, exact search and MBR decoding give for each sentence; None if it is not known."""
-    records, chosen = cell.records, cell.chosen
-    known = [region(record, "top", 1, chosen) for record in records]
+def _translations_by_decoding(cell: _SystemRecords) -> dict[str, list[Record | None]]:
+    """Decoding -> its translation of each sentence; None where exact search proved no mode."""
+    records, settings = cell.records, cell.settings
+    known = [region_hypotheses(record, "top", 1, settings) for record in records]
     modes = [record["top"]["found"][0] if mode else None for record, mode in zip(records, known, strict=True)]
-    mbr = {"mbr": [record["mbr"] for record in records]} if chosen.samples else {}
+    mbr = {"mbr": [record["mbr"] for record in records]} if settings.samples else {}
     return {"beam": [record["best"] for record in records], "mode": modes, **mbr}
 
 
-def _corpus_scores(cell: _Cell) -> Iterator[Row]:
-    """BLEU and chrF of all that a decoding gives."""
-    for decoding, answers in _decoded(cell).items():
+def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
+    """Corpus BLEU and chrF of each decoding."""
+    for decoding, answers in _translations_by_decoding(cell).items():
         kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
         counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
         for metric in ("bleu", "chrf"):
             texts, references = [text for text, _ in kept], [own for _, own in kept]
             rng = stream(cell.seed, f"hypothesis_space/{metric}")
-            estimate = corpus_estimate(metric, texts, references, rng, resamples=cell.chosen.resamples)
+            estimate = corpus_estimate(metric, texts, references, rng, resamples=cell.settings.resamples)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 
-def _qualities(cell: _Cell) -> Iterator[Row]:
-    """The mean quality of sentences by each decoding, and of their samples."""
-    for decoding, answers in _decoded(cell).items():
+def _quality_rows(cell: _SystemRecords) -> Iterator[Row]:
+    """Mean sentence quality of each decoding, and of the samples."""
+    for decoding, answers in _translations_by_decoding(cell).items():
         qualities = [answer["quality"] if answer else None for answer in answers]
         yield cell.mean("quality", qualities, {"decoding": decoding}, {"unfinished": _unfinished(answers)})
-    if samples := cell.chosen.samples:
-        lists = [region(record, "samples", samples, cell.chosen) or [] for record in cell.records]
+    if samples := cell.settings.samples:
+        lists = [
+            region_hypotheses(record, "samples", samples, cell.settings) or [] for record in cell.records
+        ]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
 
-def _modes(cell: _Cell) -> Iterator[Row]:
+def _empty_mode_rows(cell: _SystemRecords) -> Iterator[Row]:
     """How often the most probable hypothesis is the empty one (section 2.3)."""
     for view in _VIEWS:
-        # By text, the mode depends on the whole region: twins further down can lift another text.
-        size = 1 if view == "tokens" else cell.chosen.k
-        lists = [region(record, "top", size, cell.chosen) for record in cell.records]
+        # In the text view, summed segmentations further down can make another text the mode.
+        size = 1 if view == "tokens" else cell.settings.k
+        lists = [region_hypotheses(record, "top", size, cell.settings) for record in cell.records]
         empty = [not next(iter(by_text(found))).strip() if found else None for found in lists]
         yield cell.share("empty_mode", empty, {"view": view}, "empty")
 
 
-def _regions(cell: _Cell) -> Iterator[Row]:
-    """kRG and kQRG of every region in both views, and along curves over k."""
-    k, samples = cell.chosen.k, cell.chosen.samples
+def _region_rows(cell: _SystemRecords) -> Iterator[Row]:
+    """kRG and kQRG of every region in both views, and over smaller k if curves are asked for."""
+    k, samples = cell.settings.k, cell.settings.samples
     sizes: dict[Region, int] = {"top": k, "beam": k, **({"samples": samples} if samples else {})}
     for name, size in sizes.items():
         for view in _VIEWS:
-            yield from _gains(cell, name, size, view)
-    if cell.chosen.curves:
+            yield from _gain_rows(cell, name, size, view)
+    if cell.settings.curves:
         for size in range(2, k):
-            yield from _gains(cell, "top", size, "tokens")
+            yield from _gain_rows(cell, "top", size, "tokens")
         for size in (each for each in _SAMPLE_COUNTS if each < samples):
-            yield from _gains(cell, "samples", size, "tokens")
+            yield from _gain_rows(cell, "samples", size, "tokens")
 
 
-def _gains(cell: _Cell, name: Region, size: int, view: View) -> Iterator[Row]:
-    found = [gains(record, name, size, view, cell.chosen) for record in cell.records]
+def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
+    found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
     known = [each for each in found if each is not None]
     counts = {
         "short": sum(each.short for each in known),
@@ -289,11 +298,12 @@ def _gains(cell: _Cell, name: Region, size: int, view: View) -> Iterator[Row]:
         yield cell.mean(measure, values, {"region": name, "k": size, "view": view}, counts)
 
 
-def _lucky_bias(cell: _Cell) -> Iterator[Row]:
-    """What beam search's list has over the exact one, sentence by sentence (section 5.2.1, table 2)."""
-    k, chosen = cell.chosen.k, cell.chosen
+def _lucky_bias_rows(cell: _SystemRecords) -> Iterator[Row]:
+    """kRG and kQRG of beam search's list minus those of the exact list (section 5.2.1, table 2)."""
+    k, settings = cell.settings.k, cell.settings
     top, beam = (
-        [gains(record, name, k, "tokens", chosen) for record in cell.records] for name in ("top", "beam")
+        [ranking_gains(record, name, k, "tokens", settings) for record in cell.records]
+        for name in ("top", "beam")
     )
     for measure in ("krg", "kqrg"):
         values = [
@@ -303,8 +313,8 @@ def _lucky_bias(cell: _Cell) -> Iterator[Row]:
         yield cell.mean("beam_minus_exact", values, {"measure": measure, "k": k})
 
 
-def _searches(cell: _Cell) -> Iterator[Row]:
-    """How often beam search missed the mode, and by how many nats; what exact search found, and its cost."""
+def _search_rows(cell: _SystemRecords) -> Iterator[Row]:
+    """How often and by how many nats beam search missed the mode; expansions and mass of exact search."""
     for decoding in ("beam", "beam-list"):
         gaps = [record["missed_by"][decoding] for record in cell.records]
         labels: _Labels = {"decoding": decoding}
@@ -315,9 +325,9 @@ def _searches(cell: _Cell) -> Iterator[Row]:
     searches = [record["top"] for record in cell.records]
     counts = {"minimum": sum(each["minimum"] for each in searches)}
     yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
-    lists = [region(record, "top", cell.chosen.k, cell.chosen) for record in cell.records]
+    lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
-    yield cell.mean("mass", mass, {"region": "top", "k": cell.chosen.k})
+    yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k})
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
@@ -325,7 +335,7 @@ def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
 
 
 def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:
-    """Translations of a region that hit the length limit; those of exact search are complete."""
+    """How many translations of a region hit the length limit; exact search returns complete ones only."""
     if name == "top":
         return 0
     if name == "beam":

@@ -1,4 +1,4 @@
-"""What is made of hypotheses: the choice of MBR decoding, qualities against references, kRG and kQRG."""
+"""From hypotheses to their qualities against references, the choice of MBR decoding, kRG and kQRG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.space.figures import Region, gains, hypotheses_of, judged_by, quality_by
+from babelscope.methods.space.figures import (
+    Region,
+    hypotheses_of,
+    quality_by,
+    ranking_gains,
+    with_single_metric,
+)
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import Segment, find_metric, is_allowed, sentence_qualities, warn_stored_quality
 from babelscope.metrics.mbr import mbr_decode
@@ -14,7 +20,7 @@ from babelscope.metrics.ranking import quality_bound
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
-    """The records with the quality of every hypothesis, the choice of MBR decoding, and each sentence's figures."""
+    """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
     judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
     qualities = {name: _qualities(judged, name) for name in settings.metric}
     bounds = {name: _bound(judged, name, settings) for name in settings.metric}
@@ -27,16 +33,16 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
             if others:
                 hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
     for record in judged:
-        record["mbr"] = _mbr(record, settings.mbr)
+        record["mbr"] = _mbr_choice(record, settings.mbr)
         record |= _gains(record, settings)
         record.pop("gains", None)
         if others:
-            record["gains"] = {name: _gains(judged_by(record, name), settings) for name in others}
+            record["gains"] = {name: _gains(with_single_metric(record, name), settings) for name in others}
     return judged
 
 
 def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
-    """Of each record the qualities of its hypotheses; what a program said before is used again."""
+    """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
     if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
         warn_stored_quality(name)
         return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
@@ -46,7 +52,7 @@ def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
 
 
 def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
-    """The highest quality that kQRG assumes; None if it is divided by the ideal order."""
+    """The highest quality, by which kQRG is normalised; None if it is normalised by the ideal order."""
     if settings.normalise != "bound":
         return None
     if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
@@ -58,14 +64,14 @@ def _gains(record: Record, settings: SpaceSettings) -> Record:
     regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
     found: Record = {}
     for name, size in regions.items():
-        own = gains(record, name, size, "tokens", settings)
+        own = ranking_gains(record, name, size, "tokens", settings)
         for measure in ("krg", "kqrg"):
             found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
     return found
 
 
-def _mbr(record: Record, among: int) -> Record | None:
-    """The sample that is most like the others; the utility is chrF, each sample compared with each."""
+def _mbr_choice(record: Record, among: int) -> Record | None:
+    """The choice of MBR decoding among the first samples: the highest mean chrF against all of these."""
     hypotheses, drawn = record["samples"]["hypotheses"], record["samples"]["drawn"][:among]
     if not drawn:
         return None
@@ -73,7 +79,7 @@ def _mbr(record: Record, among: int) -> Record | None:
 
 
 def segments_of(record: Record) -> list[Segment]:
-    """What has to be judged about a record, in the order in which it stands there."""
+    """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
     references = tuple(record["references"])
     return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
 

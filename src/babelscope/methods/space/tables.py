@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from babelscope.core.results import Record, Row
-from babelscope.methods.space.compare import rows_of
+from babelscope.methods.space.compare import rows_named
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
 
@@ -25,8 +25,8 @@ _COLUMNS: dict[str, tuple[str, _Labels, float]] = {
     "kQRG beam - top": ("beam_minus_exact", {"measure": "kqrg"}, 100),
 }
 """Heading -> the row it shows, its labels, and what it is multiplied by."""
-_MODELS = ("BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples")
-_BIASES = ("kRG top", "kQRG top", "kRG beam", "kQRG beam", "kRG beam - top", "kQRG beam - top")
+_MODEL_HEADINGS = ("BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples")
+_BIAS_HEADINGS = ("kRG top", "kQRG top", "kRG beam", "kQRG beam", "kRG beam - top", "kQRG beam - top")
 _WIDTH = 300
 
 
@@ -36,25 +36,28 @@ def tables(rows: Sequence[Row]) -> str:
     for tests in dict.fromkeys(row.labels.get("tests", "") for row in rows):
         own = [row for row in rows if row.labels.get("tests", "") == tests]
         systems = list(dict.fromkeys(str(row.labels["system"]) for row in own if "system" in row.labels))
-        for headings in (_MODELS, _BIASES):
-            lines = [[system, *(_cell(own, system, heading) for heading in headings)] for system in systems]
+        for headings in (_MODEL_HEADINGS, _BIAS_HEADINGS):
+            lines = [
+                [system, *(_table_cell(own, system, heading) for heading in headings)] for system in systems
+            ]
             parts.append(_layout([str(tests), *headings], lines))
-        if correlated := rows_of(own, "mbr_correlation"):
+        if correlated := rows_named(own, "mbr_correlation"):
             statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in correlated))
             lines = []
             for measure in dict.fromkeys(row.labels["measure"] for row in correlated):
                 found = {
-                    r.labels["statistic"]: r for r in rows_of(correlated, "mbr_correlation", measure=measure)
+                    r.labels["statistic"]: r
+                    for r in rows_named(correlated, "mbr_correlation", measure=measure)
                 }
                 lines.append([str(measure), *(_estimate(found[each], 1, 3) for each in statistics)])
             parts.append(_layout(["with MBR decoding", *statistics], lines))
     return "\n\n".join(parts)
 
 
-def _cell(rows: Iterable[Row], system: str, heading: str) -> str:
+def _table_cell(rows: Iterable[Row], system: str, heading: str) -> str:
     name, labels, scale = _COLUMNS[heading]
-    found = rows_of(rows, name, system=system, **labels)
-    # Curves have smaller regions too; the table shows the whole.
+    found = rows_named(rows, name, system=system, **labels)
+    # Curves add rows of smaller regions; the table shows the largest.
     return _estimate(max(found, key=lambda row: int(row.labels.get("k", 0))), scale) if found else "–"
 
 
@@ -80,7 +83,7 @@ def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def worst_ranked(records: Sequence[Record], count: int) -> list[Record]:
-    """The sentences whose top region has the lowest kRG, worst first; what is not resolved is left out."""
+    """The sentences whose top region has the lowest kRG, worst first; unresolved ones are left out."""
     known = [record for record in records if record["top_krg"] is not None]
     return sorted(known, key=lambda record: record["top_krg"])[:count]
 
@@ -94,8 +97,8 @@ def case(record: Record) -> str:
         figures = _figure(each["logprob"]), _figure(each["quality"])
         lines.append([rank, *figures, shorten(each["text"], _WIDTH)])
     title = f"item {visible(str(record['id']))}: {shorten(record['source'], _WIDTH)}"
-    told = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
-    return f"{title}\n{told}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
+    gains = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
+    return f"{title}\n{gains}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
 
 
 def _figure(value: float | None) -> str:

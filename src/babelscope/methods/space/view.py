@@ -1,8 +1,7 @@
-"""How hypothesis spaces are shown: what is probable, how good it is, and what beam search hides."""
+"""The report section of hypothesis spaces: probability against quality, and errors that beam search hides."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,13 +24,13 @@ from babelscope.core.page import (
     View,
     point,
 )
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
 from babelscope.util.seeds import stream
 
-_POINTS = 4000
-"""Of a cloud; of more, a sample is drawn."""
+_MOST_POINTS = 4000
+"""Points of a cloud; larger clouds are subsampled."""
 _REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
 _DECODINGS = {
     "beam": "beam search",
@@ -134,16 +133,16 @@ def _decodings(group: Group) -> list[Picture]:
     return [
         Picture(
             "Quality of what can be drawn from the model",
-            Forest(bars, f"mean quality of a sentence ({_quality(group)})", keys(group), "plain"),
+            Forest(bars, f"mean quality of a sentence ({_quality_name(group)})", keys(group), "plain"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
             "sample that is most like the others, and of any sample.",
         )
     ]
 
 
-def _quality(group: Group) -> str:
+def _quality_name(group: Group) -> str:
     settings = group.columns[0].cell.settings
-    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its name before
+    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
     return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
 
 
@@ -156,7 +155,7 @@ def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
     return max(found, key=lambda row: int(row.labels["k"]), default=None)
 
 
-def _krg(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
+def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     return {
         int(row.labels["k"]): row
         for row in rows
@@ -165,13 +164,13 @@ def _krg(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
 
 
 def _has_curve(group: Group, region: str) -> bool:
-    return any(len(_krg(column.cell.rows, "krg", region)) > 1 for column in group.columns)
+    return any(len(_rows_by_k(column.cell.rows, "krg", region)) > 1 for column in group.columns)
 
 
 def _curve(group: Group, region: str) -> Picture:
     curves = []
     for column in group.columns:
-        gains, above = (_krg(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
+        gains, above = (_rows_by_k(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
         own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
         chance = [
             (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
@@ -199,18 +198,18 @@ def _clouds(group: Group) -> list[Picture]:
                 place
                 for record in column.cell.records
                 if record["top"]["found"]
-                for place in _below(record, region)
+                for place in _distances_and_qualities(record, region)
             ]
             if points:
                 rng = stream(0, f"report/cloud/{column.name}")
-                dots.append(Dots(column.name, _some(points, _POINTS // len(group.columns), rng)))
+                dots.append(Dots(column.name, _subsample(points, _MOST_POINTS // len(group.columns), rng)))
         if not dots:
             continue
         ordered = sorted(x for own in dots for x, _ in own.points)
         chart = Cloud(
             dots,
             "nats below the sentence’s most probable translation",
-            f"quality ({_quality(group)})",
+            f"quality ({_quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
         found.append(
@@ -224,14 +223,14 @@ def _clouds(group: Group) -> list[Picture]:
     return found
 
 
-def _below(record: Record, region: str) -> list[tuple[float, float]]:
-    """How far below the best of its sentence each translation is, and its quality."""
+def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
+    """(nats below the most probable translation of the sentence, quality) of each translation."""
     top = record["top"]["found"]
     answers = top if region == "top" else record["samples"]["hypotheses"]
     return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in answers]
 
 
-def _some(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
+def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
     if len(points) <= most:
         return list(points)
     return [points[number] for number in rng.permutation(len(points))[:most]]
@@ -243,7 +242,7 @@ def tables(group: Group) -> list[Table]:
         Figures("BLEU", lambda row: row.name == "bleu"),
         Figures("chrF", lambda row: row.name == "chrf"),
     )
-    # Smaller k are in the curves.
+    # The table shows the largest k of each region; curves show the others.
     sizes: dict[str, int] = {}
     for row in (row for column in group.columns for row in column.cell.rows if row.name == "krg"):
         region, k = str(row.labels["region"]), int(row.labels["k"])
@@ -271,12 +270,12 @@ def tables(group: Group) -> list[Table]:
 
 def _is_empty(record: Record) -> bool:
     found = record["top"]["found"]
-    return _proven(record) and not found[0]["text"].strip()
+    return _mode_is_proven(record) and not found[0]["text"].strip()
 
 
-def _proven(record: Record) -> bool:
+def _mode_is_proven(record: Record) -> bool:
     top = record["top"]
-    bound = -math.inf if top["bound"] is None else top["bound"]
+    bound = minus_inf_if_none(top["bound"])
     return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
 
 
@@ -291,16 +290,16 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
         for name, field in (("kRG", "top_krg"), ("kQRG", "top_kqrg"))
         if record[field] is not None
     ]
-    told_facts = ", ".join(facts)
+    fact_text = ", ".join(facts)
     measure = record["top_krg"]
-    if not _proven(record):
-        return Answer("not resolved", "note", measure, told_facts, lambda: _lines(record))
+    if not _mode_is_proven(record):
+        return Answer("not resolved", "note", measure, fact_text, lambda: _lines(record))
     if _is_empty(record):
-        return Answer("empty", "errors", measure, told_facts, lambda: _lines(record))
+        return Answer("empty", "errors", measure, fact_text, lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
         return Answer("missed by beam search", "some", measure, ", ".join(facts), lambda: _lines(record))
-    return Answer("found by beam search", "none", measure, told_facts, lambda: _lines(record))
+    return Answer("found by beam search", "none", measure, fact_text, lambda: _lines(record))
 
 
 def _lines(record: Record) -> list[Line]:
@@ -324,7 +323,7 @@ _READING = (
 
 
 def section(group: Group) -> Section:
-    """What is shown of a test set."""
+    """The report section of one test set."""
     return Section(
         title="Hypothesis space: what the model believes",
         question="Are better translations more probable, and what does beam search hide?",

@@ -1,4 +1,4 @@
-"""What is asked about MuCoW's sentences: their translations, with lemmas and verdicts stored in files."""
+"""Questions about MuCoW's sentences: translations, with lemmas and earlier verdicts from files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.methods.patterns.asking import ask_translations, lines_of, records_of
+from babelscope.methods.patterns.asking import answered_records, ask_translations, match_file_lines
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
@@ -24,7 +24,7 @@ def ask(
             )
     stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
     answers = ask_translations(systems, items, settings)
-    given, numbers = lines_of(settings.translations, items, answers)
+    given, numbers = match_file_lines(settings.translations, items, answers)
     if settings.lemmas is not None:
         parallel_to = str(settings.translations or "the test set")
         given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
@@ -45,13 +45,13 @@ def ask(
             **({"stored": stored[item.id]} if item.id in stored else {}),
         }
 
-    return records_of(answers, record)
+    return answered_records(answers, record)
 
 
 def match_verdicts(
     items: Sequence[AmbiguousSource], verdicts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, bool | None]:
-    """Verdicts stored earlier by item, matched by source and word, identical ones in order."""
+    """Earlier verdicts by item id, matched by source and word; duplicates are matched in order."""
     waiting: dict[tuple[Any, Any], list[str]] = {}
     for item in items:
         waiting.setdefault((item.source, item.extra.get("word")), []).append(item.id)

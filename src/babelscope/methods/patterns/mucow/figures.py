@@ -1,4 +1,4 @@
-"""MuCoW's figures: coverage, precision, recalls and F1s of verdicts."""
+"""MuCoW's rows: coverage, precision, recall and F1 of verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from babelscope.core.results import Record, Row
-from babelscope.methods.patterns.mucow.judge import rules_of
+from babelscope.methods.patterns.mucow.judge import rules_name
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.stats.intervals import Array, proportion, resampled_counts
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -16,20 +16,19 @@ from babelscope.util.seeds import stream
 GROUPINGS = ("category", "domain")
 """Frequent and infrequent senses, and senses in and out of the training data's domain."""
 
-
-_KINDS: tuple[bool | None, ...] = (True, False, None)
+_VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
 def summarise(records: Sequence[Record], settings: MucowSettings, seed: int) -> list[Row]:
-    """Coverage, precision, both recalls and F1s, over all and by group; how many verdicts are as before.
+    """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
 
     Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
     which its papers define (comment in its evaluation script; Scherrer et al. 2020).
     """
     rows: list[Row] = []
-    rules, rng = rules_of(records, settings), stream(seed, "patterns mucow")
+    rules, rng = rules_name(records, settings), stream(seed, "patterns mucow")
     for labels, group in _groups(records):
-        cells = [_KINDS.index(record["correct"]) for record in group]
+        cells = [_VERDICTS.index(record["correct"]) for record in group]
         correct, wrong, unknown = (cells.count(kind) for kind in range(3))
         shown = {"correct": correct, "wrong": wrong, "unknown": unknown}
         known = correct + wrong
@@ -57,7 +56,7 @@ def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[
 
 
 def _f1(counts: Array) -> Array:
-    """F1 with recall A and with recall B: 2 correct / (what precision and recall divide by)."""
+    """F1 with recall A and with recall B, from counts [..., 3] of correct, wrong and unknown."""
     correct, wrong, unknown = (counts[..., kind].astype(float) for kind in range(3))
     sums = [2 * correct + wrong + unknown, 2 * correct + 2 * wrong + unknown]
     return np.stack(

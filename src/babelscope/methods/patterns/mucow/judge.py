@@ -14,14 +14,14 @@ from babelscope.methods.patterns.mucow.settings import MucowSettings
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a translation's words are told apart and compared with the known ones."""
+    """How a translation is split into tokens, and how words are normalised before they are compared."""
 
     tokens: re.Pattern[str]
-    normal: Callable[[str], str]
+    normalise: Callable[[str], str]
 
 
 def fold(word: str) -> str:
-    """A word in small letters without accents; the log's lemmas are stored so."""
+    """A word in lower case without accents, as the lemmas in the released logs are."""
     plain = word.lower().replace("ß", "ss")
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter)
@@ -36,8 +36,8 @@ RULES = {
 }
 
 
-def rules_of(records: Sequence[Record], settings: MucowSettings) -> str:
-    """The name of the rules that are used."""
+def rules_name(records: Sequence[Record], settings: MucowSettings) -> str:
+    """The name of the rules to use; `auto` decides by the form of the lemmas."""
     if settings.rules != "auto":
         return settings.rules
     return "conditioning" if any(record["folded"] for record in records) else "mucow"
@@ -46,9 +46,9 @@ def rules_of(records: Sequence[Record], settings: MucowSettings) -> str:
 def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
     """The records with lemmas and a verdict: correct, wrong, or unknown (null).
 
-    A known wrong word makes it wrong, whatever else is there. Lemmas are asked only if no token is known.
+    A known wrong word makes it wrong, whatever else is there. Lemmas are looked at only if no token is known.
     """
-    rules = RULES.get(rules_of(records, settings))
+    rules = RULES.get(rules_name(records, settings))
     lemmas: list[str | None] = [record["given_lemmas"] for record in records]
     if settings.lemmatise and all(own is None for own in lemmas):
         lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
@@ -63,12 +63,12 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
 
 
 def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:
-    """What the first known word says, and where it was found."""
-    right = {rules.normal(word) for word in record["right_words"]}
-    wrong = {rules.normal(word) for word in record["wrong_words"]}
+    """The verdict (None if no word is known), and whether tokens or lemmas decided it."""
+    right = {rules.normalise(word) for word in record["right_words"]}
+    wrong = {rules.normalise(word) for word in record["wrong_words"]}
     places = {"tokens": rules.tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
     for where, words in places.items():
-        found = {rules.normal(word) for word in words}
+        found = {rules.normalise(word) for word in words}
         if found & wrong:
             return False, where
         if found & right:

@@ -1,4 +1,4 @@
-"""What is asked about WinoMT's sentences: their translations, then how words are aligned, all together."""
+"""Questions about WinoMT's sentences: translations, and word alignments over all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 from babelscope.core.results import Record
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS
-from babelscope.methods.patterns.asking import Answer, ask_translations, lines_of, records_of
+from babelscope.methods.patterns.asking import (
+    TranslationOrReason,
+    answered_records,
+    ask_translations,
+    match_file_lines,
+)
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.loading import load
@@ -19,7 +24,7 @@ from babelscope.util.errors import BabelscopeError
 def ask(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: WinomtSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its translation with links to the source's words, and its stereotype."""
+    """A record an item: its translation, the alignment links to source words, and its stereotype."""
     for item in items:
         index, occupation = item.extra.get("index"), item.extra.get("occupation")
         if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
@@ -29,7 +34,7 @@ def ask(
     listed = None
     if settings.pro is not None and settings.anti is not None:
         paths = {"pro": settings.pro, "anti": settings.anti}
-        listed = stereotypes_of(items, {name: _listed(path) for name, path in paths.items()})
+        listed = stereotypes_of(items, {name: _read_stereotype_list(path) for name, path in paths.items()})
     answers = ask_translations(systems, items, settings)
     links = _links(items, answers, settings)
 
@@ -46,22 +51,22 @@ def ask(
             "links": [list(link) for link in links[number]],
         }
 
-    return records_of(answers, record)
+    return answered_records(answers, record)
 
 
-def _listed(path: Path) -> Sequence[AmbiguousSource]:
+def _read_stereotype_list(path: Path) -> Sequence[AmbiguousSource]:
     return load(f"winomt:{path}?neutral=yes").items_of(AmbiguousSource, what_for="a list of stereotypes")
 
 
 def _links(
-    items: Sequence[AmbiguousSource], answers: Sequence[Answer], settings: WinomtSettings
+    items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason], settings: WinomtSettings
 ) -> Sequence[Links]:
-    """How the words between spaces of each source and translation are linked: as a file says, or as found here."""
+    """Alignment links between whitespace-separated words, from a file or aligned here."""
     if settings.alignments is None:
         texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
         return align([(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)])
-    given, numbers = lines_of(settings.translations, items, answers)
-    # Lines without sources are as many as items.
+    given, numbers = match_file_lines(settings.translations, items, answers)
+    # Lines without a source are parallel to the items.
     sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
     lengths = [
         (len(source.split()), len(each.translation.split()))
@@ -75,9 +80,9 @@ def _links(
 def stereotypes_of(
     items: Sequence[AmbiguousSource], lists: Mapping[str, Sequence[AmbiguousSource]]
 ) -> dict[str, str]:
-    """Which items are in WinoMT's lists `pro` and `anti`; identical items are taken in order.
+    """Item id -> `pro` or `anti`, from WinoMT's two lists; duplicate items are matched in order.
 
-    The lists differ from the test set's column in two sentences; the published delta S is made with them.
+    The lists differ from the test set's column in two sentences; the published delta S uses the lists.
     """
     waiting: dict[tuple[str, str | None, int], list[str]] = {}
     for item in items:

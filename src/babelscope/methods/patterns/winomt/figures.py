@@ -1,4 +1,4 @@
-"""WinoMT's figures (Stanovsky et al. 2019, section 4)."""
+"""WinoMT's rows: accuracy, precision, F1, delta G and delta S (Stanovsky et al. 2019, section 4)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _STEREOTYPES = ("pro", "anti")
 
 
 def summarise(records: Sequence[Record], settings: WinomtSettings, seed: int) -> list[Row]:
-    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion of genders."""
-    table, rounding = _table(records), settings.rounding
+    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
+    table, rounding = _count_table(records), settings.rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-    rows += _derived(records, stream(seed, "patterns winomt"), rounding)
+    rows += _bootstrapped_rows(records, stream(seed, "patterns winomt"), rounding)
     rows += _confusion(table)
     own = {name: getattr(settings, name) for name in ("target", "alignment", "rules", "rounding")}
     return [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
 
 
-def _table(records: Sequence[Record]) -> Array:
-    """Counts by gold gender, predicted gender and stereotype."""
+def _count_table(records: Sequence[Record]) -> Array:
+    """Counts [gold gender, predicted gender, stereotype]."""
     table = np.zeros(_SHAPE, dtype=int)
     for record in records:
         table[_cell(record)] += 1
@@ -54,7 +54,7 @@ def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
         estimate = _proportion(correct, total, rounding)
         shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
         rows.append(Row("accuracy", estimate, {"category": name}, shown))
-    # Section 4.2 of the conditioning paper: what a system does where it does worst.
+    # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
     worst = min((row for row in rows if row.labels["category"] in ("male", "female")), key=_value)
     rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))
     for number, stereotype in enumerate(_STEREOTYPES):
@@ -76,26 +76,26 @@ def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _derived(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
-    """What is no plain proportion, with bootstrap intervals over the items."""
+def _bootstrapped_rows(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
+    """F1, delta G and delta S: no proportions, so with bootstrap intervals over the items."""
     names = ("f1_male", "f1_female", "delta_g", "delta_s")
     estimates = resampled_counts(
         [int(np.ravel_multi_index(_cell(record), _SHAPE)) for record in records],
         int(np.prod(_SHAPE)),
-        lambda counts: _figures(counts, rounding),
+        lambda counts: _f1_and_deltas(counts, rounding),
         rng,
     )
-    told = {record["stereotype"] for record in records}
+    stereotypes = {record["stereotype"] for record in records}
     rows = []
     for name, estimate in zip(names, estimates, strict=True):
         figure, _, gender = name.partition("_") if name.startswith("f1") else (name, "", "")
-        if name != "delta_s" or told >= set(_STEREOTYPES):
+        if name != "delta_s" or stereotypes >= set(_STEREOTYPES):
             rows.append(Row(figure, estimate, {"category": gender} if gender else {}))
     return rows
 
 
-def _figures(counts: Array, rounding: Rounding) -> Array:
-    """F1 male, F1 female, delta G, delta S from counts of cells; the last axis of `counts` is theirs."""
+def _f1_and_deltas(counts: Array, rounding: Rounding) -> Array:
+    """F1 male, F1 female, delta G, delta S from flattened count tables [..., cells]."""
     table = counts.reshape(*counts.shape[:-1], *_SHAPE)
     confusion = table.sum(axis=-1)
     f1 = []
@@ -125,7 +125,7 @@ def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
 
 
 def _share(part: Array, whole: Array, rounding: Rounding) -> Array:
-    """A quotient, 0 where there is nothing to divide by; rounded where that is the published way."""
+    """part / whole, 0 where whole is 0; rounded if the published way of rounding is chosen."""
     quotient = np.divide(part, whole, out=np.zeros_like(part, dtype=float), where=np.asarray(whole) > 0)
     decimals = _decimals(rounding)
     rounded: Array = quotient if decimals is None else np.round(quotient, decimals)
@@ -147,7 +147,7 @@ def _confusion(table: Array) -> list[Row]:
 
 
 def _decimals(rounding: Rounding) -> int | None:
-    return 3 if rounding == "published" else None  # one decimal of a percentage
+    return 3 if rounding == "published" else None  # one decimal of a percentage, as published
 
 
 def _value(row: Row) -> float:

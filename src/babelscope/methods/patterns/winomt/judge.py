@@ -13,7 +13,7 @@ _ARTICLES = ("the", "a", "an")
 
 
 def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
-    """The records with the words linked to the occupation, and the gender they tell."""
+    """The records with the words aligned to the occupation, and the gender that these show."""
     morphology = open_morphology(settings.target, settings.rules)
     judged = []
     for record in records:
@@ -36,12 +36,12 @@ def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
 
 
 def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
-    """Where the occupation and the article before it stand among the source's words, counted from 0."""
+    """Indices of the occupation and the article before it among the source's words, from 0."""
     tokens = source.split(" ")
     positions = [index - 1] if index and tokens[index - 1].lower() in _ARTICLES else []
     if rules == "published":
         return [*positions, index]
-    # The index counts the nothing between two spaces too; words between any spaces do not.
+    # The index counts empty strings between two spaces; `split()` without argument does not have them.
     first = sum(bool(token) for token in tokens[:index])
     article = [first - 1] if positions else []
     return [*article, *range(first, first + len(occupation.split()))]
