@@ -30,6 +30,8 @@ MOST_ANNOTATORS = 100
 
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
 """The numbers in an answer to a task."""
+WITH_GOLD = ("winomt", "choice")
+"""Tasks whose labels say what there is, and only the item says whether that is right."""
 FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """The number in a record that human scores are compared with, unless another is asked for."""
 
@@ -74,18 +76,18 @@ def _of_task(answers: Answers, task: str) -> tuple[dict[str, dict[str, Answered]
 
 
 def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgement]:
-    """Answers with labels as judgements; WinoMT's need to know the gender that was asked for."""
+    """Answers with labels as judgements; some need to know what is right of the item."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
         if task not in LABELS or label not in LABELS[cast(Labelled, task)]:
             raise BabelscopeError(f"item {each.id}: {shorten(str(label))} is no label of {task}")
         gold = ""
-        if task == "winomt":
+        if task in WITH_GOLD:
             if item not in tasks:
                 raise BabelscopeError(
-                    f"item {each.id}: the file of items is needed for the gender that was asked for; "
-                    "it must lie beside the answers, unchanged"
+                    f"item {each.id}: the file of items is needed, which says what is right; it must lie beside "
+                    "the answers, unchanged"
                 )
             gold = str(tasks[item].get("gold") or "").title()
         found[item] = Judgement(item, str(label), gold=gold)
@@ -220,7 +222,6 @@ def with_verdicts(
             records = Records(rows, field or FIELDS[task])
             found += _correlations(some, records, labels, SCORED[task][-1], field or FIELDS[task], rng)
         else:
-            records = Records(rows, None)
             right = {
                 who: [
                     (each, is_right(judgement, cast(Labelled, task)))
@@ -230,7 +231,19 @@ def with_verdicts(
                 ]
                 for who, own in some.items()
             }
-            found += _agreements(right, records, labels, rng)
+            # What is right of an item is judged once, and every system has a verdict of its own on it.
+            for system, own_rows in _by_system(rows).items() if task == "choice" else [("", rows)]:
+                own_labels: Labels = {**labels, "system": system} if system else labels
+                found += _agreements(right, Records(own_rows, None), own_labels, rng)
+    return found
+
+
+def _by_system(
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for place, record in rows:
+        found.setdefault(str(record.get("system", "")), []).append((place, record))
     return found
 
 

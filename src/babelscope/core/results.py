@@ -101,6 +101,8 @@ class Result:
     """So many of the rows, the last ones, are of several systems together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """What a report shows of each method and test set, as data."""
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Of each method, by what its records call it."""
 
     @property
     def signature(self) -> str:

@@ -75,6 +75,8 @@ class Method:
     """(all judged records of a cell, settings) -> the same with fields that depend on all of them."""
     view: str = ""
     """`module:attribute` of how it is shown; imported when a report is made."""
+    queue: str = ""
+    """`module:attribute` of what people are asked about its records (`methods/queue.py`); imported when they are."""
 
 
 METHODS: Registry[Method] = Registry(

@@ -133,8 +133,15 @@ def conclude(
     run = Run(folder or Path("memory"), manifest, rows, given=completed)
     compared = _compared(run, methods)
     unanswered = split_unanswered(records)[1]
+    of_methods = {label: own for label, (_, own) in methods.items()}
     return Result(
-        manifest.config, [*rows, *compared], completed, folder, unanswered, comparisons=len(compared)
+        manifest.config,
+        [*rows, *compared],
+        completed,
+        folder,
+        unanswered,
+        comparisons=len(compared),
+        settings=of_methods,
     )
 
 

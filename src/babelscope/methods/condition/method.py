@@ -50,4 +50,5 @@ METHOD = Method(
     comparable=comparable,
     complete=weighed,
     view="babelscope.methods.condition.view:VIEW",
+    queue="babelscope.methods.condition.queue:queue",
 )

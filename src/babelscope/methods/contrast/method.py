@@ -47,4 +47,5 @@ METHOD = Method(
     comparable=comparable,
     across=between_references,
     view="babelscope.methods.contrast.view:VIEW",
+    queue="babelscope.methods.contrast.queue:queue",
 )
