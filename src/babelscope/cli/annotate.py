@@ -136,8 +136,8 @@ def _drawn_from(run: Path, queue: Path | None, **chosen: Any) -> Path:
     from babelscope.util.outputs import check_outputs
     from babelscope.util.text import read_bytes
 
-    place = run.resolve()
-    path = place.with_name(f"{place.name}.queue.jsonl") if queue is None else queue
+    place = run if run.name not in ("", "..") else run.resolve()
+    path = queue or place.with_name(f"{place.name}.queue.jsonl")
     check_outputs({"--queue": path}, inputs=[run])
     drawn = queue_of_run(run, **chosen)
     lines = [as_line(line) for line in drawn.lines]
