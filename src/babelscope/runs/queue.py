@@ -12,6 +12,8 @@ from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.util.damage import telling_damage
 from babelscope.util.errors import BabelscopeError
 
+_WORDS = {"method": "methods", "tests": "test sets", "system": "systems"}
+
 
 def queue_of_run(
     folder: str | Path,
@@ -55,8 +57,8 @@ def _one(folder: str | Path, names: Iterable[str], what: str, chosen: str) -> st
     if chosen:
         return _known(folder, chosen, known, what)
     if len(known) != 1:
-        several = f"several {what}: {', '.join(known)}; choose one with --{what}" if known else f"no {what}"
-        raise BabelscopeError(f"{folder} has {several}")
+        told = f"{', '.join(known)}; choose one with --{what}" if known else "none"
+        raise BabelscopeError(f"one of the {_WORDS[what]} of {folder} is judged at a time, and it has {told}")
     return known[0]
 
 
@@ -64,5 +66,5 @@ def _known(folder: str | Path, name: str, names: Iterable[str], what: str) -> st
     known = list(dict.fromkeys(names))
     if name not in known:
         hint = did_you_mean(name, known, f"it has {', '.join(known)}")
-        raise BabelscopeError(f"{folder} has no {what} {name!r}; {hint}")
+        raise BabelscopeError(f"{folder} has no {name!r} among its {_WORDS[what]}; {hint}")
     return name
