@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import babelscope
+from babelscope.annotate.answers import AnswerFile
+from babelscope.annotate.items import read_tasks
 
 PACKAGE = Path(__file__).parent / "plugin"
 ZOO = (
@@ -61,14 +63,22 @@ class Home:
     folder: Path
     site: Path
 
-    def run(self, *arguments: object, installed: bool = True) -> str:
-        """What a command prints; it must end well, and warn of nothing."""
+    def start(self, *arguments: object, installed: bool = True) -> subprocess.Popen[str]:
+        """A command in a process of its own."""
         path = [*([str(self.site)] if installed else []), os.environ.get("PYTHONPATH", "")]
         command = [sys.executable, "-m", "babelscope", *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
-        ran = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
-        assert (ran.returncode, "warning" in ran.stderr) == (0, False), ran.stderr
-        return ran.stdout
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def run(self, *arguments: object, installed: bool = True) -> str:
+        """What a command prints; it must end well, and warn of nothing."""
+        with self.start(*arguments, installed=installed) as process:
+            out, err = process.communicate()
+        assert (process.returncode, "warning" in err) == (0, False), err
+        return out
 
     def rows(self, *arguments: object, installed: bool = True) -> list[dict[str, Any]]:
         """The JSON objects that it prints."""
@@ -220,6 +230,28 @@ def test_a_run_is_judged_again_under_another_threshold(home: Home) -> None:
     assert home.same_run("asked", "strict")
     assert value(rows, "all", system="parrot:short?words=2") == pytest.approx(2 / 6)
     assert value(home.rows("compare", "lenient"), "all", system="parrot:short?words=2") == 1
+
+
+def test_people_judge_what_its_queue_asks(home: Home) -> None:
+    home.run("echo", *ASKED, "--out", "judged", "--annotate", "echo.jsonl", "--annotate-n", 4)
+    drawn = [json.loads(line) for line in (home.folder / "echo.jsonl").read_text("utf-8").splitlines()]
+    # Two of three sentences of each domain, as each system translated them.
+    assert sorted(line["id"] in ("1", "2", "3") for line in drawn) == [False] * 4 + [True] * 4
+    assert {line["system"] for line in drawn} == {"parrot:polly", "parrot:short?words=2"}
+    command = ("annotate", "judged", "--n", 4, "--queue", "again.jsonl", "--no-open", "--json")
+    with home.start(*command) as serving:
+        assert serving.stdout is not None
+        started = json.loads(serving.stdout.readline())
+        serving.terminate()
+    assert (started["items"], Path(started["answers"]).name) == (8, "again.answers.me.jsonl")
+    assert (home.folder / "again.jsonl").read_bytes() == (home.folder / "echo.jsonl").read_bytes()
+    tasks = read_tasks(home.folder / "echo.jsonl")
+    answers = AnswerFile(home.folder / "echo.jsonl", "anna", tasks)
+    for task in tasks:  # whoever repeats more is liked less
+        answers.save(task, {"score": 20 if task.system == "parrot:polly" else 60})
+    answers.close()
+    rows = home.rows("agreement", "echo.jsonl", "--verdicts", "judged", "--field", "share")
+    assert value(rows, "pearson", level="sentence", annotators="anna") < -0.9
 
 
 def test_its_runs_are_reported_and_compared_without_it(home: Home, study: str) -> None:

@@ -52,6 +52,11 @@ ITEMS: dict[str, dict[str, Any]] = {
         "source": "It is raining again.",
         "translations": ["Es regnet wieder.", "", "Wieder Regen fällt es."],
     },
+    "choice": {
+        "source": "The unpopular plan was kept.",
+        "translations": ["Der beliebte Plan blieb.", "Der unbeliebte Plan blieb."],
+        "gold": "B",
+    },
 }
 # What must stay on the server.
 HIDDEN = {

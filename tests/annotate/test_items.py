@@ -55,6 +55,13 @@ def test_every_kind_shows_its_own() -> None:
     }
     assert shown(made(item("assessment"))) == {"Source": "It is raining.", "Translation": "Es regnet."}
     assert made(item("ranking")).translations == tuple(ITEMS["ranking"]["translations"])
+    assert shown(made(item("choice"))) == {
+        "Source": "The unpopular plan was kept.",
+        "Translation A": "Der [beliebte] Plan blieb.",
+        "Translation B": "Der [unbeliebte] Plan blieb.",
+    }
+    labels = [label.value for label in made(item("choice")).labels]
+    assert labels == ["A", "B", "More than one", "None", "Cannot tell"]
 
 
 def test_marks_lie_on_whole_words_and_right_tokens() -> None:
@@ -123,6 +130,8 @@ def test_the_digest_is_that_of_what_is_judged() -> None:
         (item("challenge", head=None), "field 'head' is missing"),
         (item("ranking", translations=["one"]), "a list of at least two texts"),
         (item("ranking", translations=["x"] * 27), "27 translations is too long"),
+        (item("choice", gold="C"), "field 'gold' must be the letter of the right translation, A, B"),
+        (item("choice", gold=["A"]), "field 'gold' must be the letter of the right translation, A, B"),
         ({"id": "1", "item": "ab", "annotator": "anna"}, "these are answers, not items to judge"),
     ],
 )
@@ -227,6 +236,7 @@ def test_the_labels_of_a_guide_are_those_that_are_compared() -> None:
 
     for kind, labels in LABELS.items():
         offered = [label.value for label in GUIDES[kind].labels]
-        assert offered == [label for label in labels if label != REAL]
+        # Letters of translations are labels of those items only that have so many.
+        assert offered == [label for label in labels if label != REAL and len(label) > 1]
         assert GUIDES[kind].corrected in (None, *offered)
     assert all(text == " ".join(text.split()) for guide in GUIDES.values() for text in guide.guidelines)

@@ -202,6 +202,7 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
         "challenge": {"label": "Translated right"},
         "assessment": {"score": 73},
         "ranking": {"overall": 4},
+        "choice": {"label": "A"},
     }
 
 

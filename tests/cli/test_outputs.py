@@ -51,9 +51,12 @@ translate --system {TOY} a.en --out OUT
 sample --system {TOY} --source a.en --n 2 --out OUT
 score --system {TOY} --source a.en --target a.de --out OUT
 contrast --system {TOY} --tests pairs.jsonl --free no --records OUT
+contrast --system {TOY} --tests pairs.jsonl --free no --annotate OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --records OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annotate OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
+space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --annotate OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --records OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --annotate OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --records OUT

@@ -47,6 +47,7 @@ _CASES: tuple[dict[str, Any], ...] = (
         "phenomenon": "particle",
         "reference": "He gives up",
     },
+    {"task": "choice", "id": "6", "source": "A cat.", "translations": ["Katze.", "Hund."], "gold": "A"},
     {"task": "machine-reference", **PAIR, "translation": "Hund", "correction": "Der Hund"},
 )
 

@@ -30,6 +30,8 @@ MOST_ANNOTATORS = 100
 
 SCORED = {"assessment": ("score",), "ranking": ("scores", "overall")}
 """Task -> fields of its answers that are numbers; other tasks have labels."""
+WITH_GOLD = ("winomt", "choice")
+"""Tasks whose labels say what there is, and only the item says whether that is right."""
 DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """Task -> field of a record that human scores are compared with by default."""
 
@@ -74,18 +76,18 @@ def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, 
 
 
 def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgement]:
-    """Labelled answers as judgements; those of WinoMT also have the gender that was asked for."""
+    """Labelled answers as judgements; some also need what is right of the item."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
         if task not in LABELS or label not in LABELS[cast(Labelled, task)]:
             raise BabelscopeError(f"item {each.id}: {shorten(str(label))} is no label of {task}")
         gold = ""
-        if task == "winomt":
+        if task in WITH_GOLD:
             if item not in tasks:
                 raise BabelscopeError(
-                    f"item {each.id}: the file of items is needed for the gender that was asked for; "
-                    "it must lie beside the answers, unchanged"
+                    f"item {each.id}: the file of items is needed, which says what is right; it must lie beside "
+                    "the answers, unchanged"
                 )
             gold = str(tasks[item].get("gold") or "").title()
         found[item] = Judgement(item, str(label), gold=gold)
@@ -222,7 +224,6 @@ def agreement_with_method(
                 some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task], rng
             )
         else:
-            records = AutomaticJudgements(rows, None)
             right = {
                 who: [
                     (each, is_right(judgement, cast(Labelled, task)))
@@ -232,7 +233,19 @@ def agreement_with_method(
                 ]
                 for who, own in some.items()
             }
-            found += _agreement_rows(right, records, labels, rng)
+            # What is right of an item is judged once, and every system has a verdict of its own on it.
+            for system, own_rows in _by_system(rows).items() if task == "choice" else [("", rows)]:
+                own_labels: Labels = {**labels, "system": system} if system else labels
+                found += _agreement_rows(right, AutomaticJudgements(own_rows, None), own_labels, rng)
+    return found
+
+
+def _by_system(
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
+) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for place, record in rows:
+        found.setdefault(str(record.get("system", "")), []).append((place, record))
     return found
 
 

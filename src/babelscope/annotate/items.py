@@ -7,9 +7,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
@@ -34,8 +35,9 @@ _ALSO = {
     "source": ("Source Sentence",),
     "translation": ("Translation",),
     "word": ("Word",),
-    "correct_sense": ("lemmas", "Correct Sense"),
-    "wrong_sense": ("wrong_lemmas", "Wrong Sense"),
+    # In records of `patterns mucow`, `lemmas` are those of the translation.
+    "correct_sense": ("right_words", "lemmas", "Correct Sense"),
+    "wrong_sense": ("wrong_words", "wrong_lemmas", "Wrong Sense"),
     "entity": ("occupation", "Entity"),
     "gold": ("Gold Gender",),
 }
@@ -260,14 +262,16 @@ def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
-    source, word = _text(record, "source"), _text(record, "word")
+    # Without a word, nothing is marked: the senses tell what is asked.
+    source, word = _text(record, "source"), "" if _get(record, "word") is None else _text(record, "word")
     marked = _marked(source, find_form(word, source) or word) if _is_quick(source, word) else None
+    of_word = f" of “{word}”" if word else ""
     return {
         "blocks": (
             _block("Source", source, marked, "source"),
             Block("Translation", _plain(_translation(record)), "judged"),
-            Block(f"Correct sense of “{word}”", _plain(_texts(record, "correct_sense", ", "))),
-            Block(f"Wrong sense of “{word}”", _plain(_texts(record, "wrong_sense", ", "))),
+            Block(f"Correct sense{of_word}", _plain(_texts(record, "correct_sense", ", "))),
+            Block(f"Wrong sense{of_word}", _plain(_texts(record, "wrong_sense", ", "))),
         )
     }
 
@@ -344,15 +348,41 @@ def _assessment(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ranking(record: Mapping[str, Any]) -> dict[str, Any]:
-    found = record.get("translations")
-    if not isinstance(found, list) or len(found) < 2 or not all(isinstance(each, str) for each in found):
-        raise BabelscopeError("field 'translations' must be a list of at least two texts, the best first")
-    if len(found) > 26:
-        raise BabelscopeError(f"a list of {len(found)} translations is too long to judge; 26 are the most")
     return {
         "blocks": (Block("Source", _plain(_text(record, "source")), "source"),),
-        "translations": tuple(found),
+        "translations": _translations(record),
     }
+
+
+def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
+    texts = _translations(record)
+    letters = ascii_uppercase[: len(texts)]
+    if record.get("gold") not in tuple(letters):
+        raise BabelscopeError(
+            f"field 'gold' must be the letter of the right translation, {', '.join(letters)}"
+        )
+    # Each is compared with the one after it, so that no one of them is the measure of the others.
+    others = (*texts[1:], texts[0])
+    shown = (
+        replace(_differences(f"Translation {letter}", text, other), role="judged")
+        for letter, text, other in zip(letters, texts, others, strict=True)
+    )
+    right = tuple(Label(letter, f"Only translation {letter} is right.") for letter in letters)
+    return {
+        "blocks": (Block("Source", _plain(_text(record, "source")), "source"), *shown),
+        "labels": (*right, *GUIDES["choice"].labels),
+    }
+
+
+def _translations(record: Mapping[str, Any]) -> tuple[str, ...]:
+    found = record.get("translations")
+    if not isinstance(found, list) or len(found) < 2 or not all(isinstance(each, str) for each in found):
+        raise BabelscopeError("field 'translations' must be a list of at least two texts")
+    if len(found) > len(ascii_uppercase):
+        raise BabelscopeError(
+            f"a list of {len(found)} translations is too long to judge; {len(ascii_uppercase)} are the most"
+        )
+    return tuple(found)
 
 
 _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -362,4 +392,5 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "challenge": _challenge,
     "assessment": _assessment,
     "ranking": _ranking,
+    "choice": _choice,
 }

@@ -127,19 +127,28 @@ def _answered(answers: list[Path], verdicts: Path | None, field: str | None, see
     # One annotator alone can still be compared with a method.
     rows = agreement_between_people(said, tasks, rng) if len(said) > 1 or verdicts is None else []
     if verdicts is not None:
-        for name, records in _by_method(verdicts).items():
+        of = {str(task.get("tests")) for task in tasks.values()}
+        for name, records in _by_method(verdicts, of).items():
             rows += agreement_with_method(said, tasks, records, rng, name=name, field=field)
     elif field is not None:
         raise BabelscopeError("--field is about the records of --verdicts")
     return rows
 
 
-def _by_method(path: Path) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
-    """The records of a run folder by method, or those of a file under its name."""
+def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    """The records of a run folder by method, or those of a file under its name.
+
+    If it has some of `tests`, which the items that were judged are from, those of its other test sets are left out:
+    they may have items of the same ids.
+    """
     from babelscope.testsets.pattern_files import read_verdicts
 
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for place, record in read_verdicts(_records_of(path)):
+    rows = list(read_verdicts(_records_of(path)))
+    known = any(str(record.get("tests")) in tests for _, record in rows if "tests" in record)
+    for place, record in rows:
+        if known and str(record.get("tests")) not in tests:
+            continue
         found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
     return found
 

@@ -7,11 +7,13 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Form, Seed, as_line, print_json, write_file
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
@@ -27,10 +29,16 @@ class Task(StrEnum):
     challenge = "challenge"
     assessment = "assessment"
     ranking = "ranking"
+    choice = "choice"
 
 
 def annotate(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What is to be judged, a JSON object a line.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE|RUN", help="What is to be judged, a JSON object a line; or a finished run folder."
+        ),
+    ],
     annotator: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,6 +50,33 @@ def annotate(
     ] = None,
     task: Annotated[
         Task | None, typer.Option(help="What is judged, for lines without `task`.", show_default=False)
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
+    ] = "",
+    tests: Annotated[
+        str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
+    ] = "",
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Items to draw from a run, of each group its share. (Default: 100.)",
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where what is drawn from a run goes. (Default: RUN.queue.jsonl.)",
+            show_default=False,
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -55,6 +90,13 @@ def annotate(
     from babelscope.annotate.server import LOOPBACK, Desk, build_app, listen_locally, serve
 
     names = annotator or ["me"]
+    drawn_by = {"--method": method, "--tests": tests, "--system": system, "--n": n, "--queue": queue}
+    if file.is_dir():
+        file = _drawn_from(
+            file, queue, method=method, tests=tests, systems=system or (), n=n or 100, seed=seed
+        )
+    elif said := [option for option, value in drawn_by.items() if value]:
+        raise BabelscopeError(f"{said[0]} is about a run folder, and {file} is none")
     tasks = read_tasks(file, task.value if task else None)
     desk = Desk(file, tasks, names, seed=seed)
     try:
@@ -86,6 +128,28 @@ def annotate(
                 print("".join(f"\n{name} has judged {desk.judged(name)} of {len(tasks)}." for name in names))
     finally:
         desk.close()
+
+
+def _drawn_from(run: Path, queue: Path | None, **chosen: Any) -> Path:
+    """The file of what is drawn from a run, written unless it is there already."""
+    from babelscope.runs.queue import queue_of_run
+    from babelscope.util.outputs import check_outputs
+    from babelscope.util.text import read_bytes
+
+    place = run if run.name not in ("", "..") else run.resolve()
+    path = queue or place.with_name(f"{place.name}.queue.jsonl")
+    check_outputs({"--queue": path}, inputs=[run])
+    drawn = queue_of_run(run, **chosen)
+    lines = [as_line(line) for line in drawn.lines]
+    if not path.exists():
+        write_file(path, Form.JSON, lines)
+        print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
+    elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
+        raise BabelscopeError(
+            f"{path} has other items than are drawn from {run} now; say the same options as when it was written, "
+            f"judge the file itself (babelscope annotate {path}), or name another with --queue"
+        )
+    return path
 
 
 def _warn(answers: AnswerFile, file: Path) -> None:

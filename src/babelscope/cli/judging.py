@@ -110,6 +110,7 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
     """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
     _check_asked(command, given)
     command.check(given)
+    _check_queue(command, given)
     read = [given[option.name] for option in options if option.role == "read"]
     written = {"--records": given["records"]}
     written |= {f"--{option.name}": given[option.name] for option in options if option.role == "write"}
@@ -120,6 +121,8 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
         for name, lines in command.files.items():
             if given[name] is not None:
                 after.callback(_write, given[name], functools.partial(lines, result, given))
+        if given["annotate"] is not None:
+            after.callback(_write_queue, command, result, given)
         after.enter_context(then_records(given["records"], [*result.records, *result.unanswered]))
         _print(command, result, given)
 
@@ -131,6 +134,19 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
     if given["rejudge"] is None and not given["tests"]:
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
+
+
+def _check_queue(command: JudgingCommand, given: Given) -> None:
+    """Refuse a queue that cannot be made, or would be written over answers, before anything is asked."""
+    path = given["annotate"]
+    if path is None:
+        return
+    if path.exists():
+        raise BabelscopeError(f"{path} exists, and may have answers; choose another file for --annotate")
+    from babelscope.methods.base import find_method
+    from babelscope.methods.queue import find_queue
+
+    find_queue(find_method(command.method))
 
 
 def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
@@ -191,6 +207,21 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
             write(f"\n{render([row for row in result.rows if row.is_part])}")
     if result.folder is not None:
         print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
+
+
+def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:
+    """The queue that --annotate asks for, a JSON object a line; then, on stderr, what it was drawn from."""
+    from babelscope.methods.base import find_method
+    from babelscope.methods.queue import draw_queue
+
+    if command.queue is not None:
+        write_file(given["annotate"], Form.JSON, map(as_line, command.queue(result, given)))
+        return
+    (settings,) = result.settings.values()
+    method = find_method(command.method)
+    drawn = draw_queue(method, result.records, settings, n=given["annotate-n"], seed=given["seed"])
+    write_file(given["annotate"], Form.JSON, map(as_line, drawn.lines))
+    print(f"{visible(str(given['annotate']))}: {drawn}", file=sys.stderr)
 
 
 def _write(path: Path, lines: Callable[[], Any]) -> None:

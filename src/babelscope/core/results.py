@@ -106,6 +106,8 @@ class Result:
     """Number of rows, at the end, that are about several systems together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """What a report shows of each method and test set, as data."""
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Of each method, by what its records call it."""
 
     @property
     def signature(self) -> str:

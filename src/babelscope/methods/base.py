@@ -77,6 +77,8 @@ class Method:
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     view: str = ""
     """`module:attribute` of its `View`; imported when a report is made."""
+    queue: str = ""
+    """`module:attribute` of what people are asked about its records (`methods/queue.py`); imported when they are."""
 
 
 METHODS: Registry[Method] = Registry(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from babelscope.core.options import Option, options_of, writes
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Result, Row
+    from babelscope.core.results import Record, Result, Row
     from babelscope.methods.base import Settings
 
 ASKED = (
@@ -42,6 +42,14 @@ KEPT = (
     Option("json", "Print one JSON object a line, and nothing else.", bool),
     Option("out", "A run folder, to keep and resume a run.", Path, metavar="FOLDER"),
     writes("records", "Write a JSON object an item there."),
+    writes("annotate", "Write a blind queue for annotators there, see `babelscope annotate`."),
+    Option(
+        "annotate-n",
+        "Items in that queue, of each group its share; all if there are fewer.",
+        int,
+        100,
+        minimum=1,
+    ),
     Option("seed", "Seed of everything random.", int, 0),
     Option(
         "cache",
@@ -98,6 +106,8 @@ class JudgingCommand:
     """Further rows in JSON."""
     files: Mapping[str, Callable[[Result, Given], Iterable[str]]] = field(default_factory=dict)
     """Option that names a file -> the lines to be written there."""
+    queue: Callable[[Result, Given], Sequence[Record]] | None = None
+    """What `--annotate` writes, where it is not drawn as `--annotate-n` says."""
 
     def all_options(self) -> list[Option]:
         """What is asked, the command's own options, those of the settings, and what is kept."""

@@ -133,8 +133,15 @@ def summarise_run(
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
     compared = _comparison_rows(run, methods)
     unanswered = split_unanswered(records)[1]
+    of_methods = {label: own for label, (_, own) in methods.items()}
     return Result(
-        manifest.config, [*rows, *compared], completed, folder, unanswered, comparisons=len(compared)
+        manifest.config,
+        [*rows, *compared],
+        completed,
+        folder,
+        unanswered,
+        comparisons=len(compared),
+        settings=of_methods,
     )
 
 

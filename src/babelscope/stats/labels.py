@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import ascii_uppercase
 from typing import Literal
 
-Task = Literal["mucow", "winomt", "machine-reference", "challenge"]
+Task = Literal["mucow", "winomt", "machine-reference", "challenge", "choice"]
 
 # Of the conditioning paper, appendix E.
 CORRECT, WRONG = "Correct Sense", "Wrong Sense"
@@ -20,6 +21,8 @@ RIGHT, WRONG_REFERENCE = "Right", "Wrong"
 # Of challenge sets (section 4.3).
 TRANSLATED_RIGHT, TRANSLATED_WRONG = "Translated right", "Translated wrong"
 REAL, NOT_REAL = "Real", "Not real"
+# Of minimal pairs, beside the letters of the translations.
+SEVERAL, NONE = "More than one", "None"
 CANNOT_TELL = "Cannot tell"
 
 LABELS: Mapping[Task, tuple[str, ...]] = {
@@ -27,6 +30,7 @@ LABELS: Mapping[Task, tuple[str, ...]] = {
     "winomt": (MALE, FEMALE, BOTH, TOO_BAD),
     "machine-reference": (RIGHT, WRONG_REFERENCE, CANNOT_TELL),
     "challenge": (TRANSLATED_RIGHT, TRANSLATED_WRONG, REAL, NOT_REAL, CANNOT_TELL),
+    "choice": (*ascii_uppercase, SEVERAL, NONE, CANNOT_TELL),
 }
 _OTHER = {MALE: FEMALE, FEMALE: MALE}
 
@@ -42,7 +46,7 @@ class Judgement:
     word: str = ""
     """The ambiguous word (MuCoW)."""
     gold: str = ""
-    """The gender that was asked for (WinoMT)."""
+    """The gender that was asked for (WinoMT), or the letter of the correct translation (choice)."""
     row: int | None = None
     """Its row of the test set, from 0 (WinoMT)."""
 
@@ -64,6 +68,13 @@ def _winomt(judgement: Judgement) -> str | None:
     return edge_cases.get(judgement.label, judgement.label) if gold in _OTHER else None
 
 
+def _chosen(judgement: Judgement) -> str | None:
+    """Whether the correct translation was chosen; what has several right ones, or none, leaves no choice."""
+    if len(judgement.label) > 1 or not judgement.gold:
+        return None
+    return RIGHT if judgement.label == judgement.gold else WRONG_REFERENCE
+
+
 def _decided(judgement: Judgement) -> str | None:
     return None if judgement.label == CANNOT_TELL else judgement.label
 
@@ -81,6 +92,7 @@ REDUCTIONS: Mapping[Task, Mapping[str, Callable[[Judgement], str | None]]] = {
     "winomt": {"binary": _winomt},
     "machine-reference": {"binary": _decided},
     "challenge": {"real": _real, "binary": _translated},
+    "choice": {"binary": _chosen},
 }
 """How the labels of a task become two; None drops the sample. `binary` tells right from wrong."""
 

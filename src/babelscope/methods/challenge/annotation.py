@@ -9,6 +9,7 @@ from typing import Any
 from babelscope.core.results import Record, Row
 from babelscope.language.ud_rules import RESERVED
 from babelscope.methods.challenge.sets import ALL, Instance, read_instances
+from babelscope.methods.queue import Entry, draw
 from babelscope.stats.agreement import compare
 from babelscope.stats.intervals import proportion
 from babelscope.stats.labels import (
@@ -22,7 +23,6 @@ from babelscope.stats.labels import (
 )
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
 QUESTION = (
@@ -57,35 +57,33 @@ class Case:
 
 def queue(
     records: Iterable[Record], *, per_phenomenon: int, distances: Sequence[int] = (), seed: int = 0
-) -> list[dict[str, Any]]:
-    """Entries to be answered, shuffled: of each phenomenon some instances, as every system translated them.
+) -> list[Record]:
+    """Lines to be answered, shuffled: of each phenomenon some instances, as every system translated them.
 
-    Neither system nor distance is shown, and what two systems translate alike is asked once. With
-    `distances`, instances of exactly these are taken, equally many of each as far as there are.
+    With `distances`, instances of exactly these are taken, equally many of each as far as there are.
     """
-    by_instance: dict[tuple[str, int], list[Case]] = {}
-    for place, case in _cases(records):
-        if case.instance.phenomenon not in RESERVED:  # of a reordering, no two words are to be judged
-            by_instance.setdefault(place, []).append(case)
-    strata: dict[tuple[str, str, float | None], list[list[Case]]] = {}
-    for cases in by_instance.values():
-        found = cases[0].instance
-        if not distances:
-            strata.setdefault((found.phenomenon, found.side, None), []).append(cases)
-        elif found.distance in distances:
-            strata.setdefault((found.phenomenon, found.side, found.distance), []).append(cases)
-    if not strata:
+    found = entries(records, distances=distances)
+    if not found:
         told = f" of distance {', '.join(map(str, distances))}" if distances else ""
         raise BabelscopeError(f"there is no dependency{told} to be annotated")
-    rng = stream(seed, "challenge/annotation")
-    entries: dict[str, dict[str, Any]] = {}
-    for name in sorted(strata, key=str):
-        some = strata[name]
-        wanted = -(-per_phenomenon // len(distances)) if distances else per_phenomenon
-        for number in rng.permutation(len(some))[:wanted]:
-            entries |= {case.key: dict(case.entry) for case in some[number]}
-    keys = sorted(entries)
-    return [entries[keys[number]] for number in rng.permutation(len(keys))]
+    wanted = -(-per_phenomenon // len(distances)) if distances else per_phenomenon
+    return draw(found, lambda sizes: dict.fromkeys(sizes, wanted), seed=seed, name="challenge")
+
+
+def entries(
+    records: Iterable[Record], _settings: object = None, *, distances: Sequence[int] = ()
+) -> list[Entry]:
+    """Every instance as every system translated it; neither system nor distance is shown."""
+    found = []
+    for unit, case in _cases(records):
+        instance = case.instance
+        if instance.phenomenon in RESERVED:  # of a reordering, no two words are to be judged
+            continue
+        if not distances or instance.distance in distances:
+            of_distance = (f"{instance.distance:g}",) if distances else ()
+            group = (instance.phenomenon, instance.side, *of_distance)
+            found.append(Entry(dict(case.entry), unit, group))
+    return found
 
 
 def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgement]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from babelscope.core.options import Option, reads, writes
+from babelscope.core.options import Option, reads
 from babelscope.methods.challenge.annotation import answer_rows, answers, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import tables
@@ -15,14 +13,11 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Result, Row
+    from babelscope.core.results import Record, Result, Row
 
 
 def _check(given: Given) -> None:
-    path = given["annotate"]
-    if path is not None and path.exists():
-        raise BabelscopeError(f"{path} exists, and may have answers; choose another file for --annotate")
-    if given["annotate-distance"] and path is None:
+    if given["annotate-distance"] and given["annotate"] is None:
         raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
 
 
@@ -38,15 +33,13 @@ def _answered(result: Result, given: Given) -> list[Row]:
     return answer_rows(result.records, annotators)
 
 
-def _queue(result: Result, given: Given) -> Iterator[str]:
-    """Entries for annotators, a JSON object a line."""
-    for entry in queue(
+def _queue(result: Result, given: Given) -> list[Record]:
+    return queue(
         result.records,
         per_phenomenon=given["per-phenomenon"],
         distances=given["annotate-distance"],
         seed=given["seed"],
-    ):
-        yield json.dumps(entry, ensure_ascii=False, allow_nan=False)
+    )
 
 
 COMMAND = JudgingCommand(
@@ -55,10 +48,6 @@ COMMAND = JudgingCommand(
     "challenge",
     ChallengeSettings,
     options=(
-        writes("annotate", "Write a blind queue for annotators there: was the dependency translated right?"),
-        Option(
-            "per-phenomenon", "Instances of each phenomenon in the queue.", int, 30, metavar="N", minimum=1
-        ),
         Option(
             "annotate-distance",
             "Only instances with exactly N words between in the queue; may be repeated.",
@@ -78,6 +67,15 @@ COMMAND = JudgingCommand(
             "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
         },
         "beam": {"help": "Of the translations."},
+        "annotate": {
+            "help": "Write a blind queue for annotators there: was the dependency translated right?"
+        },
+        "annotate-n": {
+            "name": "per-phenomenon",
+            "default": 30,
+            "metavar": "N",
+            "help": "Instances of each phenomenon in the queue.",
+        },
         "length-sizes": {
             "name": "length-size",
             "metavar": "N",
@@ -88,5 +86,5 @@ COMMAND = JudgingCommand(
     show=lambda result, given: f"{tables(result.rows, _answered(result, given))}\n{result.signature}",
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,
-    files={"annotate": _queue},
+    queue=_queue,
 )

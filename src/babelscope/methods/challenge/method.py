@@ -151,4 +151,5 @@ METHOD = Method(
     comparable=comparable,
     across=system_differences,
     view="babelscope.methods.challenge.view:VIEW",
+    queue="babelscope.methods.challenge.annotation:entries",
 )

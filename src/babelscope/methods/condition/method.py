@@ -51,4 +51,5 @@ METHOD = Method(
     complete=add_weights,
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
+    queue="babelscope.methods.condition.queue:queue",
 )

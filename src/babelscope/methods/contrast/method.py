@@ -48,4 +48,5 @@ METHOD = Method(
     across=reference_differences,
     measure_of=measure_of,
     view="babelscope.methods.contrast.view:VIEW",
+    queue="babelscope.methods.contrast.queue:queue",
 )

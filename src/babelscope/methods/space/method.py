@@ -43,4 +43,5 @@ METHOD = Method(
     comparable=comparable,
     across=mbr_correlations,
     view="babelscope.methods.space.view:VIEW",
+    queue="babelscope.methods.space.queue:queue",
 )

@@ -20,4 +20,5 @@ METHOD = Method(
     asks=frozenset({"beam"}),
     comparable=comparable,
     view="babelscope_parrot.echo.view:VIEW",
+    queue="babelscope_parrot.echo.queue:queue",
 )

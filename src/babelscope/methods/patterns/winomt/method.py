@@ -22,4 +22,5 @@ METHOD = Method(
     as_a_whole=True,
     identity=identity,
     comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("gold",))],
+    queue="babelscope.methods.patterns.winomt.queue:queue",
 )

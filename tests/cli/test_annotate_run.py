@@ -1,0 +1,285 @@
+"""`babelscope annotate RUN` and `--annotate`: each method's queue, answered by a script, read by `agreement`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toys
+from babelscope.annotate import server
+from babelscope.annotate.answers import AnswerFile, check_answer
+from babelscope.annotate.items import Task, read_tasks
+from babelscope.testsets import AmbiguousSource
+from enumerated import Enumerated
+from toy_fixtures import Babelscope
+
+ONE, TWO = (f"toy:{salt}?alphabet=ab&limit=4" for salt in "12")
+SYSTEMS = ("--system", ONE, "--system", TWO)
+PAIRS = [
+    {
+        "id": f"{phenomenon}-{n}",
+        "source": f"a{n}",
+        "correct": "ab" * (1 + n % 3),
+        "contrastive": ["ba" * (1 + n % 2)],
+        "phenomenon": phenomenon,
+        "reference": "human",
+    }
+    for phenomenon, size in (("often", 12), ("seldom", 4))
+    for n in range(size)
+]
+CUED = [
+    AmbiguousSource(
+        str(n), f"the cook saw {n}", (f"r{n}",), (f"w{n}",), gold, gold=gold, extra={"occupation": "cook"}
+    ).as_json()
+    for n in range(12)
+    for gold in [("male", "female")[n % 2]]
+]
+SENTENCES = [{"id": str(n), "source": f"s{n}", "reference": "ab"} for n in range(8)]
+WINO = "".join(
+    f"{gold}\t1\tThe cook slept {n} because he was tired.\tcook\tpro\n"
+    for n, gold in enumerate(["male", "female", "neutral"])
+)
+FILES = {
+    "pairs.jsonl": "".join(json.dumps(each) + "\n" for each in PAIRS),
+    "cued.jsonl": "".join(json.dumps(each) + "\n" for each in CUED),
+    "sentences.jsonl": "".join(json.dumps(each) + "\n" for each in SENTENCES),
+    "wino.tsv": WINO,
+    "wino.txt": "Der Koch schlief.\n" * 3,
+    "wino.align": "0-0 1-1\n" * 3,
+    "en-de.text.txt": "My pen.\nHis pen.\n",
+    "en-de.key.tsv": "1\tted\tpen\tstift\tgehege\n" * 2,
+    "mucow.de": "Mein Stift.\nSein Gehege.\n",
+}
+CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--free", "no", *SYSTEMS)
+CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
+SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
+WINOMT = ("patterns", "winomt", "--tests", "wino.tsv", "--translations", "wino.txt", "--target", "de")
+MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", "mucow.de")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
+    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+    monkeypatch.setattr(server, "serve", lambda _app, _listener: None)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+
+
+def rows_of(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
+    """The rows that a command prints; it must end well."""
+    done = babelscope(*command, "--json")
+    assert done.code == 0, done.err
+    return rows_of(done.out)
+
+
+def answered(queue: str, annotator: str, answer: Callable[[Task], dict[str, Any]]) -> list[Task]:
+    """Answer a whole queue as the page does, checked and saved one by one."""
+    tasks = read_tasks(queue)
+    file = AnswerFile(Path(queue), annotator, tasks)
+    for task in tasks:
+        file.save(task, check_answer(task, answer(task)))
+    file.close()
+    return tasks
+
+
+def records_of(run: str) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(each["system"], each["id"]): each for each in rows_of(Path(run, "records.jsonl").read_text())}
+
+
+def agreed(rows: list[dict[str, Any]], **labels: str) -> tuple[int, int]:
+    """Judgements that a method agrees with, and all of them."""
+    (row,) = (row for row in rows if row["name"] == "agreement" and labels.items() <= row.items())
+    return row["agreed"], row["judgements"]
+
+
+def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope) -> None:
+    ran(babelscope, *CONTRAST, "--out", "run")
+    (start,) = ran(babelscope, "annotate", "run", "--n", "8", "--no-open")
+    assert (start["items"], start["answers"]) == (8, "run.queue.answers.me.jsonl")
+    tasks = answered("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
+    assert sorted(task.id.split("-")[0] for task in tasks) == ["often"] * 6 + ["seldom"] * 2
+    unsure = {task.id: label for task, label in zip(tasks, ("None", "More than one"), strict=False)}
+    answered("run.queue.jsonl", "bert", lambda task: {"label": unsure.get(task.id, "A")})
+    rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
+    (raw,) = (row for row in rows if row["name"] == "agreement" and row["labels"] == "raw")
+    same = sum(task.get("gold") == "A" and task.id not in unsure for task in tasks)
+    assert (raw["agreed"], raw["n"]) == (same, 8)
+    (binary,) = (r for r in rows if r["name"] == "kappa" and r["labels"] == "binary" and "verdicts" not in r)
+    assert (binary["n"], binary["skipped"]) == (6, 2)
+    records = records_of("run")
+    for system in (ONE, TWO):
+        verdicts = {task.id: records[system, task.id]["verdict"] for task in tasks}
+        told = {name: verdict for name, verdict in verdicts.items() if verdict != "tie"}
+        right = sum(verdict == "correct" for verdict in told.values())
+        assert agreed(rows, system=system, annotators="anna") == (right, len(told))
+        of_bert = [
+            (verdicts[task.id] == "correct") == (task.get("gold") == "A")
+            for task in tasks
+            if task.id in told and task.id not in unsure
+        ]
+        assert agreed(rows, system=system, annotators="bert") == (sum(of_bert), len(of_bert))
+
+
+def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope) -> None:
+    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--annotate-n", "6")
+    tasks = answered("queue.jsonl", "anna", lambda _: {"label": "Male"})
+    assert [sum(task.get("gold") == each for task in tasks) for each in ("male", "female")] == [6, 6]
+    assert {task.system for task in tasks} == {ONE, TWO}
+    rows = ran(babelscope, "agreement", "queue.jsonl", "--verdicts", "run")
+    records = records_of("run")
+    said = [
+        (records[task.system, task.id]["verdict"] == "correct") == (task.get("gold") == "male")
+        for task in tasks
+    ]
+    assert agreed(rows, annotators="anna") == (sum(said), 12)
+    ran(babelscope, "annotate", "run", "--n", "6", "--system", TWO, "--queue", "two.jsonl", "--no-open")
+    assert {task.system for task in read_tasks("two.jsonl")} == {TWO}
+
+
+def test_people_rank_the_lists_of_a_space(babelscope: Babelscope) -> None:
+    ran(babelscope, *SPACE, "--out", "run")
+    ran(babelscope, "annotate", "run", "--no-open")
+    overall = {str(n): 1 + n % 5 for n in range(8)}
+    tasks = answered(
+        "run.queue.jsonl", "anna", lambda task: {"scores": [50, 40, 30], "overall": overall[task.id]}
+    )
+    records = records_of("run")
+    for task in tasks:
+        top = records[ONE, task.id]["top"]["found"]
+        assert list(task.translations) == [each["text"] for each in top]
+    rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
+    (found,) = (row for row in rows if row["name"] == "pearson" and row["level"] == "sentence")
+    pairs = [(overall[task.id], records[ONE, task.id]["top_kqrg"]) for task in tasks]
+    assert found["value"] == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1])
+    assert found["n"] == 8
+
+
+def test_people_tell_what_patterns_told(babelscope: Babelscope) -> None:
+    ran(babelscope, *WINOMT, "--alignments", "wino.align", "--out", "wino", "--annotate", "wino.jsonl")
+    tasks = answered("wino.jsonl", "anna", lambda _: {"label": "Male"})
+    assert sorted(task.get("gold") for task in tasks) == ["female", "male"]
+    rows = ran(babelscope, "agreement", "wino.jsonl", "--verdicts", "wino")
+    assert agreed(rows, annotators="anna") == (2, 2), "der Koch is male, as pattern matching says"
+    ran(babelscope, *MUCOW, "--out", "mucow")
+    ran(babelscope, "annotate", "mucow", "--no-open")
+    answered("mucow.queue.jsonl", "anna", lambda _: {"label": "Correct Sense"})
+    rows = ran(babelscope, "agreement", "mucow.queue.jsonl", "--verdicts", "mucow")
+    assert agreed(rows, annotators="anna") == (1, 2), "and a Gehege is wrong"
+
+
+def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
+    dependency = {"phenomenon": "particle", "head": 1, "dependent": 2, "distance": 0}
+    forms = {"side": "source", "head_form": "gibt", "dependent_form": "auf"}
+    sentences = [
+        {
+            "id": str(n),
+            "source": f"gibt auf {n}",
+            "reference": "ab",
+            "dependencies": [{**dependency, **forms}],
+        }
+        for n in range(4)
+    ]
+    Path("tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in sentences))
+    few = ("--resamples", "100", "--draws", "2")
+    ran(babelscope, "challenge", "--tests", "tests.jsonl", "--system", ONE, "--out", "run", *few)
+    ran(babelscope, "annotate", "run", "--no-open")
+    answered("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
+    answered("run.queue.jsonl", "bert", lambda _: {"label": "Translated right"})
+    rows = ran(babelscope, "agreement", "run.queue.jsonl")
+    assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
+    # The same entries as the method's own command makes, which reads the answers, too.
+    answers = "run.queue.answers.anna.jsonl"
+    again = ran(babelscope, "challenge", "--rejudge", "run", "--answers", answers)
+    right = [row for row in again if row["name"] == "right" and row["phenomenon"] == "all"]
+    assert [(row["value"], row["n"]) for row in right] == [(1, 4)]
+
+
+def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) -> None:
+    other = [{**each, "correct": each["contrastive"][0], "contrastive": "b"} for each in PAIRS[:3]]
+    Path("other.jsonl").write_text("".join(json.dumps(each) + "\n" for each in other))
+    Path("study.toml").write_text(
+        f'[[systems]]\nspec = "{ONE}"\nname = "one"\n'
+        '[[tests]]\nspec = "pairs.jsonl"\nname = "pairs"\n[[tests]]\nspec = "other.jsonl"\nname = "other"\n'
+        '[[tests]]\nspec = "sentences.jsonl"\nname = "sentences"\n'
+        '[[methods]]\nname = "contrast"\nfree = "no"\n[[methods]]\nname = "likelihood"\n'
+        '[[methods]]\nname = "space"\nk = 2\nsamples = 0\n'
+    )
+    assert babelscope("run", "study.toml", "--out", "run", "--no-report").code == 0
+    for arguments, told in (
+        (
+            (),
+            "one of the methods of run is judged at a time, and it has contrast, space; choose one with --method",
+        ),
+        (
+            ("--method", "contrast"),
+            "one of the test sets of run is judged at a time, and it has pairs, other; choose one with --tests",
+        ),
+        (("--method", "contrsat"), "run has no 'contrsat' among its methods; did you mean contrast?"),
+        (("--method", "space", "--system", "zwei"), "run has no 'zwei' among its systems; it has one"),
+        (("--method", "likelihood"), "likelihood has no queue for annotators"),
+    ):
+        done = babelscope("annotate", "run", *arguments, "--no-open")
+        assert (done.code, told in done.err) == (2, True), done.err
+    ran(babelscope, "annotate", "run", "--method", "contrast", "--tests", "other", "--no-open")
+    tasks = answered("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
+    assert len(tasks) == 3
+    # Items of the other test set have the same ids, and other verdicts.
+    verdicts = [
+        each["verdict"]
+        for each in rows_of(Path("run", "records.jsonl").read_text())
+        if (each["method"], each["tests"]) == ("contrast", "other")
+    ]
+    told = [verdict for verdict in verdicts if verdict != "tie"]
+    rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
+    assert agreed(rows, verdicts="contrast") == (told.count("correct"), len(told))
+
+
+def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) -> None:
+    ran(babelscope, *CONTRAST, "--out", "run")
+    first = babelscope("annotate", "run", "--n", "4", "--no-open", "--json")
+    assert first.err == "run.queue.jsonl: 4 of 16 are drawn to be judged\n"
+    before = Path("run.queue.jsonl").read_bytes()
+    answered("run.queue.jsonl", "me", lambda _: {"label": "A"})
+    (again,) = ran(babelscope, "annotate", "run", "--n", "4", "--no-open")
+    assert (again["judged"], again["items"]) == (4, 4)
+    for other in (("--n", "5"), ("--n", "4", "--seed", "1")):
+        done = babelscope("annotate", "run", *other, "--no-open")
+        assert done.code == 2
+        assert "run.queue.jsonl has other items than are drawn from run now" in done.err
+    done = babelscope(*CONTRAST, "--annotate", "run.queue.jsonl")
+    assert (done.code, "run.queue.jsonl exists, and may have answers" in done.err) == (2, True)
+    assert Path("run.queue.jsonl").read_bytes() == before
+
+
+def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babelscope) -> None:
+    log = f"{ONE}&log=log"
+    likelihood = ("likelihood", "--tests", "sentences.jsonl", "--system", log, "--annotate", "q.jsonl")
+    for command, told in (
+        (likelihood, "likelihood has no queue for annotators: what its systems answer is nothing"),
+        (("annotate", "pairs.jsonl", "--n", "3"), "--n is about a run folder, and pairs.jsonl is none"),
+        (("annotate", "nowhere"), "nowhere: no such file"),
+        (("annotate", "."), "manifest.json"),
+    ):
+        done = babelscope(*command)
+        assert (done.code, told in done.err, done.out) == (2, True, ""), done.err
+    assert not Path("log").exists()
+    assert not list(Path().glob("*q*.jsonl"))
+
+
+def test_a_damaged_run_is_told_in_a_sentence(babelscope: Babelscope) -> None:
+    ran(babelscope, *CONTRAST, "--out", "run")
+    path = Path("run", "records.jsonl")
+    path.write_text("".join(json.dumps({**each, "correct": 3}) + "\n" for each in rows_of(path.read_text())))
+    done = babelscope("annotate", "run", "--no-open")
+    assert (done.code, "changed or damaged" in done.err) == (2, True), done.err
+    assert not Path("run.queue.jsonl").exists()
