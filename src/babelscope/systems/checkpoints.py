@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -76,10 +77,8 @@ def fingerprint(
     files: SealedFiles, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
 ) -> Fingerprint:
     """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
-    from transformers import __version__
-
     return Fingerprint(
-        backend=f"transformers {__version__}",
+        backend=f"transformers {version('transformers')}",
         model=files.digest(),
         tokenizer=tokens.digest,
         dtype=dtype,
@@ -92,10 +91,6 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
     import torch
     import transformers
 
-    if device == "auto":
-        device = (
-            "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        )
     transformers.utils.logging.disable_progress_bar()
     held = model.held()
     with library_errors(f"{model.folder} cannot be loaded as a model"), model.view() as folder, bounded(held):
@@ -113,7 +108,16 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
                 f"the weights of {model.folder} lack {len(missing)} of the tensors that its configuration asks for, "
                 f"such as {shorten(missing[0])}"
             )
-        return network.to(torch.device(device)).eval()
+        return network.to(torch.device(usual_device(device))).eval()
+
+
+def usual_device(device: str) -> str:
+    """`device`, or for `auto` the fastest kind that torch finds here."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
