@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "model.safetensors"
 _COUNTS = frozenset(
-    [
-        "vocab_size",
+    (
         "d_model",
-        "max_position_embeddings",
-        "encoder_layers",
+        "decoder_attention_heads",
+        "decoder_ffn_dim",
         "decoder_layers",
         "encoder_attention_heads",
-        "decoder_attention_heads",
         "encoder_ffn_dim",
-        "decoder_ffn_dim",
-    ]
+        "encoder_layers",
+        "max_position_embeddings",
+        "vocab_size",
+    )
 )
 _IDS = frozenset({"decoder_start_token_id", "eos_token_id", "pad_token_id"})
 # Settings of any value: of training, of other classes, or of the file itself.
 _RATES = frozenset(
-    [
+    (
         "activation_dropout",
         "attention_dropout",
         "classif_dropout",
@@ -48,10 +48,10 @@ _RATES = frozenset(
         "dropout",
         "encoder_layerdrop",
         "init_std",
-    ]
+    )
 )
 _ANY = frozenset(
-    [
+    (
         "_name_or_path",
         "add_bias_logits",
         "add_final_layer_norm",
@@ -66,7 +66,7 @@ _ANY = frozenset(
         "static_position_embeddings",
         "torch_dtype",
         "transformers_version",
-    ]
+    )
 )
 # What each of these must be; those that may be absent have this value then.
 _FIXED: dict[str, Any] = {
@@ -82,7 +82,7 @@ _MAY_BE_ABSENT = frozenset({"tie_word_embeddings", "is_decoder", "use_cache"})
 _ACTIVATIONS = ("swish", "relu")
 _GENERATION_IDS = frozenset({"decoder_start_token_id", "eos_token_id", "forced_bos_token_id"})
 _GENERATION_ANY = frozenset(
-    [
+    (
         "_from_model_config",
         "bad_words_ids",
         "bos_token_id",
@@ -95,7 +95,7 @@ _GENERATION_ANY = frozenset(
         "renormalize_logits",
         "transformers_version",
         "use_cache",
-    ]
+    )
 )
 # Positions times width that are computed; more is left to the check that `load_model` makes.
 _MOST_POSITIONS = 10_000_000

@@ -163,7 +163,7 @@ class Tokens:
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process, which may not have the files: all that is loaded from them."""
+        """What is sent to another process: transformers' tokenizer too, since its files may change meanwhile."""
         _ = self.tokenizer
         return {key: value for key, value in self.__dict__.items() if key != "_names"}
 
