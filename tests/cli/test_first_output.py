@@ -1,4 +1,4 @@
-"""Commands import only what they need: libraries that take seconds to import stay out of those that do not use them."""
+"""Commands import only what they need, since some libraries take seconds to import."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from babelscope.core.answers import Budget
 from babelscope.decoding import exact
-from babelscope.decoding.exact import Found, exact_search
+from babelscope.decoding.exact import ExactResult, exact_search
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
@@ -116,7 +116,7 @@ def best(complete: dict[Target, float], k: int) -> list[tuple[Target, float]]:
     return sorted(complete.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[:k]
 
 
-def totals(found: Found) -> list[tuple[Target, float]]:
+def totals(found: ExactResult) -> list[tuple[Target, float]]:
     return [(tuple(ids), math.fsum(row)) for ids, row in zip(found.ids, found.logprobs, strict=True)]
 
 

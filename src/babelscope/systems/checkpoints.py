@@ -76,7 +76,7 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
 def fingerprint(
     files: SealedFiles, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
 ) -> Fingerprint:
-    """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
+    """Fingerprint of a model folder: weights, configuration, tokenizer, dtype, and the library that runs it."""
     return Fingerprint(
         backend=f"transformers {version('transformers')}",
         model=files.digest(),
@@ -121,7 +121,7 @@ def usual_device(device: str) -> str:
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
-    """Of a system's method: before its answer is given, see whether the files that it came from have changed.
+    """Decorator of a system's method: raise instead of answering if the model's files have changed.
 
     Weights are mapped into memory, so writing into their file changes a network that is in use.
     """
@@ -137,7 +137,7 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class ModelSystem:
-    """What systems share whose weights and tokenizer are files: a check of the files, translations rescored."""
+    """Base of systems loaded from model files: checks that files stay unchanged, rescores translations."""
 
     name: str
     tokens: Tokens
@@ -178,7 +178,7 @@ def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:
 
 
 def check_ids(rows: Sequence[Sequence[int]], size: int, name: str) -> None:
-    """A tokenizer may know more tokens than its network has embeddings."""
+    """Raise if a token id in `rows` has no embedding: tokenizers may know more tokens than the network."""
     highest = max((max(row) for row in rows if row), default=0)
     if highest >= size:
         raise BabelscopeError(

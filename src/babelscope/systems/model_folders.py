@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from babelscope.systems.weights import Held, read_pickled, read_safetensors
+from babelscope.systems.weights import WeightsSize, read_pickled, read_safetensors
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.sealed_files import SealedFiles
 
@@ -80,9 +80,9 @@ class ModelFolder:
         if _GENERATION in names:
             self.files.read_json(_GENERATION, most=_MOST_CONFIG)
 
-    def held(self) -> Held:
-        """How much the weights hold; refuses files that are not what they say."""
-        total = Held()
+    def held(self) -> WeightsSize:
+        """Number of tensors and bytes of the weights; refuses files whose headers are false."""
+        total = WeightsSize()
         for name in self.weights:
             if name.endswith(".json"):
                 continue
