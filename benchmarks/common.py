@@ -54,7 +54,7 @@ def random_marian(vocabulary: int, width: int, layers: int) -> Any:
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    from babelscope.decoding.marian import Marian
+    from babelscope.decoding.marian import Marian, weights_of
     from babelscope.decoding.model import Vocabulary
 
     torch.manual_seed(1)
@@ -68,7 +68,7 @@ def random_marian(vocabulary: int, width: int, layers: int) -> Any:
             activation_function="swish",
         )
     ).eval()  # fmt: skip
-    return Marian(network, Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
+    return Marian(weights_of(network), Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
 
 
 def forget_peak() -> None:

@@ -35,7 +35,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from babelscope import open_system
 from babelscope.core.answers import Budget
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.exact import Found, exact_search
+from babelscope.decoding.exact import ExactResult, exact_search
 from babelscope.decoding.model import score_targets
 from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
@@ -138,7 +138,7 @@ def clocked(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, answer
 
 
-def watched(system: HuggingFace, sources: list[Any], k: int) -> tuple[float, float, list[Found]]:
+def watched(system: HuggingFace, sources: list[Any], k: int) -> tuple[float, float, list[ExactResult]]:
     """Seconds of an exact search, the median seconds a row of its full steps, and what it found."""
     steps: list[tuple[float, int]] = []
     feed = system.model.feed
@@ -210,7 +210,7 @@ def compare(name: str, system: HuggingFace, k: int, sources: list[Any]) -> dict[
     runs: list[float] = []
     rows: list[tuple[float, float, float]] = []
 
-    def ours() -> list[Found]:
+    def ours() -> list[ExactResult]:
         seconds, full, found = watched(system, sources, k)
         runs.append(seconds)
         depth = round(statistics.mean(len(ids) for each in found for ids in each.ids))

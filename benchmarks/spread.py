@@ -15,7 +15,7 @@ import torch
 from babelscope import open_system
 from babelscope.core.answers import Budget, TopK
 from babelscope.systems.clusters import connect
-from babelscope.systems.spread import balanced, spread
+from babelscope.systems.spread import balanced_parts, spread
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 _PART = 8
@@ -39,7 +39,7 @@ def search_here(spec: str, sources: list[str]) -> list[TopK]:
     """The same in this process, part by part."""
     plain = open_system(spec)
     found: dict[int, TopK] = {}
-    for part in balanced(sources, [len(source) for source in sources], _PART):
+    for part in balanced_parts(sources, [len(source) for source in sources], _PART):
         some = search(plain, [sources[number] for number in part])
         found |= zip(part, some, strict=True)
     return [found[number] for number in range(len(sources))]

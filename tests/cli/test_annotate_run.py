@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import toys
+from enumerated import Enumerated
+from toy_fixtures import Babelscope
+
 from babelscope.annotate import server
 from babelscope.annotate.answers import AnswerFile, check_answer
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.testsets import AmbiguousSource
-from enumerated import Enumerated
-from toy_fixtures import Babelscope
 
 ONE, TWO = (f"toy:{salt}?alphabet=ab&limit=4" for salt in "12")
 SYSTEMS = ("--system", ONE, "--system", TWO)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian
+from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from tests.support.models import toy_network
 
@@ -23,7 +23,11 @@ LENGTH = 5
 def toy(family: str, seed: int, lean: bool = True) -> OpenModel:
     network, start, eos, pad = toy_network(family, seed)
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 32)
-    return Marian(network, vocabulary) if family == "marian" and lean else Generic(network, vocabulary)
+    return (
+        Marian(weights_of(network), vocabulary)
+        if family == "marian" and lean
+        else Generic(network, vocabulary)
+    )
 
 
 def free_tokens(model: OpenModel) -> list[int]:

@@ -12,7 +12,7 @@ import torch
 
 from babelscope.core.answers import Drawing
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian
+from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 from tests.support.models import toy_network
@@ -21,7 +21,7 @@ from tests.support.models import toy_network
 def toy(family: str = "marian", seed: int = 3, *, language: bool = False) -> OpenModel:
     network, start, eos, pad = toy_network(family, seed)
     vocabulary = Vocabulary(5, (start, 3) if language else (start,), eos, (pad,), 32, 32)
-    return Marian(network, vocabulary) if family == "marian" else Generic(network, vocabulary)
+    return Marian(weights_of(network), vocabulary) if family == "marian" else Generic(network, vocabulary)
 
 
 def warped(logs: torch.Tensor, drawing: Drawing) -> torch.Tensor:

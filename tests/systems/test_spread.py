@@ -23,7 +23,7 @@ from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.systems.clusters import connect, disconnect
 from babelscope.systems.opening import open_system
-from babelscope.systems.spread import balanced, spread
+from babelscope.systems.spread import balanced_parts, spread
 from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -63,7 +63,7 @@ def ray(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Ite
 )
 def test_parts_are_balanced(asked: list[tuple[str, int]], most: int) -> None:
     sources, sizes = [source for source, _ in asked], [size for _, size in asked]
-    parts = balanced(sources, sizes, most)
+    parts = balanced_parts(sources, sizes, most)
     assert sorted(number for part in parts for number in part) == list(range(len(asked)))
     held = [{sources[number] for number in part} for part in parts]
     assert all(len(each) <= most for each in held)

@@ -1,6 +1,6 @@
-"""numba without what a working folder says, and with a cache that only this user can write to.
+"""numba without settings from the working folder, and with a cache that only this user can write.
 
-numba takes its settings from a file in the working folder, and reads compiled functions back with pickle.
+numba reads settings from a file in the working folder and compiled functions from pickles; neither is trusted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _WithoutFile(SourceFileLoader):
-    """numba's module of settings, with the name of its file replaced by one that is never a regular file."""
+    """Loads numba.core.config with its settings file replaced by one that is always empty."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)
@@ -76,13 +76,13 @@ _FOLDER = cache_folder()
 
 
 def inlined(function: _Function) -> _Function:
-    """Compiled as a part of whatever calls it."""
+    """Decorator: compile a function into each of its callers."""
     made: _Function = numba.njit(inline="always")(function)
     return made
 
 
 def compiled(function: _Function) -> _Function:
-    """Compiled once for all processes, if there is a folder to keep it in; sums may be taken in any order."""
+    """Decorator: compile a function at its first call and cache it if possible; sums may be reordered."""
     options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",
@@ -94,7 +94,7 @@ def compiled(function: _Function) -> _Function:
 
 
 def _kept(function: Callable[..., Any], options: dict[str, Any], folder: Path) -> Any:
-    """Compiled, and read back from `folder` next time; None if numba can write only elsewhere."""
+    """Compile with a cache in `folder`; None if numba would write the cache elsewhere."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:

@@ -1,4 +1,4 @@
-"""A processor's cores: each works on a part of its own."""
+"""Work divided among CPU cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 def map_on_cores(
     device: torch.device, run: Callable[[_Part], _Answer], parts: Sequence[_Part]
 ) -> Iterator[_Answer]:
-    """`run` of each part, in order, a part a core: small operations need not wait for each other."""
+    """Yield `run(part)` in order; on a CPU each core runs parts of its own, with one thread each."""
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads == 1 or len(parts) < 2:
         yield from map(run, parts)

@@ -49,8 +49,8 @@ _HALF_SLACK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found for one source; see `systems.base.TopK`, which is this with text."""
+class ExactResult:
+    """The result of one source's search, as token ids; `core.answers.TopK` is the same with text."""
 
     ids: list[list[int]]
     logprobs: list[list[float]]
@@ -63,13 +63,13 @@ class Found:
 
 def exact_search(
     model: OpenModel, sources: Sequence[Sequence[int]], *, k: int, budget: Budget | None = None, rows: int = 0
-) -> list[Found]:
+) -> list[ExactResult]:
     """For each source its `k` most probable target ids; `rows` prefixes are fed at once (0: as many as suit)."""
     if k < 1:
         raise BabelscopeError(f"the {k} most probable translations cannot be searched for; k is at least 1")
     budget = budget or Budget()
     rows = rows or _ROWS.get(model.device.type, 256)
-    answers: list[Found | None] = [None] * len(sources)
+    answers: list[ExactResult | None] = [None] * len(sources)
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
 
     def run(group: list[int]) -> None:
@@ -88,7 +88,7 @@ def exact_search(
 
 def _rescored(
     model: OpenModel, sources: Sequence[Sequence[int]], sentences: Sequence[Frontier]
-) -> Iterator[tuple[int, Found]]:
+) -> Iterator[tuple[int, ExactResult]]:
     """Score the candidates of each source by teacher forcing, put them in order and cut at k."""
     some = [sentence for sentence in sentences if sentence.complete]
     candidates = [[ids for _, ids in sentence.complete] for sentence in some]
@@ -98,18 +98,18 @@ def _rescored(
         yield sentence.number, _answer(sentence, scores.get(sentence.number, []))
 
 
-def _answer(sentence: Frontier, scores: list[list[float]]) -> Found:
-    """What a search that has ended found, by the candidates' own token scores."""
+def _answer(sentence: Frontier, scores: list[list[float]]) -> ExactResult:
+    """The result of a finished search, from the candidates' rescored tokens."""
     candidates = [ids for _, ids in sentence.complete]
     totals = [math.fsum(row) for row in scores]
     drift = max((abs(a - b) for a, (b, _) in zip(totals, sentence.complete, strict=True)), default=0.0)
     best = sorted(range(len(totals)), key=lambda i: (-totals[i], len(candidates[i]), candidates[i]))
     best = best[: sentence.k]
     last = totals[best[-1]] if len(best) == sentence.k else -math.inf
-    return Found(
+    return ExactResult(
         [candidates[i] for i in best],
         [scores[i] for i in best],
-        # A sum that rounding moved further than the slack could have been cut off by mistake.
+        # Beyond the slack, rounding could have pruned a better hypothesis.
         exact=sentence.unseen == -math.inf and drift <= sentence.slack,
         bound=max(sentence.unseen, last),
         mass=sentence.mass,
@@ -134,14 +134,14 @@ class _Search:
         self.parent = np.full(len(sources), -1)
         self.token = np.full(len(sources), -1)
         self.references = np.zeros(len(sources), dtype=np.int64)
-        """For each node its children, open or expanded; without any it is given back."""
+        """Children of each node, open or expanded; a node without any is freed."""
         self.start = np.arange(len(sources))
         for token in self.prefix[:-1]:
             self.start = self._nodes(self.start, np.full(len(sources), token))
             model.feed(self.memory, self.start, np.full(len(sources), token))
 
     def run(self) -> Iterator[Frontier]:
-        """Yields the sentences as their searches end."""
+        """Yield each sentence when its search ends."""
         waiting = list(reversed(range(self.memory.n_sources)))
         active: list[Frontier] = []
         while waiting or active:
@@ -149,16 +149,16 @@ class _Search:
                 active.append(self._begin(waiting.pop()))
             self._step(active)
             for sentence in active:
-                if sentence.n and self._spent(sentence):
+                if sentence.n_open and self._spent(sentence):
                     self._stop(sentence)
             self._save_memory(active, min(len(waiting), _AT_ONCE - len(active)))
-            for sentence in [each for each in active if not each.n]:
+            for sentence in [each for each in active if not each.n_open]:
                 active.remove(sentence)
                 self._adapt(sentence)
                 yield sentence
 
     def _adapt(self, sentence: Frontier) -> None:
-        """Widen or narrow the window by what the searches that are finished have expanded in vain."""
+        """Widen or narrow the window by the share of needless expansions in finished searches."""
         self.expanded += sentence.expansions
         self.in_vain += sentence.expansions - sentence.minimum(sentence.bound)
         if self.in_vain < _LITTLE * self.expanded:
@@ -181,8 +181,8 @@ class _Search:
         sizes = [len(each[0]) for each in taken]
         nodes = self._nodes(parents, tokens)
         hidden = self.model.feed(self.memory, nodes, tokens)
-        least = np.repeat([owner.least for owner in owners], sizes)
-        room = least - scores
+        threshold = np.repeat([owner.threshold for owner in owners], sizes)
+        room = threshold - scores
         deepest = self.memory.depth[nodes] >= self.deepest
         room[deepest] = math.inf
         probed = np.repeat([owner.probing for owner in owners], sizes) & ~deepest
@@ -191,16 +191,16 @@ class _Search:
         first = np.cumsum([0, *sizes])
         complete = scores + ends
         mass = np.add.reduceat(np.exp(complete), first[:-1]).tolist()
-        hits = np.flatnonzero(complete > least)
+        hits = np.flatnonzero(complete > threshold)
         for row in hits[np.argsort(-complete[hits], kind="stable")]:
             owner = owners[int(np.searchsorted(first, row, side="right")) - 1]
-            if complete[row] > owner.least:
+            if complete[row] > owner.threshold:
                 owner.add(float(complete[row]), self._ids(nodes[row]))
         totals = scores[rows] + logprobs
         if len(hits):
-            good = totals > np.repeat([owner.least for owner in owners], sizes)[rows]
+            good = totals > np.repeat([owner.threshold for owner in owners], sizes)[rows]
             rows, children, totals = rows[good], children[good], totals[good]
-        # One reference more than children, which is taken away below: then those without any are given back.
+        # Hold one temporary reference; `_drop` below frees childless nodes.
         self.references[nodes] = 1 + np.bincount(rows, minlength=len(nodes))
         above = nodes[rows]
         cuts = np.searchsorted(rows, first).tolist()
@@ -208,7 +208,7 @@ class _Search:
         for number, owner in enumerate(owners):
             start, end = starts[number], starts[number + 1]
             if probed[start]:
-                self._put_off(owner, scores[start], nodes[start], whole[start])
+                self._defer(owner, scores[start], nodes[start], whole[start])
             owner.expanded.append(scores[start:end])
             owner.expansions += end - start
             owner.mass += mass[number]
@@ -218,19 +218,19 @@ class _Search:
         self._drop(nodes)
         for owner in owners:
             self._drop(owner.prune())
-            if not owner.n:
-                self._catch_up(owner)
+            if not owner.n_open:
+                self._open_deferred(owner)
         each_row = (time.monotonic() - began) / len(nodes)
         for owner, size in zip(owners, sizes, strict=True):
             owner.seconds += size * each_row
 
     def _take(self, active: Sequence[Frontier]) -> tuple[list[Frontier], list[tuple[Array, Array, Array]]]:
-        """Share the rows of a step among sentences: which get some, and the prefixes that each takes."""
-        turn = sorted(active, key=lambda each: each.n)  # those with few leave their share to the others
+        """Share the rows of a step among sentences: the sentences that get rows, and the prefixes each takes."""
+        turn = sorted(active, key=lambda each: each.n_open)  # few open prefixes leave rows to others
         room, owners, taken = self.rows, [], []
         for position, sentence in enumerate(turn):
             if not sentence.still_probing():
-                self._catch_up(sentence)
+                self._open_deferred(sentence)
             share = max(1, room // (len(turn) - position))
             if self.budget.expansions is not None:
                 share = min(share, self.budget.expansions - sentence.expansions)
@@ -241,31 +241,31 @@ class _Search:
                 break
         return owners, taken
 
-    def _put_off(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
-        """Open the best child of a probed prefix; its others wait."""
+    def _defer(self, sentence: Frontier, score: float, node: int, logprobs: Array) -> None:
+        """Push the best child of a probed prefix onto the frontier; defer its other children."""
         best = int(logprobs.argmax())
-        if score + float(logprobs[best]) <= sentence.least:
+        if score + float(logprobs[best]) <= sentence.threshold:
             return
         sentence.push(score + logprobs[[best]].astype(np.float64), np.array([node]), np.array([best]))
         logprobs[best] = -math.inf
-        sentence.put_off.append((np.array([score]), np.array([node]), logprobs[None]))
+        sentence.deferred.append((np.array([score]), np.array([node]), logprobs[None]))
         self.references[node] += 2
 
-    def _catch_up(self, sentence: Frontier, *, all_of_it: bool = False) -> None:
-        """Open what was put off and comes next, or all that is worth it now; the probe is then over."""
-        sentence.probing = sentence.probing and not sentence.put_off
-        sentence.join_put_off()
-        rest = all_of_it or sentence.opened <= sentence.least
-        while sentence.put_off and (rest or sentence.opens_next()):
-            floor = sentence.least if rest else sentence.reach()
-            for block in sentence.put_off:
+    def _open_deferred(self, sentence: Frontier, *, open_all: bool = False) -> None:
+        """Move deferred children into the frontier: those due next, or all above the threshold; ends the probe."""
+        sentence.probing = sentence.probing and not sentence.deferred
+        sentence.merge_deferred()
+        rest = open_all or sentence.opened_down_to <= sentence.threshold
+        while sentence.deferred and (rest or sentence.deferred_may_lead()):
+            floor = sentence.threshold if rest else sentence.next_floor()
+            for block in sentence.deferred:
                 self._open(sentence, floor, *block)
-            if floor == sentence.least:
-                self._drop(np.concatenate([nodes for _, nodes, _ in sentence.put_off]))
-                sentence.put_off.clear()
+            if floor == sentence.threshold:
+                self._drop(np.concatenate([nodes for _, nodes, _ in sentence.deferred]))
+                sentence.deferred.clear()
 
     def _open(self, sentence: Frontier, floor: float, scores: Array, nodes: Array, logprobs: Array) -> None:
-        """Open those children of some prefixes that are more probable than `floor`."""
+        """Push the children of `nodes` that score above `floor`; `logprobs` is [nodes, vocabulary]."""
         cut = (floor - scores).astype(np.float32)[:, None]
         rows, children = np.divmod(np.flatnonzero(logprobs > cut), logprobs.shape[1])
         sentence.push(scores[rows] + logprobs[rows, children], nodes[rows], children)
@@ -292,7 +292,7 @@ class _Search:
         return [*self.token[path].tolist(), self.eos]
 
     def _drop(self, nodes: Array) -> None:
-        """Take a reference from nodes, one for each time they are named."""
+        """Take one reference from a node for each time it occurs in `nodes`; free those without any."""
         if len(nodes):
             memory = self.memory
             memory.give_back(release(nodes, self.references, self.parent, memory.depth, memory.n_sources))
@@ -305,19 +305,18 @@ class _Search:
         )
 
     def _save_memory(self, active: Sequence[Frontier], beginning: int) -> None:
-        """Stop the largest searches while the next step, in which others begin, might need more memory than there is
-        to spend."""
+        """Stop the largest searches until the next step, with `beginning` new ones, fits the memory budget."""
         if self.budget.bytes is None:
             return
-        while any(each.n for each in active):
-            more = min(self.rows, beginning + sum(each.most for each in active if each.n))
-            held = self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n)
+        while any(each.n_open for each in active):
+            more = min(self.rows, beginning + sum(each.max_take for each in active if each.n_open))
+            held = self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n_open)
             if held <= self.budget.bytes:
                 return
-            self._stop(max(active, key=lambda each: each.n))
+            self._stop(max(active, key=lambda each: each.n_open))
 
     def _stop(self, sentence: Frontier) -> None:
-        self._catch_up(sentence, all_of_it=True)
+        self._open_deferred(sentence, open_all=True)
         self._drop(sentence.stop())
 
 
@@ -346,17 +345,17 @@ def _reduce(
         for place in np.flatnonzero(probed[piece]).tolist():
             logits[place, eos] = -math.inf
             whole[start + place] = logits[place].cpu().numpy() - np.float32(norms[place])
-        del logits  # a wide vocabulary's next piece would else be made beside this one
+        del logits  # frees a wide vocabulary's logits before the next piece is made
     ends, rows, tokens, logprobs = (np.concatenate(each) for each in zip(*parts, strict=True))
     return ends, rows, tokens, logprobs, whole
 
 
 def plain_children_above(
-    logits: Tensor, tops: Tensor, least: Array, eos: int
+    logits: Tensor, tops: Tensor, threshold: Array, eos: int
 ) -> tuple[Array, Array, Array, Array]:
     """`kernels.children_above` in tensor operations, for other devices than a processor."""
     norms = (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
-    cut = (torch.from_numpy(least).to(logits.device) + norms).float()
+    cut = (torch.from_numpy(threshold).to(logits.device) + norms).float()
     alive = torch.nonzero(tops > cut)[:, 0]
     left = logits.index_select(0, alive)
     left[:, eos] = -math.inf

@@ -29,17 +29,16 @@ class Frontier:
     complete: list[tuple[float, list[int]]] = field(default_factory=list)
     """Best first: the k best, and what rounding may have put behind them."""
     bound: float = -math.inf
-    """What the k-th best complete hypothesis scores."""
-    n: int = 0
-    """Places taken in the three arrays below: 0 once nothing is left to be continued."""
+    """Score of the k-th best complete hypothesis."""
+    n_open: int = 0
+    """Entries used in the three arrays below; 0 when the search is over."""
     probing: bool = True
-    """At first only the best child of the last prefix is open."""
-    put_off: list[tuple[Array, Array, Array]] = field(default_factory=list)
-    """While there is no bound, or a low one, thousands of a probed prefix's children are worth continuing. They wait
-    as prefixes' scores [prefixes], nodes [prefixes] and log-probabilities [prefixes, vocabulary], -inf for those
-    that are open."""
-    opened: float = math.inf
-    """What was put off and is more probable than this is open."""
+    """True during the greedy probe, when only the best child of the last prefix is open."""
+    deferred: list[tuple[Array, Array, Array]] = field(default_factory=list)
+    """Children of probed prefixes, thousands each while the bound is low: blocks of scores [prefixes], nodes
+    [prefixes] and log-probabilities [prefixes, vocabulary], -inf for children that are open already."""
+    opened_down_to: float = math.inf
+    """All deferred children that score above this have been opened."""
     scores: Array = field(default_factory=lambda: np.empty(64))
     parents: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
     tokens: Array = field(default_factory=lambda: np.empty(64, dtype=np.int64))
@@ -48,13 +47,13 @@ class Frontier:
     expansions: int = 0
     mass: float = 0.0
     unseen: float = -math.inf
-    """The most probable prefix left open when the budget ended."""
+    """Score of the best prefix still open when the budget ended."""
     seconds: float = 0.0
     """Its share of the time that its steps took."""
 
     @property
-    def least(self) -> float:
-        """A prefix must be more probable than this to be worth continuing."""
+    def threshold(self) -> float:
+        """Only a prefix that scores above this can lead to one of the k best."""
         return self.bound - self.slack
 
     def minimum(self, last: float) -> int:
@@ -68,84 +67,87 @@ class Frontier:
         self.complete.sort(key=lambda each: (-each[0], len(each[1]), each[1]))
         if len(self.complete) >= self.k:
             self.bound = self.complete[self.k - 1][0]
-            while self.complete[-1][0] < self.least:
+            while self.complete[-1][0] < self.threshold:
                 self.complete.pop()
 
     def push(self, scores: Array, parents: Array, tokens: Array) -> None:
         """Open prefixes, each a node and the token to feed after it."""
-        needed = self.n + len(scores)
+        needed = self.n_open + len(scores)
         if needed > len(self.scores):
             room = max(needed, len(self.scores) * 3 // 2)
             for name in ("scores", "parents", "tokens"):  # one by one: a wide space's fill memory
                 old = getattr(self, name)
                 new = np.empty(room, dtype=old.dtype)
-                new[: self.n] = old[: self.n]
+                new[: self.n_open] = old[: self.n_open]
                 setattr(self, name, new)
-        here = slice(self.n, needed)
+        here = slice(self.n_open, needed)
         self.scores[here], self.parents[here], self.tokens[here] = scores, parents, tokens
-        self.n = needed
+        self.n_open = needed
 
     def still_probing(self) -> bool:
-        """The probe goes on while it may find something better than it has passed."""
+        """True while the probe may find a better hypothesis than those it has passed."""
         if self.probing and self.complete:
-            self.probing = bool(self.scores[: self.n].max(initial=-math.inf) > self.complete[0][0])
+            self.probing = bool(self.scores[: self.n_open].max(initial=-math.inf) > self.complete[0][0])
         return self.probing
 
-    def opens_next(self) -> bool:
-        """Whether something that was put off may be more probable than all that is open."""
-        return float(self.scores[: self.n].max(initial=-math.inf)) < self.opened
+    def deferred_may_lead(self) -> bool:
+        """True if a deferred child may score above every open prefix."""
+        return float(self.scores[: self.n_open].max(initial=-math.inf)) < self.opened_down_to
 
-    def join_put_off(self) -> None:
-        """Blocks of one prefix each become blocks of several: fewer to look through, none too large to be copied."""
-        if len(self.put_off) < 2 or len(self.put_off[0][0]) > 1:
+    def merge_deferred(self) -> None:
+        """Merge blocks of one prefix into blocks of several: fewer to scan, each small enough to copy."""
+        if len(self.deferred) < 2 or len(self.deferred[0][0]) > 1:
             return
-        some = _CHILDREN // self.put_off[0][2].shape[1]
+        some = _CHILDREN // self.deferred[0][2].shape[1]
         if some < 2:
             return
-        singles, self.put_off = self.put_off, []
+        singles, self.deferred = self.deferred, []
         while singles:
             scores, nodes, logprobs = (np.concatenate(each) for each in zip(*singles[:some], strict=True))
             del singles[:some]
-            self.put_off.append((scores, nodes, logprobs))
+            self.deferred.append((scores, nodes, logprobs))
 
-    def reach(self) -> float:
-        """Down to which score to open next: a little below the best there is, and nothing that is not worth it."""
-        best = max(float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.put_off)
+    def next_floor(self) -> float:
+        """Floor for the next deferred batch: best minus `_REACH`, never below the threshold."""
+        best = max(float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.deferred)
         if self.complete:
             best = min(best, self.complete[0][0])
         lower = best - _REACH
-        self.opened = lower if self.least < lower < best else self.least
-        return self.opened
+        self.opened_down_to = lower if self.threshold < lower < best else self.threshold
+        return self.opened_down_to
 
     @property
-    def most(self) -> int:
-        """How many prefixes may be taken at once."""
+    def max_take(self) -> int:
+        """Most prefixes that one step may take."""
         return max(_FEW, self.expansions // _SHARE)
 
     def take(self, count: int, window: float) -> tuple[Array, Array, Array]:
-        """Remove and return the best open prefixes; their places are empty until `prune`.
+        """Remove and return the best open prefixes; their entries stay empty until `prune`.
 
-        Those halfway down to the best hypothesis found are outside the window, but hardly ever expanded in vain.
+        Prefixes in the upper half between the best one and the best hypothesis are taken beyond the window too:
+        expanding them is hardly ever needless.
         """
-        n, count = self.n, min(count, self.most)
+        n, count = self.n_open, min(count, self.max_take)
         found = self.complete[0][0] if self.complete else math.inf
-        return take_best(self.scores[:n], self.parents[:n], self.tokens[:n], count, window, found, self.least)
+        return take_best(
+            self.scores[:n], self.parents[:n], self.tokens[:n], count, window, found, self.threshold
+        )
 
     def prune(self) -> Array:
-        """Close up once half of the places are empty or overtaken by the bound; returns the nodes of the latter."""
-        n = self.n
-        self.n, dropped = compact(self.scores[:n], self.parents[:n], self.tokens[:n], self.least)
+        """Compact the arrays once half of the entries are unused; return the nodes of entries below the threshold."""
+        n = self.n_open
+        self.n_open, dropped = compact(self.scores[:n], self.parents[:n], self.tokens[:n], self.threshold)
         return dropped
 
     def stop(self) -> Array:
-        """End before the proof; returns the nodes of what is left open."""
-        pool = self.scores[: self.n]
+        """End the search without a proof; return the nodes of all open prefixes."""
+        pool = self.scores[: self.n_open]
         self.unseen = float(pool.max())
-        dropped = self.parents[: self.n][pool > -math.inf]
-        self.n = 0
+        dropped = self.parents[: self.n_open][pool > -math.inf]
+        self.n_open = 0
         return dropped
 
     @property
     def bytes(self) -> int:
-        """What is held: three arrays, a fourth while they grow, and what was put off."""
-        return 4 * self.scores.nbytes + sum(logprobs.nbytes for _, _, logprobs in self.put_off)
+        """Bytes held: three arrays, a fourth while one of them grows, and the deferred children."""
+        return 4 * self.scores.nbytes + sum(logprobs.nbytes for _, _, logprobs in self.deferred)

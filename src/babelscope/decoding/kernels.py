@@ -1,4 +1,4 @@
-"""The inner loops that tensor operations do not do well on a processor, compiled by numba at their first use.
+"""Inner loops that tensor operations run slowly on a CPU, compiled by numba at their first use.
 
 Indices are loop variables wherever they can be: numba then knows that they are not negative, and LLVM vectorises.
 """
@@ -19,7 +19,7 @@ _BUCKETS = 256
 
 @inlined
 def _exp(x: Any) -> Any:
-    """e^x for float32 x <= 0, to 2 units in the last place (at least 1e-38): unlike libm's, it is vectorised.
+    """e^x for float32 x <= 0, to 2 units in the last place (at threshold 1e-38): unlike libm's, it is vectorised.
 
     2^n e^r, with |r| <= ln 2 / 2; the polynomial and the two parts of ln 2 are those of Cephes' expf.
     """
@@ -73,9 +73,10 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
 
 
 @compiled
-def children_above(logits: Array, tops: Array, least: Array, eos: int) -> tuple[Array, Array, Array, Array]:
-    """The log of each row's normaliser [rows], then row, token and log-probability of what is above the row's `least`
-    and is no EOS.
+def children_above(
+    logits: Array, tops: Array, threshold: Array, eos: int
+) -> tuple[Array, Array, Array, Array]:
+    """Log normalisers [rows]; then row, token and log-probability of all tokens but EOS above the row's threshold.
 
     `tops` are the rows' maxima; log-probabilities are in double.
     """
@@ -90,8 +91,8 @@ def children_above(logits: Array, tops: Array, least: Array, eos: int) -> tuple[
         for j in range(size):
             total += _exp(logits[i, j] - top)
         norms[i] = top + math.log(total)
-        cut = np.float32(least[i] + norms[i])
-        if top > cut:  # about half of all prefixes have no child worth keeping
+        cut = np.float32(threshold[i] + norms[i])
+        if top > cut:  # about half of all prefixes have no child above the threshold
             for j in range(size):
                 above[i, j] = logits[i, j] > cut
             above[i, eos] = 0
@@ -102,7 +103,7 @@ def children_above(logits: Array, tops: Array, least: Array, eos: int) -> tuple[
     which, tokens, logprobs = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     found = 0
     for i in range(rows):
-        if tops[i] > np.float32(least[i] + norms[i]):
+        if tops[i] > np.float32(threshold[i] + norms[i]):
             for eight in range(eights.shape[1]):
                 if eights[i, eight]:
                     for j in range(8 * eight, 8 * eight + 8):
@@ -114,18 +115,18 @@ def children_above(logits: Array, tops: Array, least: Array, eos: int) -> tuple[
 
 @compiled
 def take_best(
-    scores: Array, parents: Array, tokens: Array, count: int, window: float, found: float, least: float
+    scores: Array, parents: Array, tokens: Array, count: int, window: float, found: float, threshold: float
 ) -> tuple[Array, Array, Array]:
-    """The best open prefixes, at most `count`, above `least`, and within `window` of the best or in the upper half
-    between it and `found`; -inf in their place.
+    """Take the best open prefixes: at most `count`, above `threshold`, and within `window` of the best or in the
+    upper half between it and `found`. Their entries become -inf.
 
-    They are sorted into buckets; the last one may be taken in part, in the order of places. To sort all would be
-    dearer than the few expansions in vain that this costs.
+    Prefixes are sorted into buckets, and the last bucket is taken in array order: a full sort would cost more than
+    the few needless expansions.
     """
     top = -np.inf
     for i in range(len(scores)):
         top = max(top, scores[i])
-    cut = max(min(top - window, (top + found) / 2), least)
+    cut = max(min(top - window, (top + found) / 2), threshold)
     if not cut < top:
         return scores[:0], parents[:0], tokens[:0]
     per_nat = _BUCKETS / (top - cut)
@@ -152,21 +153,21 @@ def take_best(
 
 
 @compiled
-def compact(scores: Array, parents: Array, tokens: Array, least: float) -> tuple[int, Array]:
-    """Move open prefixes above `least` to the front, in their order, once they are no more than half of the places.
+def compact(scores: Array, parents: Array, tokens: Array, threshold: float) -> tuple[int, Array]:
+    """Move open prefixes that score above `threshold` to the front once they fill at most half of the entries.
 
-    Returns how many places are taken then, and the parents of those that were left out, but not of empty places.
+    Order is kept. Returns the number of entries used, and the parents of dropped prefixes (empty entries have none).
     """
     kept = lost = 0
     for i in range(len(scores)):
-        kept += scores[i] > least
+        kept += scores[i] > threshold
         lost += scores[i] > -np.inf
     if 2 * kept > len(scores):
         return len(scores), parents[:0]
     dropped = np.empty(lost - kept, np.int64)
     kept = lost = 0
     for i in range(len(scores)):
-        if scores[i] > least:
+        if scores[i] > threshold:
             scores[kept], parents[kept], tokens[kept] = scores[i], parents[i], tokens[i]
             kept += 1
         elif scores[i] > -np.inf:
@@ -177,8 +178,10 @@ def compact(scores: Array, parents: Array, tokens: Array, least: float) -> tuple
 
 @compiled
 def release(nodes: Array, references: Array, parents: Array, depths: Array, n_sources: int) -> Array:
-    """Take a reference from each of `nodes`; returns those that are then without any, and whatever of their ancestors
-    is then without any, children before parents. The sources themselves stay."""
+    """Take a reference from each of `nodes`; return nodes and ancestors left with none, children before parents.
+
+    Sources are never returned.
+    """
     most = 0
     for i in range(len(nodes)):
         most += depths[nodes[i]]

@@ -1,4 +1,4 @@
-"""Marian without the overhead: the weights of a MarianMTModel in a few tensor operations.
+"""Marian without the overhead: a network's weights in a few tensor operations.
 
 Projections to queries, keys and values are one matrix; cross-attention keys and values are made once a source;
 targets of one source are read as one tree, so that a shared beginning is computed once; the output layer is
@@ -8,17 +8,15 @@ reduced to what is asked (a gather and a logsumexp), in pieces that stay in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-from transformers.activations import ACT2FN
+from torch import Tensor, nn
 
-from babelscope.decoding.kernels import attend
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 
@@ -26,36 +24,55 @@ from babelscope.decoding.trees import TargetTree
 _OUTPUT_ROWS = 256
 
 
+# That of torch's LayerNorm, which Marian's configuration cannot change.
+_NORM_EPS = 1e-5
+# transformers' own activations for these names; here, because importing those takes seconds.
+_ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
+    "swish": lambda: nn.SiLU(inplace=True),
+    "relu": lambda: nn.ReLU(inplace=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MarianWeights:
+    """A Marian network: its tensors as MarianMTModel's state_dict names them, and what their shapes do not tell."""
+
+    tensors: Mapping[str, Tensor]
+    layers: tuple[int, int]
+    """Of the encoder and of the decoder, as are the attention heads."""
+    heads: tuple[int, int]
+    scale_embedding: bool
+    activation: str
+
+
+def weights_of(network: Any) -> MarianWeights:
+    """The weights of a MarianMTModel, not copied."""
+    config = network.config
+    return MarianWeights(
+        network.state_dict(),
+        (config.encoder_layers, config.decoder_layers),
+        (config.encoder_attention_heads, config.decoder_attention_heads),
+        config.scale_embedding,
+        config.activation_function,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Linear:
     weight: Tensor
-    bias: Tensor | None
+    bias: Tensor
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight, self.bias)
-
-
-def _linear(layer: Any) -> _Linear:
-    return _Linear(layer.weight, layer.bias)
-
-
-def _joined(*layers: Any) -> _Linear:
-    """Several linear layers that read the same input as one."""
-    return _Linear(torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Norm:
     weight: Tensor
     bias: Tensor
-    eps: float
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
-
-
-def _norm(layer: Any) -> _Norm:
-    return _Norm(layer.weight, layer.bias, layer.eps)
+        return F.layer_norm(x, x.shape[-1:], self.weight, self.bias, _NORM_EPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,54 +96,78 @@ class _Layer:
     final_norm: _Norm
 
 
-def _layer(layer: Any) -> _Layer:
-    own, cross = layer.self_attn, getattr(layer, "encoder_attn", None)
+def _layer(tensors: Mapping[str, Tensor], name: str, *, cross: bool) -> _Layer:
+    """The layer whose tensors' names begin with `name`."""
+
+    def linear(*parts: str) -> _Linear:
+        """Linear layers that read the same input, joined into one."""
+        weights = [tensors[f"{name}.{part}.weight"] for part in parts]
+        biases = [tensors[f"{name}.{part}.bias"] for part in parts]
+        return (
+            _Linear(weights[0], biases[0])
+            if len(parts) == 1
+            else _Linear(torch.cat(weights), torch.cat(biases))
+        )
+
+    def norm(part: str) -> _Norm:
+        return _Norm(tensors[f"{name}.{part}.weight"], tensors[f"{name}.{part}.bias"])
+
     return _Layer(
-        qkv=_joined(own.q_proj, own.k_proj, own.v_proj),
-        self_out=_linear(own.out_proj),
-        self_norm=_norm(layer.self_attn_layer_norm),
+        qkv=linear("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+        self_out=linear("self_attn.out_proj"),
+        self_norm=norm("self_attn_layer_norm"),
         cross=_Cross(
-            _linear(cross.q_proj),
-            _joined(cross.k_proj, cross.v_proj),
-            _linear(cross.out_proj),
-            _norm(layer.encoder_attn_layer_norm),
+            linear("encoder_attn.q_proj"),
+            linear("encoder_attn.k_proj", "encoder_attn.v_proj"),
+            linear("encoder_attn.out_proj"),
+            norm("encoder_attn_layer_norm"),
         )
         if cross
         else None,
-        fc1=_linear(layer.fc1),
-        fc2=_linear(layer.fc2),
-        final_norm=_norm(layer.final_layer_norm),
+        fc1=linear("fc1"),
+        fc2=linear("fc2"),
+        final_norm=norm("final_layer_norm"),
     )
 
 
+def _activation(name: str) -> Callable[[Tensor], Tensor]:
+    """An activation function by transformers' name; it may overwrite its input where it can, which writes less."""
+    if name in _ACTIVATIONS:
+        return _ACTIVATIONS[name]()
+    from transformers.activations import ACT2FN
+
+    found: Callable[[Tensor], Tensor] = ACT2FN[name]
+    if hasattr(found, "inplace"):
+        found.inplace = True
+    return found
+
+
 class Marian(OpenModel):
-    """An OpenModel that takes its weights from a MarianMTModel."""
+    """An OpenModel on the weights of a Marian network."""
 
     @torch.inference_mode()
-    def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
-        config = model.config
+    def __init__(self, weights: MarianWeights, vocabulary: Vocabulary) -> None:
+        tensors = weights.tensors
+        encoder, decoder = "model.encoder", "model.decoder"
         self.vocabulary = vocabulary
-        self.device: torch.device = model.device
-        self.dtype: torch.dtype = model.dtype
-        encoder, decoder = model.get_encoder(), model.get_decoder()
+        self._source_embedding = tensors[f"{encoder}.embed_tokens.weight"]
+        self._target_embedding = tensors[f"{decoder}.embed_tokens.weight"]
+        self._source_positions = tensors[f"{encoder}.embed_positions.weight"]
+        self._target_positions = tensors[f"{decoder}.embed_positions.weight"]
+        self.device: torch.device = self._source_embedding.device
+        self.dtype: torch.dtype = self._source_embedding.dtype
         self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
-        self._encoder = [_layer(layer) for layer in encoder.layers]
-        self._decoder = [_layer(layer) for layer in decoder.layers]
-        self._heads = (config.encoder_attention_heads, config.decoder_attention_heads)
-        self._scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-        self._source_embedding, self._target_embedding = (
-            encoder.embed_tokens.weight,
-            decoder.embed_tokens.weight,
-        )
-        self._source_positions, self._target_positions = (
-            encoder.embed_positions.weight,
-            decoder.embed_positions.weight,
-        )
-        self._activation: Callable[[Tensor], Tensor] = ACT2FN[config.activation_function]
-        if hasattr(self._activation, "inplace"):
-            self._activation.inplace = True  # here as with `add_`: less memory is written
-        self._output = model.lm_head.weight.t()
-        bias = model.final_logits_bias[0].clone()
+        self._encoder = [
+            _layer(tensors, f"{encoder}.layers.{i}", cross=False) for i in range(weights.layers[0])
+        ]
+        self._decoder = [
+            _layer(tensors, f"{decoder}.layers.{i}", cross=True) for i in range(weights.layers[1])
+        ]
+        self._heads = weights.heads
+        self._scale = math.sqrt(self._source_embedding.shape[1]) if weights.scale_embedding else 1.0
+        self._activation = _activation(weights.activation)
+        self._output = tensors["lm_head.weight"].t()
+        bias = tensors["final_logits_bias"][0].clone()
         self._has_bias = bool(bias.any())
         self._masked = list(vocabulary.masked)
         bias[list(vocabulary.masked)] = float("-inf")
@@ -161,6 +202,8 @@ class Marian(OpenModel):
         [places, 2, heads, width] to what query i sees at the first `lengths[i]` places of `paths[rows[i]]`."""
 
         def compiled(queries: Tensor, table: Tensor) -> Tensor:
+            from babelscope.decoding.kernels import attend  # numba is not needed to score
+
             mixed = queries.new_empty((len(queries), *queries.shape[2:]))
             attend(queries.numpy(), table.numpy(), paths, rows, lengths, mixed.numpy())
             return mixed.flatten(1)

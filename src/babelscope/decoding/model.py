@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a decoder reads and writes."""
+    """A decoder's token ids and length limits."""
 
     size: int
     prefix: tuple[int, ...]
@@ -52,7 +52,7 @@ class Memory:
         """A layer's keys and values [nodes, 2, heads, width]: together, since they are fetched together."""
 
     def add(self, parents: Sequence[int] | Array) -> Array:
-        """Make a child of each parent; returns their numbers."""
+        """Add a child below each of `parents`; return the new nodes' numbers."""
         parent = np.asarray(parents, dtype=np.int64)
         if parent.size and not (parent.min() >= 0 and parent.max() < self.size):
             raise IndexError(f"there is no prefix {parent.max()}: {self.size} were fed")
@@ -66,7 +66,7 @@ class Memory:
         return nodes
 
     def give_back(self, nodes: Array) -> None:
-        """Forget nodes that nobody will continue; their children must have been given back before."""
+        """Free nodes that will not be continued; their children must have been freed before."""
         if len(nodes):
             self._given_back.append(nodes)
 
@@ -83,7 +83,7 @@ class Memory:
         return np.concatenate(taken)
 
     def _reserve(self, longest: int) -> None:
-        """Room for `size` nodes of depth `longest`; grows by doubling."""
+        """Make room for `size` nodes of depth `longest`, by doubling."""
         held, wide = self.paths.shape
         if self.size > held:
             more = max(self.size, 2 * held, 64) - held
@@ -106,7 +106,7 @@ class Memory:
             grown = store.new_empty((max(needed, 2 * len(store), 64), *store.shape[1:]))
             grown[: len(store)] = store
             self._stores[layer] = store = grown
-        # As below: on two dimensions, torch's quickest way on a processor.
+        # On two dimensions, as in `get`: torch's fastest path on a CPU.
         store.flatten(1).index_copy_(0, slots, both.flatten(1))
         return store
 
@@ -123,7 +123,7 @@ class Memory:
         return len(self._stores)
 
     def bytes_for(self, more: int) -> int:
-        """What the tree would hold after `more` further nodes: keys, values and paths."""
+        """Bytes of keys, values and paths after `more` further nodes."""
         free = sum(map(len, self._given_back))
         needed = self.size - self.n_sources + max(0, more - free)
         total = self.paths.nbytes + self.source.nbytes + self.depth.nbytes
@@ -143,10 +143,10 @@ class OpenModel(Protocol):
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
-        """Feed each of the new `nodes` its token; what is returned [nodes, ...] `read` turns into logits."""
+        """Feed each of the new `nodes` its token; return hidden states [nodes, ...] for `read`."""
 
     def read(self, hidden: Tensor) -> Tensor:
-        """Logits [rows, vocabulary], -inf where masked, of some rows of what `feed` returned."""
+        """Logits [rows, vocabulary] from some rows of hidden states; -inf where masked."""
         return hidden
 
     def advance(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
@@ -158,7 +158,7 @@ class OpenModel(Protocol):
         logits = self.advance(memory, memory.add(parents), np.asarray(tokens, dtype=np.int64))
         with torch.inference_mode():
             logprobs = torch.log_softmax(logits.float(), dim=-1)
-            refuse_nan(logprobs[:, self.vocabulary.eos].cpu().numpy())  # one NaN makes all of its row so
+            refuse_nan(logprobs[:, self.vocabulary.eos].cpu().numpy())  # softmax spreads a NaN over its row
             return logprobs
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
@@ -184,7 +184,7 @@ def score_targets(
     def run(batch: list[int]) -> list[tuple[int, list[list[float]]]]:
         return list(_force(model, sources, trees, batch))
 
-    # The longest first, so that none is left to the end.
+    # Longest batches first, so that no core ends with a long one alone.
     for found in map_on_cores(model.device, run, batches[::-1]):
         yield from found
 
@@ -192,7 +192,7 @@ def score_targets(
 def _force(
     model: OpenModel, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree], batch: list[int]
 ) -> Iterator[tuple[int, list[list[float]]]]:
-    """One batch, halved where memory runs out."""
+    """Score one batch; split it in halves when memory runs out."""
     try:
         answers = model.force([sources[i] for i in batch], [trees[i] for i in batch])
     except Exception as error:
@@ -222,14 +222,14 @@ def _batches(order: Sequence[int], sizes: Sequence[int], budget: int) -> Iterato
 
 
 def out_of_memory(error: Exception) -> bool:
-    """True for the ways in which torch says that memory ran out; on a processor, only its message tells."""
+    """True if `error` is torch's out-of-memory error; on a CPU only its message says so."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
 
 
 def refuse_nan(values: Array) -> None:
-    """A search would take NaN for something improbable, and end with a wrong answer."""
+    """Raise if `values` has a NaN, which a search would take for an improbable prefix."""
     if np.isnan(values).any():
         raise SystemFailure(
             "the model's probabilities are not numbers (NaN): its weights are broken or its dtype overflows; "

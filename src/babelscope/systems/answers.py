@@ -138,7 +138,7 @@ class AnswerStore:
     def _set_up(self, database: sqlite3.Connection) -> None:
         # Before anything is changed: another program's file, or one with views and triggers, is left alone.
         database.execute("PRAGMA trusted_schema = OFF")
-        database.execute("BEGIN")  # lest another process set it up between the two looks
+        database.execute("BEGIN")  # so that no other process sets it up between the two checks
         names = {name for (name,) in database.execute("SELECT name FROM sqlite_master").fetchall()}
         (application,) = database.execute("PRAGMA application_id").fetchone()
         database.execute("COMMIT")
@@ -215,7 +215,7 @@ def store_until_done(identity: str) -> AnswerStore:
 
 
 def forget_unfinished() -> None:
-    """The command ended well: what was kept in case it did not is deleted."""
+    """Delete the answers kept for resuming, after the command has ended well."""
     earlier = sum(each.forget() for each in _until_done)
     _until_done.clear()
     if earlier:

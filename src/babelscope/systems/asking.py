@@ -36,7 +36,7 @@ _asking = threading.local()
 
 
 def _metered(ask: _Ask) -> _Ask:
-    """The same, with the tokens of its answers counted once, though systems around others ask in turn."""
+    """Count the tokens of the answers, but once only when a system asks the system that it wraps."""
 
     @functools.wraps(ask)
     def asked(*args: Any, **how: Any) -> list[Any]:
@@ -130,7 +130,7 @@ ASK: Mapping[str, Callable[..., list[Any]]] = {
 def ask_answered(
     ask: Callable[[Sequence[_Question]], list[_Answer]], questions: Sequence[_Question]
 ) -> list[_Answer | str]:
-    """Answers to questions, or to pairs of them and targets; in place of one that the system did not give, why."""
+    """Answers to questions, or to (question, target) pairs; the reason in place of an answer that is missing."""
     reasons: dict[tuple[Question, str | None], str] = {}
     while True:
         left = [question for question in questions if _name_of(question) not in reasons]
@@ -160,7 +160,7 @@ def check_targets(targets: Sequence[Target]) -> None:
 
 @contextlib.contextmanager
 def relocate_errors(place_of: Callable[[Side, int], str]) -> Iterator[None]:
-    """Say where a refused text stands: `place_of("source", 3)`, a file's line or an item, instead of "source 3"."""
+    """Replace "source 3" in the error of a refused text by `place_of("source", 3)`: a line of a file, or an item."""
     try:
         yield
     except RefusedText as error:
@@ -169,7 +169,7 @@ def relocate_errors(place_of: Callable[[Side, int], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def renumber_errors(numbers: Sequence[int]) -> Iterator[None]:
-    """Where only some of the questions are asked on: number a refused text as it was asked, which `numbers` say."""
+    """Give a refused text its number in the whole list, where only questions `numbers` (from 1) were passed on."""
     try:
         yield
     except RefusedText as error:

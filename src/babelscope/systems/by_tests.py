@@ -9,7 +9,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 class ByTests:
-    """Parts by the names of the test sets that they are asked about; other test sets are not for it."""
+    """One system for each test set, by the test set's name; it answers no other test set."""
 
     def __init__(self, name: str, parts: Mapping[str, System], tests: Iterable[str]) -> None:
         self.name = name

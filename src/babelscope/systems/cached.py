@@ -1,4 +1,4 @@
-"""Any system, remembered on disk: what was answered once is not asked again."""
+"""Any system with its answers cached on disk: no question is asked twice."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Cached(Stored):
         known = self._store.find(written)
         ready: dict[str, Any] = {}
         for request, answer in known.items():
-            # Whoever wrote it, what an answer cannot be read from is asked again.
+            # A stored answer that cannot be read is asked again, whoever wrote it.
             with contextlib.suppress(BabelscopeError, LookupError, TypeError, ValueError, AttributeError):
                 ready[request] = form.read(answer)
         if unfit := [request for request in known if request not in ready]:
@@ -99,5 +99,5 @@ class Cached(Stored):
             new = {request: form.write(answer) for request, answer in zip(missing, answers, strict=True)}
             self._store.keep(new)
             known |= new
-        # A second time it is read anew, lest changing one answer change that to the same question elsewhere.
+        # Repeated questions get answers of their own, so that changing one changes no other.
         return [ready.pop(request) if request in ready else form.read(known[request]) for request in written]

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
@@ -104,11 +105,9 @@ def _hub_answers() -> bool:
 def fingerprint(
     files: SealedFiles, tokens: Tokens, *, dtype: str, settings: Mapping[str, Any]
 ) -> Fingerprint:
-    """What a model folder answers with: weights, configuration, tokenizer, and the library that runs it."""
-    from transformers import __version__
-
+    """Fingerprint of a model folder: weights, configuration, tokenizer, dtype, and the library that runs it."""
     return Fingerprint(
-        backend=f"transformers {__version__}",
+        backend=f"transformers {version('transformers')}",
         model=files.digest(),
         tokenizer=tokens.digest,
         dtype=dtype,
@@ -121,10 +120,6 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
     import torch
     import transformers
 
-    if device == "auto":
-        device = (
-            "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        )
     transformers.utils.logging.disable_progress_bar()
     held = model.held()
     with (
@@ -145,7 +140,16 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
         )
         # A masked language model's weights often have the heads of other tasks beside.
         _check_tensors(found, model.folder, leftovers=auto_class == "AutoModelForMaskedLM")
-        return network.to(torch.device(device)).eval()
+        return network.to(torch.device(usual_device(device))).eval()
+
+
+def usual_device(device: str) -> str:
+    """`device`, or for `auto` the fastest kind that torch finds here."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _check_kind(configs: Any, auto_class: str, view: Path, folder: Path, *, remote_code: bool) -> None:
@@ -209,7 +213,7 @@ def _without_load_report() -> Iterator[None]:
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
-    """Of a system's method: before its answer is given, see whether the files that it came from have changed.
+    """Decorator of a system's method: raise instead of answering if the model's files have changed.
 
     Weights are mapped into memory, so writing into their file changes a network that is in use.
     """
@@ -225,7 +229,7 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
 
 
 class ModelSystem:
-    """What systems share whose weights and tokenizer are files: a check of the files, translations rescored."""
+    """Base of systems loaded from model files: checks that files stay unchanged, rescores translations."""
 
     name: str
     tokens: Tokens
@@ -266,7 +270,7 @@ def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:
 
 
 def check_ids(rows: Sequence[Sequence[int]], size: int, name: str) -> None:
-    """A tokenizer may know more tokens than its network has embeddings."""
+    """Raise if a token id in `rows` has no embedding: tokenizers may know more tokens than the network."""
     highest = max((max(row) for row in rows if row), default=0)
     if highest >= size:
         raise BabelscopeError(

@@ -44,7 +44,7 @@ _SECRET = re.compile("key|token|secret|pass|pwd|auth|sig|code|credential", re.IG
 Target = TypeVar("Target", None, str)
 Answer = TypeVar("Answer")
 Request = Mapping[str, Any]
-"""What a server is asked once, as JSON: all that it is told, and so what its answer is kept by."""
+"""The JSON body of one request; it is also the key under which the answer is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Refusal:
 
 
 class _PassingFault(Exception):
-    """What may go well when tried again, after `pause` seconds at the earliest."""
+    """A fault that a retry may cure, after `pause` seconds at the earliest."""
 
     def __init__(self, told: str, pause: float = 0.0) -> None:
         super().__init__(told)
@@ -93,7 +93,7 @@ class Client:
         weakref.finalize(self, self._http.close)
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        """Keep answers there instead of in this process only."""
+        """Keep answers in a store made by `store`, not in this process only."""
         self._store = store("server")
 
     def ask(
@@ -125,7 +125,7 @@ class Client:
             except _RefusedError as error:
                 if len(part) == 1:
                     return {part[0]: Refusal(f"{url} {error}")}
-                # Which of them it refuses, only asking tells.
+                # Only asking one by one tells which of them the server refuses.
                 half = len(part) // 2
                 return work(part[:half], stop) | work(part[half:], stop)
             found = dict(zip(part, answers, strict=True))
@@ -177,7 +177,7 @@ class Client:
             if failed:
                 stop.set()
                 end = time.monotonic() + _IN_FLIGHT_SECONDS
-                for thread in threads:  # what they are answered now has been paid for, and is kept
+                for thread in threads:  # answers that arrive now are paid for, so they are kept
                     thread.join(max(0.0, end - time.monotonic()))
                 failed[0].result()
             return [each.result() for each in done]
@@ -215,9 +215,9 @@ class Client:
         except httpx.TimeoutException:
             raise _PassingFault(f"did not answer within {self._timeout:g} seconds (timeout=)") from None
         except httpx.RequestError as error:
-            raise _PassingFault(f"did not answer: {self._told(str(error) or repr(error))}") from None
+            raise _PassingFault(f"did not answer: {self._excerpt(str(error) or repr(error))}") from None
         status = response.status_code
-        told = f"answered {status}: {self._told(data.decode(errors='replace'))}"
+        told = f"answered {status}: {self._excerpt(data.decode(errors='replace'))}"
         if status == 429 or status >= 500:
             pause = _retry_after(response.headers.get("retry-after", ""))
             if pause > _LONGEST_WAIT:
@@ -238,9 +238,9 @@ class Client:
 
     def fault(self, url: str, told: str, answer: object) -> SystemFailure:
         """An answer of the wrong shape, which asking again would not change."""
-        return SystemFailure(f"{url} {told}: {self._told(json.dumps(answer, ensure_ascii=False))}")
+        return SystemFailure(f"{url} {told}: {self._excerpt(json.dumps(answer, ensure_ascii=False))}")
 
-    def _told(self, text: str) -> str:
+    def _excerpt(self, text: str) -> str:
         """The first 200 characters of an answer, without our secret, which a server may echo."""
         return shorten(text.replace(self.token, "***") if self.token else text, 200)
 
@@ -251,16 +251,16 @@ class Client:
         if not self._echoed:
             self._echoed = True
             warnings.warn("the server sent its key back; it is struck out", RuntimeWarning, stacklevel=2)
-        return _replaced(answer, self.token)
+        return _redact(answer, self.token)
 
 
-def _replaced(value: Any, secret: str) -> Any:
+def _redact(value: Any, secret: str) -> Any:
     if isinstance(value, str):
         return value.replace(secret, "***")
     if isinstance(value, list):
-        return [_replaced(each, secret) for each in value]
+        return [_redact(each, secret) for each in value]
     if isinstance(value, dict):
-        return {name.replace(secret, "***"): _replaced(each, secret) for name, each in value.items()}
+        return {name.replace(secret, "***"): _redact(each, secret) for name, each in value.items()}
     return value
 
 
@@ -336,7 +336,7 @@ def each_or_unanswered(
     asked: Sequence[tuple[tuple[Question, Target], Any]],
     read: Callable[[tuple[Question, Target], Any], Answer],
 ) -> list[Answer]:
-    """What is read from each answer; those that nothing can be read from are told together, when all are there.
+    """Read each answer; unreadable ones are reported together, after all have arrived.
 
     What was asked is a question with the target to be scored, or None.
     """

@@ -32,8 +32,8 @@ _STORE_BYTES = 128 * 2**20
 _LONGEST_FOLDER = 40
 _QUIET = {"log_to_driver": False, "logging_level": logging.ERROR}
 
-_ours: list[contextlib.ExitStack] = []
-"""What is undone when the cluster that was started here ends."""
+_cleanups: list[contextlib.ExitStack] = []
+"""Clean-up for the cluster that this process started."""
 
 
 def import_ray() -> Any:
@@ -51,7 +51,7 @@ def connect(workers: int | None, address: str | None, cpus: float) -> None:
     ray = import_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if not ray.is_initialized():
-        _undo()  # somebody else has ended what was started here before
+        _clean_up()  # somebody else has ended what was started here before
     # Ray puts the working folder on the import path of its workers; code in a study's folder must not get there.
     with contextlib.chdir(Path(__file__).parents[2]):
         if address:
@@ -65,12 +65,12 @@ def connect(workers: int | None, address: str | None, cpus: float) -> None:
 def disconnect() -> None:
     """Leave the cluster; one that was started here ends, and its files are removed."""
     import_ray().shutdown()
-    _undo()
+    _clean_up()
 
 
-def _undo() -> None:
-    while _ours:
-        _ours.pop().close()
+def _clean_up() -> None:
+    while _cleanups:
+        _cleanups.pop().close()
 
 
 def reason(error: Exception) -> str:
@@ -82,7 +82,7 @@ def reason(error: Exception) -> str:
 def _join(ray: Any, address: str) -> None:
     found = _own_cluster(ray) if address == "auto" else address
     try:
-        _call_at(found)
+        _check_reachable(found)
         ray.init(address=found, **_QUIET)
     except (OSError, RuntimeError, ValueError) as error:
         raise BabelscopeError(
@@ -128,7 +128,7 @@ def _start(ray: Any, cores: int) -> None:
         token = folder / "token"
         with open_regular(token, create=True, private=True) as file:
             file.write(secrets.token_hex(32).encode())
-        stack.enter_context(_closed_to_others(ray, token))
+        stack.enter_context(_loopback_only(ray, token))
         try:
             ray.init(
                 address="local",  # and nothing that a file or the environment names
@@ -141,7 +141,7 @@ def _start(ray: Any, cores: int) -> None:
             )
         except (OSError, RuntimeError, ValueError) as error:
             raise SystemFailure(f"Ray cannot be started here: {reason(error)}") from error
-        _ours.append(stack.pop_all())
+        _cleanups.append(stack.pop_all())
     host = ray.get_runtime_context().gcs_address.rpartition(":")[0].strip("[]")
     if not ipaddress.ip_address(host).is_loopback:
         warnings.warn(
@@ -162,9 +162,9 @@ def _private_folder() -> Path:
 
 
 @contextlib.contextmanager
-def _closed_to_others(ray: Any, token: Path) -> Iterator[None]:
+def _loopback_only(ray: Any, token: Path) -> Iterator[None]:
     """Environment and switches under which Ray binds to loopback and asks for our token, until the block ends."""
-    # A name that tells half: where "clusters" are off, a node has no other address than loopback.
+    # The constant does more than its name says: when False, Ray binds nodes to the loopback address.
     constants = ray._private.ray_constants
     clusters = constants.ENABLE_RAY_CLUSTER
     stated = {
@@ -202,14 +202,14 @@ def _read_environment_again() -> None:
         raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
-def _call_at(address: str) -> None:
-    """Ray itself would try for minutes to reach a place where nobody is."""
+def _check_reachable(address: str) -> None:
+    """Raise OSError at once if nothing listens at `address`; Ray would retry for minutes."""
     host, colon, port = address.rpartition("//")[2].rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 @atexit.register
-def _forget() -> None:
-    if _ours:
+def _disconnect_at_exit() -> None:
+    if _cleanups:
         disconnect()

@@ -15,7 +15,6 @@ from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, 
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
@@ -29,7 +28,9 @@ from babelscope.systems.checkpoints import (
     load_model,
     position_limit,
     token_id,
+    usual_device,
 )
+from babelscope.systems.marian_folders import MarianFolder, read_marian
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, RefusedText, Side, SystemFailure
@@ -74,10 +75,23 @@ class HuggingFace(ModelSystem):
             remote_code=remote_code,
             beside_model=tokenizer is None,
         )
-        self.network = load_model(
-            "AutoModelForSeq2SeqLM", model, device=device, dtype=dtype, remote_code=remote_code
+        self._load_network = functools.partial(
+            load_model, "AutoModelForSeq2SeqLM", model, device=device, dtype=dtype, remote_code=remote_code
         )
-        self.device: torch.device = self.network.device
+        marian = None
+        if lean and dtype == "float32" and not remote_code:
+            marian = read_marian(model, device=usual_device(device))
+        if marian:
+            self.config, self.generation = marian.config, marian.generation
+            size = len(marian.weights.tensors["model.shared.weight"])
+            self._source_size, self._target_size = size, size
+            self.device: torch.device = marian.weights.tensors["model.shared.weight"].device
+        else:
+            network = self.network
+            self.config, self.generation = network.config, network.generation_config
+            self._source_size = network.get_input_embeddings().weight.shape[0]
+            self._target_size = network.get_output_embeddings().weight.shape[0]
+            self.device = network.device
         self.prefix = prefix.replace("{source}", source).replace("{target}", target)
         if (source or target) and self.tokens.target_language_id is None and self.prefix == prefix:
             raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
@@ -87,11 +101,15 @@ class HuggingFace(ModelSystem):
         self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
-        self.model = self._open_model(lean)
+        self.model = self._open_model(marian, lean)
+
+    @functools.cached_property
+    def network(self) -> Any:
+        """The network of transformers; a plain Marian model works without it."""
+        return self._load_network()
 
     def _vocabulary(self, max_length: int) -> Vocabulary:
-        config, generation = self.network.config, self.network.generation_config
-        size = self.network.get_output_embeddings().weight.shape[0]
+        config, generation, size = self.config, self.generation, self._target_size
 
         def stated(name: str, *places: Any) -> int | None:
             found = (token_id(getattr(place, name, None), size, name, self.folder) for place in places)
@@ -124,11 +142,11 @@ class HuggingFace(ModelSystem):
             target_limit=min(filter(None, (limit, max_length or None)), default=None),
         )
 
-    def _open_model(self, lean: bool) -> OpenModel:
-        if lean and self.network.config.model_type == "marian":
-            from babelscope.decoding.marian import Marian
+    def _open_model(self, marian: MarianFolder | None, lean: bool) -> OpenModel:
+        if lean and self.config.model_type == "marian":
+            from babelscope.decoding.marian import Marian, weights_of
 
-            return Marian(self.network, self.vocabulary)
+            return Marian(marian.weights if marian else weights_of(self.network), self.vocabulary)
         from babelscope.decoding.generic import Generic
 
         return Generic(self.network, self.vocabulary)
@@ -209,6 +227,8 @@ class HuggingFace(ModelSystem):
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
         ids, notes = self._source_ids(questions)
         distinct = list(dict.fromkeys(ids))
+        from babelscope.decoding.exact import exact_search  # with numba, which nothing else here needs
+
         search = functools.partial(exact_search, self.model, k=k, budget=budget)
         found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
         answers = []
@@ -231,7 +251,7 @@ class HuggingFace(ModelSystem):
             beam=beam,
             n_best=n_best,
             max_length=self._longest(),
-            length_penalty=self.network.generation_config.length_penalty or 1.0,
+            length_penalty=self.generation.length_penalty or 1.0,
         )
         found = self._in_parts(search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
@@ -288,7 +308,7 @@ class HuggingFace(ModelSystem):
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
         rows = self.tokens.encode_sources([self.prefix + source for source in distinct])
-        check_ids(rows, self.network.get_input_embeddings().weight.shape[0], self.name)
+        check_ids(rows, self._source_size, self.name)
         encoded = dict(zip(distinct, rows, strict=True))
         return self._cut(
             [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"

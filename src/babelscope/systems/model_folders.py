@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from babelscope.systems.weights import Held, read_pickled, read_safetensors
+from babelscope.systems.weights import WeightsSize, read_pickled, read_safetensors
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.sealed_files import SealedFiles
 
@@ -73,17 +73,17 @@ class ModelFolder:
                 "merge it into the weights, or take it out of the folder"
             )
         config = check_config(_seal(folder, [_CONFIG]), remote_code=remote_code)
-        self._weights = _find_weights(folder, config)
+        self.weights = _find_weights(folder, config)
         names = {path.name for path in folder.glob("*config.json")} - {_TOKENIZER_CONFIG}
         others = _code(folder) if remote_code else set()
-        self.files = _seal(folder, names | others | set(self._weights))
+        self.files = _seal(folder, names | others | set(self.weights))
         if _GENERATION in names:
             self.files.read_json(_GENERATION, most=_MOST_CONFIG)
 
-    def held(self) -> Held:
-        """How much the weights hold; refuses files that are not what they say."""
-        total = Held()
-        for name in self._weights:
+    def held(self) -> WeightsSize:
+        """Number of tensors and bytes of the weights; refuses files whose headers are false."""
+        total = WeightsSize()
+        for name in self.weights:
             if name.endswith(".json"):
                 continue
             read = read_safetensors if name.endswith(".safetensors") else read_pickled

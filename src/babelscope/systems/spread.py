@@ -53,7 +53,7 @@ class Spread(Decorator):
 
     def __init__(self, origin: Origin, pool: Pool, part: int | None, *, own_pool: bool) -> None:
         self._origin, self._pool, self._own_pool = origin, pool, own_pool
-        said: Description = _heard(*pool.submit(Call(origin, f"open {origin.name}")).result())
+        said: Description = _unwrap(*pool.submit(Call(origin, f"open {origin.name}")).result())
         self.name = said.name
         self.fingerprint = said.fingerprint
         self.capabilities = said.capabilities - {"next_tokens"}
@@ -73,7 +73,9 @@ class Spread(Decorator):
             len(source) + len(target)
             for source, target in itertools.zip_longest(sources, texts, fillvalue="")
         ]
-        parts = [range(len(questions))] if self._part is None else balanced(questions, sizes, self._part)
+        parts = (
+            [range(len(questions))] if self._part is None else balanced_parts(questions, sizes, self._part)
+        )
         waiting = []
         for numbers in parts:
             some = [asked[number] for number in numbers]
@@ -84,7 +86,7 @@ class Spread(Decorator):
         try:
             for numbers, answer in waiting:
                 with renumber_errors([number + 1 for number in numbers]):
-                    found = _heard(*answer.result())
+                    found = _unwrap(*answer.result())
                 for number, each in zip(numbers, found, strict=True):
                     answers[number] = each
         finally:
@@ -111,7 +113,7 @@ class Spread(Decorator):
         self.close()
 
 
-def balanced(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
+def balanced_parts(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
     """Numbers of calls in parts of at most `most` different questions, sizes within one question of each other.
 
     A size is in characters, since tokenizers are where the models are. What is asked about one question stays
@@ -126,8 +128,8 @@ def balanced(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> lis
     return [sorted(itertools.chain.from_iterable(order[part::count])) for part in range(count)]
 
 
-def _heard(answer: Any, warned: Sequence[str]) -> Any:
-    """A worker's answer; its warnings and errors are given here."""
+def _unwrap(answer: Any, warned: Sequence[str]) -> Any:
+    """Return a worker's answer; repeat its warnings and raise its error in this process."""
     for message in warned:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     if isinstance(answer, BabelscopeError):

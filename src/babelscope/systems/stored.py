@@ -40,7 +40,7 @@ class Stored(Decorator):
         ask: Callable[[Sequence[Any]], list[Any]],
         form: Form,
     ) -> list[Any]:
-        """The answer to all that is asked, stored or from `ask`; a request is all that its answer depends on."""
+        """Answers to all requests, stored or from `ask`; a request holds all that its answer depends on."""
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         requests = [_request(method, each, how) for each in asked]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.answers import Scored
+from babelscope.systems.marian_folders import MarianPieces, pieces_of, read_marian_pieces
 from babelscope.systems.model_folders import TokenizerFolder
 from babelscope.systems.weights import one_line
 from babelscope.util.errors import BabelscopeError
@@ -34,20 +35,30 @@ class Tokens:
     ) -> None:
         """`beside_model`: the folder is that of the model itself, whose digest covers config.json."""
         self.folder = Path(folder)
-        files = TokenizerFolder(self.folder, remote_code=remote_code)
-        self.tokenizer: Any = load_tokenizer(files, remote_code=remote_code)
+        self._loaded_from = files = TokenizerFolder(self.folder, remote_code=remote_code)
+        self._remote_code = remote_code
         self.files = files.files
         self._digested = files.names if beside_model else set(self.files.paths)
-        self._set_languages(source, target)
+        self.target_language_id: int | None = None
+        self._marian = None if remote_code else read_marian_pieces(files)
+        if self._marian is None:
+            self._set_languages(source, target)
+            if type(self.tokenizer).__name__ == "MarianTokenizer":
+                self._marian = pieces_of(self.tokenizer)
+
+    @functools.cached_property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers; a plain Marian one is loaded only for texts with special tokens."""
+        return load_tokenizer(self._loaded_from, remote_code=self._remote_code)
+
+    @functools.cached_property
+    def _target_side(self) -> Any:
         # FSMT reads text as source language whatever it is asked, so its target side is the same files swapped.
         swapped = type(self.tokenizer).__name__ == "FSMTTokenizer"
-        self._target_side: Any = _swap_fsmt(self.tokenizer) if swapped else self.tokenizer
-        self._special = [str(token) for token in self.tokenizer.get_added_vocab()]
-        self._marian = type(self.tokenizer).__name__ == "MarianTokenizer"
+        return _swap_fsmt(self.tokenizer) if swapped else self.tokenizer
 
     def _set_languages(self, source: str, target: str) -> None:
         """Set the languages of tokenizers that mark them by tokens (NLLB, M2M100, mBART50)."""
-        self.target_language_id: int | None = None
         tokenizer = self.tokenizer
         if isinstance(by_code := getattr(tokenizer, "lang_code_to_id", None), dict):
             known = {str(code): int(number) for code, number in by_code.items()}  # M2M100, mBART50
@@ -75,38 +86,37 @@ class Tokens:
         """Ids of source texts, ready for the encoder."""
         with library_errors(f"{self.folder}: its tokenizer fails"):
             if self._marian:
-                return self._encode_marian(texts, target=False)
+                return self._encode_marian(self._marian, texts, target=False)
             return self.tokenizer(list(texts))["input_ids"] if texts else []
 
     def encode_targets(self, texts: Sequence[str], *, eos: int) -> list[list[int]]:
         """Ids of target texts, without language tokens, ending in `eos`."""
         with library_errors(f"{self.folder}: its tokenizer fails"):
             if self._marian:
-                return self._encode_marian(texts, target=True)
+                return self._encode_marian(self._marian, texts, target=True)
             if not texts:
                 return []
             rows = self._target_side(text_target=list(texts), add_special_tokens=False)["input_ids"]
             return [[*row, eos] for row in rows]
 
-    def _encode_marian(self, texts: Sequence[str], *, target: bool) -> list[list[int]]:
+    def _encode_marian(self, marian: MarianPieces, texts: Sequence[str], *, target: bool) -> list[list[int]]:
         """Raw sentencepiece, many times faster than MarianTokenizer, which is asked where the ids could differ."""
-        tokenizer = self.tokenizer
-        pieces = (tokenizer.spm_target if target else tokenizer.spm_source).encode(list(texts), out_type=str)
-        vocabulary = tokenizer.target_encoder if target and tokenizer.separate_vocabs else tokenizer.encoder
-        unknown, eos = vocabulary[str(tokenizer.unk_token)], tokenizer.eos_token_id
-        rows = [[vocabulary.get(piece, unknown) for piece in row] + [eos] for row in pieces]
+        pieces = (marian.spm_target if target else marian.spm_source).encode(list(texts), out_type=str)
+        vocabulary = marian.target_ids if target else marian.source_ids
+        unknown = vocabulary[marian.unknown]
+        rows = [[vocabulary.get(piece, unknown) for piece in row] + [marian.eos] for row in pieces]
         for number, text in enumerate(texts):
-            if text.startswith(">>") or any(token in text for token in self._special):
+            if text.startswith(">>") or any(token in text for token in marian.special):
                 key = "text_target" if target else "text"
-                rows[number] = tokenizer(**{key: text})["input_ids"]
+                rows[number] = self.tokenizer(**{key: text})["input_ids"]
         return rows
 
     def source_tokens(self, ids: Sequence[int]) -> list[str]:
         """The vocabulary's names of source ids."""
-        if self._marian and self.tokenizer.separate_vocabs:
-            names = {number: piece for piece, number in self.tokenizer.encoder.items()}
+        if self._marian and not self._marian.joint:
+            names = {number: piece for piece, number in self._marian.source_ids.items()}
             return [names[number] for number in ids]
-        if self._target_side is not self.tokenizer:
+        if not self._marian and self._target_side is not self.tokenizer:
             return [str(name) for name in self._target_side.convert_ids_to_tokens(list(ids))]
         return [self._names[number] for number in ids]
 
@@ -116,7 +126,8 @@ class Tokens:
 
     @functools.cached_property
     def _names(self) -> _Names:
-        return _Names(self.tokenizer.convert_ids_to_tokens)
+        known = self._marian.names if self._marian else {}
+        return _Names(known, lambda number: str(self.tokenizer.convert_ids_to_tokens(number)))
 
     def ids_of(self, scored: Scored) -> list[int]:
         """The ids behind an earlier answer's tokens, or an error if they are not of this vocabulary."""
@@ -132,24 +143,29 @@ class Tokens:
         return ids
 
     def _target_ids(self, tokens: list[str]) -> list[int]:
-        if self._marian and self.tokenizer.separate_vocabs:
-            vocabulary = self.tokenizer.target_encoder
-            return [vocabulary.get(token, vocabulary[str(self.tokenizer.unk_token)]) for token in tokens]
+        if (marian := self._marian) and (marian.names or not marian.joint):
+            vocabulary = marian.target_ids
+            return [vocabulary.get(token, vocabulary[marian.unknown]) for token in tokens]
         return list(self._target_side.convert_tokens_to_ids(tokens))
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Texts of target ids, special tokens left out."""
-        if self._marian and not self.tokenizer.separate_vocabs:
-            special = set(self.tokenizer.all_special_ids)
+        if (marian := self._marian) and marian.joint:
+            special = marian.special_ids
             pieces = [[self._names[number] for number in row if number not in special] for row in rows]
             # As MarianTokenizer does it: with a joint vocabulary through the source model.
-            return [self.tokenizer.spm_source.decode(row).replace("▁", " ").strip() for row in pieces]
+            return [marian.spm_source.decode(row).replace("▁", " ").strip() for row in pieces]
         return [
             self.tokenizer.decode(
                 list(row), skip_special_tokens=True, clean_up_tokenization_spaces=False
             ).strip()
             for row in rows
         ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: transformers' tokenizer too, since its files may change meanwhile."""
+        _ = self.tokenizer
+        return {key: value for key, value in self.__dict__.items() if key != "_names"}
 
 
 def load_tokenizer(files: TokenizerFolder, *, remote_code: bool = False) -> Any:
@@ -199,14 +215,14 @@ def library_errors(what: str) -> Iterator[None]:
 
 
 class _Names(dict[int, str]):
-    """Ids to names, asked of a tokenizer once each."""
+    """Ids to names: those known, the others asked of a tokenizer once each."""
 
-    def __init__(self, ask: Callable[[int], str]) -> None:
-        super().__init__()
+    def __init__(self, known: dict[int, str], ask: Callable[[int], str]) -> None:
+        super().__init__(known)
         self._ask = ask
 
     def __missing__(self, number: int) -> str:
-        name = self[number] = str(self._ask(number))
+        name = self[number] = self._ask(number)
         return name
 
 

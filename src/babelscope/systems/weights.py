@@ -1,4 +1,4 @@
-"""What files of weights hold, found out before a network is built from them; nothing in them is trusted."""
+"""Sizes of weight files, checked before a network is built from them; nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _CTRANSLATE2_SIZES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WeightsSize:
     """How much some files of weights hold."""
 
     tensors: int = 0
     size: int = 0
 
-    def __add__(self, other: Held) -> Held:
-        return Held(self.tensors + other.tensors, self.size + other.size)
+    def __add__(self, other: WeightsSize) -> WeightsSize:
+        return WeightsSize(self.tensors + other.tensors, self.size + other.size)
 
 
-def read_safetensors(path: Path) -> Held:
+def read_safetensors(path: Path) -> WeightsSize:
     """What a safetensors file holds; ValueError if its header does not fit its length."""
     from safetensors import SafetensorError, safe_open
 
@@ -51,12 +51,12 @@ def read_safetensors(path: Path) -> Held:
         raise ValueError(f"has a header of {header:,} bytes, more than any model needs")
     try:
         with safe_open(path, framework="pt") as opened:
-            return Held(len(opened.keys()), size)
+            return WeightsSize(len(opened.keys()), size)
     except (SafetensorError, OSError) as error:
         raise ValueError(f"is no good safetensors file: {one_line(error)}") from error
 
 
-def read_pickled(path: Path) -> Held:
+def read_pickled(path: Path) -> WeightsSize:
     """What a file of torch holds; ValueError unless it is tensors by name, none larger than what is stored."""
     import torch
 
@@ -79,7 +79,7 @@ def read_pickled(path: Path) -> Held:
         # A view can repeat one number without end, and would be written out when it is converted.
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
             raise ValueError(f"holds {shorten(name)}, which is larger than what is stored of it")
-    return Held(len(state), path.stat().st_size)
+    return WeightsSize(len(state), path.stat().st_size)
 
 
 def check_ctranslate2(path: Path) -> None:
@@ -124,7 +124,7 @@ class TooLarge(Exception):
 
 
 @contextmanager
-def bounded(held: Held) -> Iterator[None]:
+def bounded(held: WeightsSize) -> Iterator[None]:
     """While a network is built in this thread: stop when it exceeds by far what the weights hold."""
     from torch.nn.modules import module
 

@@ -1,7 +1,7 @@
-"""Ray processes that answer for systems: one that dies is replaced, and what it was asked is asked of another.
+"""Ray workers that answer for systems: a worker that dies is replaced, and its call is given to another.
 
-A thread in this process feeds each worker from one queue. A worker that finds no room in the cluster yet is simply
-not fed, so that those whose machine joins late take part from then on.
+One thread per worker takes calls from a shared queue. A worker for which the cluster has no room yet takes none, and
+begins when a machine with room joins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from babelscope.systems.clusters import connect, disconnect, import_ray, reason
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.version import __version__
 
-# What kills so many workers in a row is at fault itself.
+# A call that kills so many workers in a row is taken to be the cause.
 _DEATHS = 3
 _PATIENCE_SECONDS = 60.0
 
@@ -40,7 +40,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a system says of itself, without being here."""
+    """What a worker tells of the system that it opened."""
 
     name: str
     fingerprint: Fingerprint
@@ -54,12 +54,12 @@ class Call:
 
     origin: Origin
     what: str
-    """Said in a message, should workers die of it."""
+    """The call in words, for the error message if workers die of it."""
     method: str = ""
     questions: Sequence[Any] = ()
     how: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Fingerprint | None = None
-    """What the system must be."""
+    """The fingerprint that the worker's system must have."""
 
 
 class Worker:
@@ -161,8 +161,8 @@ class Pool:
         self._put(task)
         if not self._ready.wait(_PATIENCE_SECONDS):
             warnings.warn(
-                f"still waiting for a first worker, which needs {_told(self._needs)}; free in the Ray cluster: "
-                f"{_told(import_ray().available_resources())}",
+                f"still waiting for a first worker, which needs {_describe(self._needs)}; free in the Ray cluster: "
+                f"{_describe(import_ray().available_resources())}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -176,7 +176,7 @@ class Pool:
                 task.answer.set_exception(self._ended)
 
     def _feed(self) -> None:
-        """Keep one worker at work, and whatever takes its place, until the pool ends."""
+        """Feed tasks to one worker, and to its replacements, until the pool ends."""
         import ray.exceptions
 
         worker = self._start()
@@ -203,7 +203,7 @@ class Pool:
             self._drop(worker)
 
     def _start(self) -> Any:
-        """A new worker when it is ready, however long that takes; None if there will be none."""
+        """Start a worker and wait until it is ready; None if the pool has ended or none can be started."""
         import ray.exceptions
 
         why = ""
@@ -229,7 +229,7 @@ class Pool:
         return None
 
     def _retry_or_fail(self, task: _Task, error: Exception) -> None:
-        """Give what a dead worker was asked to another, unless it is the cause."""
+        """Put a dead worker's task back into the queue, or fail it after `_DEATHS` deaths."""
         task.deaths += 1
         if task.deaths >= _DEATHS and self._ended is None:
             task.answer.set_exception(
@@ -245,7 +245,7 @@ class Pool:
         import_ray().kill(worker)
 
     def _end(self, why: BabelscopeError) -> None:
-        """No more work: what waits is answered with the reason."""
+        """Accept no more work; waiting tasks fail with `why`."""
         with self._lock:
             self._ended = self._ended or why
             with contextlib.suppress(queue.Empty):
@@ -274,7 +274,7 @@ class Pool:
 
 
 def send(system: object, name: str) -> Origin:
-    """Put a system into Ray's store, from where each worker takes a copy."""
+    """Put a system into Ray's object store, from which each worker gets a copy."""
     try:
         return Origin(name, (import_ray().put(system),))
     except Exception as error:
@@ -284,7 +284,7 @@ def send(system: object, name: str) -> Origin:
         ) from error
 
 
-# Pools of this process share its connection to Ray; the last of them ends it, unless it is not of our making.
+# Pools of this process share one connection to Ray; the last pool closes it, if a pool has opened it.
 _joined: set[Pool] = set()
 
 
@@ -314,12 +314,12 @@ def _room(needs: Mapping[str, float]) -> int:
     room = sum(int(min(node.get(name, 0) // count for name, count in needs.items())) for node in nodes)
     if not room:
         raise BabelscopeError(
-            f"a worker needs {_told(needs)}, which no machine of the Ray cluster has; ask for less, or say how many "
-            "workers there will be when machines have joined"
+            f"a worker needs {_describe(needs)}, which no machine of the Ray cluster has; ask for less, or say how "
+            "many workers there will be when machines have joined"
         )
     return room
 
 
-def _told(resources: Mapping[str, float]) -> str:
+def _describe(resources: Mapping[str, float]) -> str:
     known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU") if name in resources]
     return " and ".join(known) or "nothing"

@@ -1,0 +1,257 @@
+"""A Marian folder read directly gives what transformers gives of it; any other folder is left to transformers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from babelscope.decoding.marian import weights_of
+from babelscope.systems.checkpoints import load_model
+from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.marian_folders import position_table, read_marian, read_marian_pieces
+from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
+from babelscope.systems.opening import open_system
+from babelscope.systems.tokenizers import Tokens, load_tokenizer
+
+Build = Callable[..., Path]
+LAB = Path(__file__).parents[2] / "src" / "babelscope" / "lab" / "models"
+# As older published checkpoints state them.
+OLD_KEYS = {
+    "_name_or_path": "somewhere",
+    "add_bias_logits": False,
+    "add_final_layer_norm": False,
+    "classifier_dropout": 0.0,
+    "id2label": {"0": "LABEL_0"},
+    "label2id": {"LABEL_0": 0},
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "num_hidden_layers": 2,
+    "static_position_embeddings": True,
+    "torch_dtype": "float16",
+}
+
+
+@pytest.fixture
+def folder(checkpoint: Build, tmp_path: Path) -> Path:
+    """A small Marian folder of one's own."""
+    made = tmp_path / "model"
+    made.mkdir()
+    for path in checkpoint("marian").iterdir():
+        (made / path.name).write_bytes(path.read_bytes())
+    return made
+
+
+def change(folder: Path, name: str, **values: Any) -> None:
+    """Set keys of a JSON file, or take them out (None)."""
+    found = {**json.loads((folder / name).read_text(encoding="utf-8")), **values}
+    kept = {key: value for key, value in found.items() if value is not None or key not in values}
+    (folder / name).write_text(json.dumps(kept), encoding="utf-8")
+
+
+def add_tokenizer(folder: Path) -> None:
+    """Put the lab's tokenizer in place of the folder's own."""
+    for path in (LAB / "tokenizer").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+
+
+def assert_same(folder: Path) -> None:
+    """Every tensor and setting is the same, bit by bit, as in a network that transformers loaded."""
+    model = ModelFolder(folder)
+    read = read_marian(model, device="cpu")
+    assert read is not None
+    network = load_model("AutoModelForSeq2SeqLM", model, device="cpu", dtype="float32", remote_code=False)
+    expected = weights_of(network)
+    missing = set(expected.tensors) - set(read.weights.tensors)
+    assert not missing
+    for name, tensor in expected.tensors.items():
+        assert tensor.dtype == read.weights.tensors[name].dtype
+        assert torch.equal(tensor, read.weights.tensors[name]), name
+    for name in ("layers", "heads", "scale_embedding", "activation"):
+        assert getattr(read.weights, name) == getattr(expected, name)
+    for name in ("decoder_start_token_id", "eos_token_id", "pad_token_id", "max_position_embeddings"):
+        assert getattr(read.config, name) == getattr(network.config, name)
+    for name in ("decoder_start_token_id", "eos_token_id", "forced_bos_token_id", "length_penalty"):
+        stated = getattr(network.generation_config, name, None)
+        assert (getattr(read.generation, name) or 1.0) == (stated or 1.0)
+    assert network.model.encoder.layers[0].final_layer_norm.eps == 1e-5
+
+
+@pytest.mark.parametrize("name", ["teacher", "student", "unsmoothed-2"])
+def test_the_labs_models_are_read_as_transformers_reads_them(name: str) -> None:
+    assert_same(LAB / name)
+
+
+@pytest.mark.parametrize(
+    ("config", "generation"),
+    [
+        ({}, {}),
+        ({"activation_function": "relu", "scale_embedding": False}, {"length_penalty": 0.6}),
+        (OLD_KEYS, {"num_beams": 4, "max_length": 512, "bad_words_ids": [[3]], "renormalize_logits": True}),
+        ({"tie_word_embeddings": None, "decoder_vocab_size": None}, {"length_penalty": 2}),
+    ],
+)
+def test_settings_are_read_as_transformers_reads_them(
+    config: dict[str, Any], generation: dict[str, Any], folder: Path
+) -> None:
+    change(folder, "config.json", **config)
+    change(folder, "generation_config.json", **generation)
+    assert_same(folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_widened(dtype: torch.dtype, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    halved = {name: tensor.to(dtype) for name, tensor in load_file(path).items()}
+    save_file(halved, path, metadata={"format": "pt"})
+    assert_same(folder)
+
+
+@settings(max_examples=15, deadline=None)
+@given(positions=st.integers(1, 40), width=st.integers(1, 70))
+def test_positions_are_those_of_transformers(positions: int, width: int) -> None:
+    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+
+    expected = MarianSinusoidalPositionalEmbedding(positions, width).create_weight()
+    assert torch.equal(torch.from_numpy(position_table(positions, width)), expected)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"quantization_config": {}},
+        {"something_new": 1},
+        {"d_model": 16.0},
+        {"scale_embedding": 1},
+        {"encoder_layers": 3},
+        {"encoder_ffn_dim": 25},
+        {"activation_function": "gelu"},
+        {"share_encoder_decoder_embeddings": False},
+        {"tie_word_embeddings": False},
+        {"model_type": "bart"},
+        {"pad_token_id": 10**6},
+        {"eos_token_id": [0, 1]},
+        {"dropout": "much"},
+        {"encoder_attention_heads": 3},
+        {"max_position_embeddings": 10**9},
+        {"vocab_size": None},
+    ],
+    ids=str,
+)
+def test_an_unusual_configuration_is_left_to_transformers(values: dict[str, Any], folder: Path) -> None:
+    change(folder, "config.json", **values)
+    assert read_marian(ModelFolder(folder), device="cpu") is None
+
+
+@pytest.mark.parametrize("how", ["more", "fewer", "reshaped", "integers", "other format", "positions"])
+def test_unusual_weights_are_left_to_transformers(how: str, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    name = "model.encoder.layers.0.fc1.bias"
+    if how == "more":
+        tensors["lm_head.weight"] = tensors["model.shared.weight"].clone()
+    elif how == "fewer":
+        del tensors[name]
+    elif how == "reshaped":
+        tensors[name] = tensors[name][None]
+    elif how == "integers":
+        tensors[name] = tensors[name].to(torch.int8)
+    elif how == "positions":
+        tensors["model.encoder.embed_positions.weight"] = torch.zeros(64, 16)
+    save_file(tensors, path, metadata={"format": "tf" if how == "other format" else "pt"})
+    assert read_marian(ModelFolder(folder), device="cpu") is None
+
+
+def test_a_folder_without_generation_settings_is_left_to_transformers(folder: Path) -> None:
+    (folder / "generation_config.json").unlink()
+    assert read_marian(ModelFolder(folder), device="cpu") is None
+
+
+@pytest.mark.parametrize("name", ["lab", "tiny"])
+def test_answers_are_the_same_either_way(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [("two dogs run", "zwei Hunde"), ("two dogs", ""), (">>de<< two", "<unk> </s>")]
+    spec = "lab:student" if name == "lab" else f"hf:{folder}?max_length=20"
+    direct = open_system(spec)
+    assert "network" not in vars(direct)
+    assert ("tokenizer" not in vars(direct.tokens)) == (name == "lab")
+    monkeypatch.setattr("babelscope.systems.huggingface.read_marian", lambda *_, **__: None)
+    monkeypatch.setattr("babelscope.systems.tokenizers.read_marian_pieces", lambda _: None)
+    loaded = open_system(spec)
+    assert "network" in vars(loaded)
+    assert direct.fingerprint == loaded.fingerprint
+    assert direct.vocabulary == loaded.vocabulary
+    assert direct.score(pairs) == loaded.score(pairs)
+    sources = [source for source, _ in pairs]
+    assert direct.translate(sources, beam=3) == loaded.translate(sources, beam=3)
+    assert direct.sample(sources, n=3, seed=1) == loaded.sample(sources, n=3, seed=1)
+    everything = range(direct.vocabulary.size)
+    assert direct.tokens.tokens(everything) == loaded.tokens.tokens(everything)
+
+
+def test_the_backend_is_named_by_the_installed_version(folder: Path) -> None:
+    import transformers
+
+    assert open_system(f"hf:{folder}").fingerprint.backend == f"transformers {transformers.__version__}"
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(max_size=30))
+def test_tokenizers_agree(text: str) -> None:
+    text = text.encode("utf-8", "ignore").decode().replace("\0", "")
+    tokens = Tokens(LAB / "tokenizer")
+    expected = load_tokenizer(TokenizerFolder(LAB / "tokenizer"))
+    ids = tokens.encode_targets([text], eos=0)
+    assert ids[0] == expected(text_target=text)["input_ids"]
+    assert list(tokens.tokens(ids[0])) == expected.convert_ids_to_tokens(ids[0])
+    assert tokens.decode(ids)[0] == expected.decode(ids[0], skip_special_tokens=True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"additional_special_tokens": ["<a>"]},
+        {"tokenizer_class": "T5Tokenizer"},
+        {"tokenizer_class": None},
+        {"separate_vocabs": True},
+        {"sp_model_kwargs": {"enable_sampling": True}},
+        {"eos_token": "<nowhere>"},
+        {"unk_token": {"content": "<unk>"}},
+        {"added_tokens_decoder": {"7": {"content": "</s>"}}},
+        {"added_tokens_decoder": []},
+    ],
+    ids=str,
+)
+def test_an_unusual_tokenizer_is_left_to_transformers(values: dict[str, Any], folder: Path) -> None:
+    add_tokenizer(folder)
+    assert read_marian_pieces(TokenizerFolder(folder)) is not None
+    change(folder, "tokenizer_config.json", **values)
+    assert read_marian_pieces(TokenizerFolder(folder)) is None
+
+
+def test_another_models_tokenizer_is_left_to_transformers(folder: Path) -> None:
+    add_tokenizer(folder)
+    change(folder, "config.json", model_type="t5")
+    assert read_marian_pieces(TokenizerFolder(folder)) is None
+
+
+@pytest.mark.parametrize("vocabulary", ['{"a": -1}', '{"a": true}', "[]", "{"])
+def test_a_broken_vocabulary_is_left_to_transformers(vocabulary: str, folder: Path) -> None:
+    add_tokenizer(folder)
+    (folder / "vocab.json").write_text(vocabulary, encoding="utf-8")
+    assert read_marian_pieces(TokenizerFolder(folder)) is None
+
+
+def test_a_system_sent_to_another_process_answers_the_same() -> None:
+    system = open_system("lab:student")
+    pairs = [("two dogs run", "zwei Hunde"), ("<unk> a", ">>de<< b")]
+    arrived: HuggingFace = pickle.loads(pickle.dumps(system))
+    assert "tokenizer" in vars(arrived.tokens)
+    assert arrived.score(pairs) == system.score(pairs)
