@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import toys
-from enumerated import Enumerated
-from toy_fixtures import Babelscope
 
 from babelscope.annotate import server
 from babelscope.annotate.answers import AnswerFile, check_answer
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.testsets import AmbiguousSource
+from tests.support import toys
+from tests.support.enumerated import Enumerated
+from tests.support.toy_fixtures import Babelscope
 
 ONE, TWO = (f"toy:{salt}?alphabet=ab&limit=4" for salt in "12")
 SYSTEMS = ("--system", ONE, "--system", TWO)
@@ -239,9 +239,9 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
         for each in rows_of(Path("run", "records.jsonl").read_text())
         if (each["method"], each["tests"]) == ("contrast", "other")
     ]
-    told = [verdict for verdict in verdicts if verdict != "tie"]
+    decided = [verdict for verdict in verdicts if verdict != "tie"]
     rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
-    assert agreed(rows, verdicts="contrast") == (told.count("correct"), len(told))
+    assert agreed(rows, verdicts="contrast") == (decided.count("correct"), len(decided))
 
 
 def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) -> None:

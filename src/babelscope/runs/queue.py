@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from babelscope.core.registry import did_you_mean
-from babelscope.methods.base import find_method, method_names, restored
+from babelscope.methods.base import find_method, method_names, restore_settings
 from babelscope.methods.queue import Drawn, draw_queue, find_queue
 from babelscope.runs.reading import cells_of_run, read_run
-from babelscope.util.damage import telling_damage
+from babelscope.util.damage import explain_damage
 from babelscope.util.errors import BabelscopeError
 
 _WORDS = {"method": "methods", "tests": "test sets", "system": "systems"}
@@ -41,8 +41,8 @@ def queue_of_run(
     cells = [cell for cell in cells if not systems or cell.system in systems]
     found = find_method(cells[0].kind)
     find_queue(found)
-    with telling_damage(str(folder)):
-        settings = restored(found, run.manifest.methods[cells[0].label].settings)
+    with explain_damage(str(folder)):
+        settings = restore_settings(found, run.manifest.methods[cells[0].label].settings)
         records = [record for cell in cells for record in cell.records]
         return draw_queue(found, records, settings, n=n, seed=seed)
 

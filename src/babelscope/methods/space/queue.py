@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from babelscope.core.results import Record
 from babelscope.methods.queue import Entry, entry
-from babelscope.methods.space.figures import region
+from babelscope.methods.space.figures import region_hypotheses
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
@@ -22,7 +22,7 @@ def queue(records: Sequence[Record], settings: SpaceSettings) -> list[Entry]:
         )
     found = []
     for record in records:
-        top = region(record, "top", settings.k, settings)
+        top = region_hypotheses(record, "top", settings.k, settings)
         if record["top_kqrg"] is not None and top is not None and len(top) > 1:
             found.append(entry(record, "ranking", translations=[each.text for each in top]))
     return found
