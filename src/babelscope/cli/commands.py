@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from babelscope.cli.shell import NOTHING_KEPT, ShellCommand, telling_what_is_kept
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
 from babelscope.methods import BUILT_IN
@@ -28,7 +29,7 @@ def built(command: Command) -> Any:
             from babelscope.cli.judging import function_of
 
             found = function_of(found)
-        group.command(command.name, cls=resolve(command.parser) if command.parser else None)(found)
+        group.command(command.name, cls=ShellCommand)(found)
     return get_group(group).commands[command.name]
 
 
@@ -49,8 +50,8 @@ class _Commands(Registry[Command]):
         return super()._checked(thing, entry)
 
 
-def _function(name: str, summary: str, parser: str = "") -> Command:
-    return Command(name, summary, f"babelscope.cli.{name}:{name}", parser)
+def _function(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:{name}")
 
 
 def _judging(name: str, summary: str) -> Command:
@@ -67,9 +68,7 @@ _BUILT_IN = (
     _function("sample", "Draw translations at random, in the order drawn."),
     _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
     *(_judging(name, summary) for name, summary in BUILT_IN.items()),
-    _function(
-        "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
-    ),
+    _function("run", "Run a study, or go on with it where it was stopped."),
     _function("init", "Write a study with all settings as comments, to be changed and then run."),
     _function("merge", "Put the shards of a study together: the same run folder as without shards."),
     _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
@@ -118,6 +117,10 @@ class CommandGroup(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands: Any = _Built()
+
+    def invoke(self, ctx: Any) -> Any:
+        with telling_what_is_kept(NOTHING_KEPT):
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(self.commands)

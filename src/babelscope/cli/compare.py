@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from babelscope.core.tables import Table
 
 
+@formerly({"out": "to", "on": "covariate"})
 def compare(
     runs: Annotated[
         list[Path] | None,
@@ -35,15 +37,15 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE.tsv",
-            help="A line a system (column `system`) with what its figure shall be regressed on.",
+            help="Regress a figure of the systems on columns of this table: a line a system (column `system`).",
             show_default=False,
         ),
     ] = None,
-    on: Annotated[
+    covariate: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="A variable of the table; may be repeated. Else bleu and distilled.",
+            help="A column of --table that may explain the figure; may be repeated. Else bleu and distilled.",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +63,7 @@ def compare(
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX (booktabs).")] = False,
-    out: OutFile = None,
+    to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
     """Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression."""
@@ -71,10 +73,12 @@ def compare(
         raise BabelscopeError("compare needs run folders, or a --table")
     from babelscope.util.damage import telling_damage
 
-    check_outputs({"--out": out}, inputs=[*(runs or ()), table])
+    check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
-    with damage, output(out, figures(as_json)) as write:
-        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
+    with damage, output(to, figures(as_json)) as write:
+        found = _compared(
+            runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary, seed
+        )
         if as_json:
             for section, rows in found.rows():
                 for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from babelscope.methods.base import find_method
+from babelscope.methods.base import find_method, restored
 
 
 def renewed(old: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def renewed(old: dict[str, Any]) -> dict[str, Any]:
 
 def _part(stored: dict[str, Any]) -> dict[str, Any]:
     method = find_method(stored["name"])
-    settings = method.settings.model_construct(**stored["settings"])
+    settings = restored(method, stored["settings"])
     return {
         "name": method.name,
         "summary": method.summary,

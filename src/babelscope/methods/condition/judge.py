@@ -54,7 +54,7 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
     return {
         "correct_logprob": finite_or_none(correct),
         "incorrect_logprob": finite_or_none(incorrect),
-        "score": None if verdict is None else score_of(margin, settings.base),
+        "score": None if verdict is None else score_of(margin, settings.score_base),
         "verdict": verdict,
         "correct": None if verdict in (None, "tie") else verdict == "correct",
         "skipped": IMPOSSIBLE if verdict is None else None,
@@ -63,5 +63,5 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
 
 def weighed(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
     """Records of a cell with their weights, which are known when all items are judged (section 3.4)."""
-    weights = iter(columns_of(records, settings.equal).weights)
+    weights = iter(columns_of(records, settings.tied_weights).weights)
     return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]

@@ -31,8 +31,8 @@ def _study(given: Given) -> Tables:
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
     # What score a file has, and by which beam, is not known.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}
-    if settings["free"] == "auto":
-        settings["free"] = "no"
+    if settings["detect_in_output"] == "auto":
+        settings["detect_in_output"] = "no"
     return {
         **tables,
         "systems": [{"spec": f"scores:{path}?{how}", "name": str(path)} for path in given["scores"]],

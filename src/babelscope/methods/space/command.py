@@ -35,11 +35,10 @@ COMMAND = JudgingCommand(
     ),
     changed={
         "tests": {"help": "Sentences with references."},
-        "rejudge": {"hidden": ("from",)},
+        "rejudge": {"old_names": ("from",)},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
-            "hidden": ("quality",),
             "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
             "may be repeated.",
         },
