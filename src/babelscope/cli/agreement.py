@@ -92,7 +92,7 @@ def agreement(
     to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
+    """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
     from babelscope.core.results import render
     from babelscope.util.damage import telling_damage

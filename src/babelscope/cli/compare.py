@@ -66,7 +66,10 @@ def compare(
     to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression."""
+    """Compare runs: figures side by side, and their differences.
+
+    Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
+    """
     if as_json + markdown + latex > 1:
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:

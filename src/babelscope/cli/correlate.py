@@ -42,7 +42,7 @@ def correlate(
     to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
+    """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render
     from babelscope.metrics.base import find_metric, score_records
     from babelscope.stats.correlation import human_correlations, parse_scores

@@ -20,7 +20,7 @@ def demo(
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
-    """Evaluate two small translation models, a teacher and its student, by every method there is."""
+    """Evaluate two small translation models by every method. They are a teacher and its student."""
     from babelscope.lab.experiments.demo import demo_study, tell, write_flows
     from babelscope.report.building import write_report
     from babelscope.runs.study import run_study

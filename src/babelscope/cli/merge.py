@@ -22,7 +22,7 @@ def merge(
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
-    """Put the shards of a study together: the same run folder as without shards. No system is asked."""
+    """Put the shards of a study together into one run. It is the same as without shards; no system is asked."""
     from babelscope.runs.shards import merge
 
     with telling_what_is_kept(work_kept_in(out)):

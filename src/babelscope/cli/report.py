@@ -32,7 +32,7 @@ def report(
     ] = 5000,
     seed: Seed = 0,
 ) -> None:
-    """Show runs to people: findings in plain words, tables, pictures, and every single item."""
+    """Show runs on one page: findings, tables, pictures, every item. Plain words, one file, no network."""
     from babelscope.report.building import write_report
 
     check_outputs({"--to": to}, inputs=runs)

@@ -46,7 +46,7 @@ def score(
     seed: Seed = 0,
     cache: Cache = None,
 ) -> None:
-    """Score translations with natural logs; the end of a sentence is scored too."""
+    """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
     from babelscope.systems.asking import ask_score
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress

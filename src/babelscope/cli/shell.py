@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from babelscope.util.terminal import visible
 
@@ -21,6 +21,8 @@ GO_ON = "run the same command again to go on"
 PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 
 _Function = TypeVar("_Function", bound=Callable[..., None])
+# Characters of a summary: more than a sentence has.
+_LONGEST = 1000
 _OLD_OPTIONS = "babelscope_old_options"
 
 
@@ -67,11 +69,20 @@ class ShellCommand(TyperCommand):
         return found
 
 
+class FoldedGroup(TyperGroup):
+    """Lists its commands with whole summaries, folded where they are wider than the terminal."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_LONGEST)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 class ShellGroup(typer.Typer):
     """A group of commands of the shell."""
 
     def __init__(self, help: str) -> None:
-        super().__init__(help=help, no_args_is_help=True)
+        super().__init__(help=help, cls=FoldedGroup, no_args_is_help=True)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[_Function], _Function]:
         return super().command(name, **{"cls": ShellCommand, **options})

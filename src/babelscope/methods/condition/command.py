@@ -62,7 +62,8 @@ def _line(record: Record) -> str:
 
 COMMAND = JudgingCommand(
     "condition",
-    "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
+    "Test if the sense or gender meant is the one translated. By contrastive conditioning: an evaluator scores "
+    "the translation under sources with cues.",
     "condition",
     ConditionSettings,
     options=(

@@ -51,7 +51,8 @@ def _show(result: Result, given: Given) -> str:
 
 COMMAND = JudgingCommand(
     "contrast",
-    "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
+    "Test if systems prefer right translations to ones with an error. Contrastive evaluation on minimal pairs, "
+    "by systems or from stored scores.",
     "contrast",
     ContrastSettings,
     options=(

@@ -26,7 +26,8 @@ def _show(result: Result, given: Given) -> str:
 
 COMMAND = JudgingCommand(
     "space",
-    "The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors.",
+    "Look beyond the 1-best: the exact k best, and samples. Empty modes, how well models rank (kRG, "
+    "kQRG), what beam search hides.",
     "space",
     SpaceSettings,
     options=(
