@@ -156,7 +156,10 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
         (TESTS, "contrast needs --system or --scores, one of the two"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
         ((*TESTS, "--scores", "scores", "--detect-in-output", "yes"), "score files have no translations"),
-        ((*TESTS, "--system", "toy:1", "--table", "--json"), "--table and --json print different things"),
+        (
+            (*TESTS, "--system", "toy:1", "--table", "--json"),
+            "--table, --latex and --json print different things",
+        ),
         ((*TESTS, "--scores", "scores"), "scores has 1 lines; the test set has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),

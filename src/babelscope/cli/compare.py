@@ -62,7 +62,7 @@ def compare(
     ] = False,
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX (booktabs).")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
     to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
@@ -88,11 +88,12 @@ def compare(
                     write(as_line({"table": section, **row.as_json()}))
             return
         from babelscope.core import tables
+        from babelscope.core.latex import for_paper
 
-        show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
-        write("\n\n".join(show(each) for each in found.tables()))
-        if found.signatures and not (markdown or latex):
-            write("\n" + "\n".join(map(visible, found.signatures)))
+        show = tables.as_markdown if markdown else for_paper if latex else tables.as_text
+        write("\n\n".join(show(each) for each in found.tables(even=latex)))
+        if found.signatures and not markdown:
+            write("\n" + "\n".join(f"{'% ' if latex else ''}{visible(each)}" for each in found.signatures))
 
 
 class _Compared:
@@ -122,16 +123,19 @@ class _Compared:
         ]
         return [("figures", figures), *self.more.items()]
 
-    def tables(self) -> list[Table]:
-        """What people read: figures side by side, then the other sections."""
-        from babelscope.core.tables import of_rows
+    def tables(self, *, even: bool) -> list[Table]:
+        """What people read: figures side by side, then the other sections; `even`: as many decimals in a column."""
+        from functools import partial
 
-        found = [_beside(group) for group in self.groups]
+        from babelscope.core import tables
+
+        of_rows = partial(tables.of_rows, even=even)
+        found = [_beside(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
             title = "item by item, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds(rows))
+            found.append(_seeds(rows, even=even))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows))
         if rows := self.more["evaluators"]:
@@ -175,14 +179,17 @@ def _compared(
     return found
 
 
-def _beside(group: Group) -> Table:
+def _beside(group: Group, *, even: bool) -> Table:
     """Figures of one method and test set, a column a system."""
     from babelscope.core.columns import side_by_side
+    from babelscope.core.results import even_decimals
     from babelscope.core.tables import Table, in_a_cell
     from babelscope.runs.comparing_groups import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in side_by_side(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
+    columns = [[row for _, found in figures if (row := found[place])] for place in range(len(group.columns))]
+    digits = [even_decimals(row.estimate.value for row in own) if even else None for own in columns]
     rows: list[list[Any]] = []
     for (name, told), found in figures:
         sizes = {row.estimate.n for row in found if row is not None}
@@ -191,28 +198,32 @@ def _beside(group: Group) -> Table:
                 name,
                 *(str(dict(told).get(label, "")) for label in labels),
                 "/".join(map(str, sorted(sizes))),
-                *("" if row is None else in_a_cell(row.estimate) for row in found),
+                *(
+                    "" if row is None else in_a_cell(row.estimate, own)
+                    for row, own in zip(found, digits, strict=True)
+                ),
             ]
         )
     headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
 
 
-def _seeds(rows: list[Row]) -> Table:
+def _seeds(rows: list[Row], *, even: bool) -> Table:
     """Mean and standard deviation in one cell."""
-    from babelscope.core.results import number
+    from babelscope.core.results import even_decimals, number
     from babelscope.core.tables import Table
 
     pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
     labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))
+    digits = even_decimals(mean.estimate.value for mean, _ in pairs) if even else None
     return Table(
         "over seeds",
         [*labels, "mean ± sd", "95 % interval of the mean", "systems"],
         [
             [
                 *(str(mean.labels.get(label, "")) for label in labels),
-                f"{number(mean.estimate.value)} ± {number(sd.estimate.value)}",
-                f"[{number(mean.estimate.low)}, {number(mean.estimate.high)}]",
+                f"{number(mean.estimate.value, digits)} ± {number(sd.estimate.value, digits)}",
+                f"[{number(mean.estimate.low, digits)}, {number(mean.estimate.high, digits)}]",
                 str(mean.estimate.n),
             ]
             for mean, sd in pairs
