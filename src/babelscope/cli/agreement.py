@@ -96,11 +96,12 @@ def agreement(
     from babelscope.annotate.answers import find_answers
     from babelscope.core.results import render
     from babelscope.util.damage import telling_damage
+    from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
-    with telling_damage(", ".join(map(str, read))):
+    with telling_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
             if patterns is not None or published_flaw:
                 raise BabelscopeError(

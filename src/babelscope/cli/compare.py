@@ -158,20 +158,23 @@ def _compared(
     from babelscope.runs import comparing
     from babelscope.runs import comparing_groups as comparing_many
     from babelscope.runs.reading import read_run
+    from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
     found = _Compared(
         comparing.group_runs(opened, summary_only=summary),
         [f"{run.name}: {run.manifest.signature}" for run in opened],
     )
-    for group in found.groups:
-        if not summary:
-            found.more["paired"] += comparing.paired(group, seed=seed)
-            found.more["evaluators"] += comparing_many.evaluators(group, figure)
-        found.more["seeds"] += comparing_many.over_seeds(group, patterns)
-        # A run may have methods without this figure.
-        if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-            found.more["regression"] += comparing_many.regression(group, table, variables, figure)
+    with progress("comparing", len(found.groups)) as advance:
+        for group in found.groups:
+            if not summary:
+                found.more["paired"] += comparing.paired(group, seed=seed)
+                found.more["evaluators"] += comparing_many.evaluators(group, figure)
+            found.more["seeds"] += comparing_many.over_seeds(group, patterns)
+            # A run may have methods without this figure.
+            if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
+                found.more["regression"] += comparing_many.regression(group, table, variables, figure)
+            advance(1)
     if table is not None and not opened:
         found.more["regression"] += comparing_many.regression_of_table(table, figure, variables)
     elif table is not None and not found.more["regression"]:

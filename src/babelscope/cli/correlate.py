@@ -47,6 +47,7 @@ def correlate(
     from babelscope.metrics.base import find_metric, score_records
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
+    from babelscope.util.progress import working
     from babelscope.util.seeds import stream
 
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
@@ -62,7 +63,8 @@ def correlate(
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
             scores[name] = parse_scores(read_json_lines(path), field=field)
-    rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
+    with working("correlating"):
+        rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))

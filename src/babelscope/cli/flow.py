@@ -58,6 +58,7 @@ def flow(
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render
     from babelscope.methods.patterns.flow import count_flows, mean_flows, read_queries, shift_rows
+    from babelscope.util.progress import progress
 
     teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):
@@ -75,10 +76,11 @@ def flow(
     versions: list[tuple[Path, ...]] = (
         list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
     )
-    models = [
-        count_flows(source, dict(zip(stages, (data, *rest), strict=True)), queries)
-        for rest in versions or [()]
-    ]
+    models = []
+    with progress("counting words", len(versions) or 1) as advance:
+        for rest in versions or [()]:
+            models.append(count_flows(source, dict(zip(stages, (data, *rest), strict=True)), queries))
+            advance(1)
     found = mean_flows(models, stages)
     rows = shift_rows(models, stages, seed=seed)
     with contextlib.ExitStack() as after, output(to, figures(as_json)) as write:

@@ -16,7 +16,7 @@ from babelscope.util.terminal import visible
 
 STOPPED = 130
 """Exit code of a command that Ctrl-C ended."""
-NOTHING_KEPT = "nothing was written; run the same command to start again"
+NOTHING_KEPT = "nothing is kept; run the same command to start again"
 GO_ON = "run the same command again to go on"
 PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 

@@ -32,7 +32,7 @@ from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.progress import progress
+from babelscope.util.progress import progress, working
 
 Methods = Mapping[str, tuple[Method, Settings]]
 """What the study calls a method -> the method and its settings."""
@@ -118,20 +118,23 @@ def conclude(
     completed: list[Record] = []
     start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
-    for cell in manifest.cells:
-        own = records[start : start + cell.items]
-        start += cell.items
-        method, settings = methods[cell.method]
-        labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
-        rows += rows_of(method, settings, manifest.seed, own, labels, cell.skipped)
-        for name in manifest.by:
-            for value, some in split_by(split_unanswered(own)[0], name).items():
-                rows += rows_of(
-                    method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
-                )
-        completed += method.complete(split_unanswered(own)[0], settings)
+    with progress("computing figures", len(manifest.cells)) as advance:
+        for cell in manifest.cells:
+            own = records[start : start + cell.items]
+            start += cell.items
+            method, settings = methods[cell.method]
+            labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
+            rows += rows_of(method, settings, manifest.seed, own, labels, cell.skipped)
+            for name in manifest.by:
+                for value, some in split_by(split_unanswered(own)[0], name).items():
+                    rows += rows_of(
+                        method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
+                    )
+            completed += method.complete(split_unanswered(own)[0], settings)
+            advance(1)
     run = Run(folder or Path("memory"), manifest, rows, given=completed)
-    compared = _compared(run, methods)
+    with working("comparing systems"):
+        compared = _compared(run, methods)
     unanswered = split_unanswered(records)[1]
     return Result(
         manifest.config, [*rows, *compared], completed, folder, unanswered, comparisons=len(compared)
