@@ -82,7 +82,7 @@ def run(folder: Path, command: str, n: int, *more: str) -> list[Row]:
     base = folder / str(n)
     out = folder / f"{command}.{n}{''.join(more)}"
     asked = [sys.executable, "-m", "babelscope", "make", command]
-    asked += ["--source", f"{base}.en", "--reference", f"{base}.de", "--out", str(out), *more]
+    asked += ["--source", f"{base}.en", "--reference", f"{base}.de", "--to", str(out), *more]
     asked += [each.format(base) for each in COMMANDS[command]]
     source = Path(f"{base}.en").resolve()
     size = source.stat().st_size

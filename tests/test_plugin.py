@@ -116,7 +116,7 @@ def pairs(home: Home) -> Path:
     """Minimal pairs of the plug-in's error type."""
     home.run(
         "make", "pairs", "--type", "parrot_stutter", "--source", "zoo.en", "--reference", "zoo.xx",
-        "--out", "pairs.jsonl",
+        "--to", "pairs.jsonl",
     )  # fmt: skip
     return home.folder / "pairs.jsonl"
 
@@ -171,7 +171,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     ]  # fmt: skip
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
     asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--by", "domain", "--resamples", 100)
-    more = ("--draws", 5, "--length-corpora", 4, "--length-size", 3)
+    more = ("--matched-corpora", 5, "--length-corpora", 4, "--length-size", 3)
     printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
@@ -203,7 +203,9 @@ def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs:
     assert {pair["phenomenon"] for pair in made} == {"parrot_stutter"}
     (first,) = (pair for pair in made if pair["id"] == "parrot_stutter/6")
     assert first["contrastive"] in ("der Hund hund bellt", "der Hund bellt bellt")
-    rows = home.rows("contrast", "--tests", "pairs.jsonl", "--system", "parrot:polly", "--free", "yes")
+    rows = home.rows(
+        "contrast", "--tests", "pairs.jsonl", "--system", "parrot:polly", "--detect-in-output", "yes"
+    )
     (heard,) = (row for row in rows if row["name"] == "generated_errors")
     assert (heard["phenomenon"], heard["found"], heard["false_alarms"]) == ("parrot_stutter", len(made), 0)
 

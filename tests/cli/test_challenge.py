@@ -19,7 +19,7 @@ SENTENCES = [
     ("Wir gehen jetzt .", "We go now .", []),
     ("Wir gehen jetzt .", "We are leaving now .", []),
 ]
-RUN = ("challenge", "--tests", "tests.jsonl", "--resamples", "100", "--draws", "5")
+RUN = ("challenge", "--tests", "tests.jsonl", "--resamples", "100", "--matched-corpora", "5")
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
     from babelscope.lab.grammar.corpus import make_corpus
 
     make_corpus(Path(), 40, 3, "train")
-    made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--out", "made.jsonl")
+    made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--to", "made.jsonl")
     given = ("--parses", "corpus.en.conllu", "--alignments", "corpus.align")
     assert babelscope("make", "challenge", *made, *given).code == 0
     run = ("challenge", "--tests", "made.jsonl", "--system", "file:corpus.de", "--resamples", "100")

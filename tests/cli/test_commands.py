@@ -15,6 +15,7 @@ from babelscope import likelihood, load
 from babelscope.cli import app
 from babelscope.cli.commands import COMMANDS
 from babelscope.cli.judging import function_of
+from babelscope.cli.shell import ShellCommand
 from babelscope.core.options import Command, Option
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.likelihood.settings import LikelihoodSettings
@@ -75,7 +76,13 @@ def test_the_list_imports_no_command() -> None:
     )
     shown = subprocess.check_output([sys.executable, "-c", code], text=True)
     imported = shown.rstrip().split("\n")[-1].split()
-    ours = ("babelscope.util", "babelscope.core", "babelscope.cli.commands", "babelscope.lab.commands")
+    ours = (
+        "babelscope.util",
+        "babelscope.core",
+        "babelscope.cli.commands",
+        "babelscope.cli.shell",
+        "babelscope.lab.commands",
+    )
     rooms = ("babelscope.cli", "babelscope.lab", "babelscope.methods")
     assert not [name for name in imported if not name.startswith(ours) and name not in rooms]
 
@@ -115,7 +122,7 @@ def test_a_name_close_to_a_command_is_proposed(babelscope: Babelscope) -> None:
     assert (ran.code, "Did you mean 'contrast'?" in ran.err) == (2, True)
 
 
-def test_hidden_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_former_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tab\n")
     command = JudgingCommand(
         "c",
@@ -123,12 +130,12 @@ def test_hidden_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Pa
         "likelihood",
         LikelihoodSettings,
         options=(Option("quick", "Only one.", bool, setting="references", value="first"),),
-        changed={"resamples": {"name": "draws", "hidden": ("from", "redraws")}},
+        changed={"resamples": {"name": "draws", "old_names": ("from", "redraws")}},
         show=lambda _result, given: f"{sorted(given.settings.items())} {sorted(given.said)}",
     )
     assert babelscope("--version").code == 0  # goes to the folder of the test
     shell = typer.Typer(rich_markup_mode=None)
-    shell.command("c")(function_of(command))
+    shell.command("c", cls=ShellCommand)(function_of(command))
     from typer.testing import CliRunner
 
     asked = ["--system", "toy:1", "--tests", "tsv:t.tsv"]
@@ -140,7 +147,7 @@ def test_hidden_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Pa
         ),
         (["--from", "200"], "[('resamples', 200)] ['resamples']"),
     ):
-        assert CliRunner().invoke(shell, [*asked, *arguments]).output == f"{shown}\n"
+        assert CliRunner().invoke(shell, [*asked, *arguments]).stdout == f"{shown}\n"
     assert "redraws" not in CliRunner().invoke(shell, ["--help"]).output
 
 

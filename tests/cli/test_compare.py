@@ -66,7 +66,7 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
     assert text.count("|sha:") == 2, "signatures of both runs"
     markdown = babelscope("compare", "one", "two", "--markdown").out
     assert "| figure | weighting | category | n | toy:s | toy:s-2 | toy:t |" in markdown
-    latex = babelscope("compare", "one", "two", "--latex", "--out", "t.tex")
+    latex = babelscope("compare", "one", "two", "--latex", "--to", "t.tex")
     assert latex.out == ""
     assert Path("t.tex").read_text().count("\\bottomrule") == 3
 
@@ -77,7 +77,7 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     ran = babelscope("compare", "--table", "h.tsv", "--figure", "accuracy")
     assert "regression" in ran.out
     assert ran.out.count("distilled") == 1
-    only = babelscope("compare", "--table", "h.tsv", "--figure", "accuracy", "--on", "bleu", "--json")
+    only = babelscope("compare", "--table", "h.tsv", "--figure", "accuracy", "--covariate", "bleu", "--json")
     assert len(only.out.split("\n")) == 3
 
 

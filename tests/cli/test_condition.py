@@ -97,7 +97,7 @@ def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path
 
 def test_the_base_of_the_released_code_changes_scores_only(babelscope: Babelscope, tmp_path: Path) -> None:
     arguments = ("condition", "--tests", "t.jsonl", *GIVEN, "--json", "--records", "r.jsonl")
-    plain, binary = (rows_of(babelscope(*arguments, "--base", base).out) for base in ("e", "2"))
+    plain, binary = (rows_of(babelscope(*arguments, "--score-base", base).out) for base in ("e", "2"))
     for rows in (plain, binary):
         rows["all"].pop("signature")
     assert plain == binary
@@ -118,14 +118,14 @@ def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: 
 
 
 def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
-    ran = babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--least", "2")
+    ran = babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--show-uncertain", "2")
     table, listed = ran.out.split("\nleast certain, given.txt:\n")
     assert "weighted" in table
     assert "condition|base:e" in table
     assert listed.split("\n")[0].split() == ["0.50000", "correct", "female", "item", "i3"]
     assert listed.count("item i") == 2
     assert "'a 3'" in listed
-    assert "least" not in babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--least", "0").out
+    assert "least" not in babelscope("condition", "--tests", "t.jsonl", *GIVEN, "--show-uncertain", "0").out
 
 
 def test_a_run_folder_is_made_and_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_table_and_settings(babelscope: Babelscope) -> None:
 
 def test_the_papers_table(babelscope: Babelscope) -> None:
     asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS, "--seed-group", "toy:*")
-    ran = babelscope(*asked, "--table", "--free", "no")
+    ran = babelscope(*asked, "--table", "--detect-in-output", "no")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.split("\n")
     assert lines[0] == "| phenomenon | reference | n | discrepancy, toy:* | accuracy %, toy:* |"
@@ -155,8 +155,11 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
     [
         (TESTS, "contrast needs --system or --scores, one of the two"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
-        ((*TESTS, "--scores", "scores", "--free", "yes"), "score files have no translations"),
-        ((*TESTS, "--system", "toy:1", "--table", "--json"), "--table and --json print different things"),
+        ((*TESTS, "--scores", "scores", "--detect-in-output", "yes"), "score files have no translations"),
+        (
+            (*TESTS, "--system", "toy:1", "--table", "--json"),
+            "--table, --latex and --json print different things",
+        ),
         ((*TESTS, "--scores", "scores"), "scores has 1 lines; the test set has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),

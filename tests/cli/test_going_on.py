@@ -76,19 +76,19 @@ TEXT = ["--source", "{}/c.en", "--reference", "{}/c.de"]
 TOY = "toy:1?log={work}"
 COMMANDS = {
     "corpus": ["lab", "corpus", "--n", "70", "--stats", "--json", "--out", "{out}"],
-    "pairs": ["make", "pairs", "--type", NICHT, *TEXT, "--out", "{out}"],
+    "pairs": ["make", "pairs", "--type", NICHT, *TEXT, "--to", "{out}"],
     "challenge": [
         *("make", "challenge", *TEXT, "--parses", "{}/c.en.conllu", "--alignments", "{}/c.align"),
-        *("--out", "{out}", "--json"),
+        *("--to", "{out}", "--json"),
     ],
     "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--count", "--json"],
     "machine-references": [
         *("make", "machine-references", "--tests", "{}/human.jsonl", "--system", TOY, "--score-with", TOY),
-        *("--out", "{out}", "--queue", "{out}.queue", "--with-human", "--json"),
+        *("--to", "{out}", "--queue", "{out}.queue", "--with-human", "--json"),
     ],
     "cues": [
         *("make", "cues", "--tests", "{}/bats.jsonl", "--evaluator", TOY, "--model", "fake"),
-        *("--out", "{out}", "--save-candidates", "{out}.candidates"),
+        *("--to", "{out}", "--save-candidates", "{out}.candidates"),
     ],
     "evaluate": ["lab", "evaluate", "--system", TOY, "--n", "10", "--json"],
     "truth": [
@@ -122,7 +122,11 @@ def stored_parts() -> int:
 @pytest.mark.parametrize(
     ("stop", "code", "told"),
     [
-        (KeyboardInterrupt(), 130, "stopped; run the same command again to go on"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "stopped; what systems answered is kept; run the same command again to go on",
+        ),
         (SystemFailure("the server is gone"), 1, "the server is gone"),
     ],
 )

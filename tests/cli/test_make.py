@@ -31,7 +31,7 @@ def test_pairs_to_stdout_and_file(files: list[str], tmp_path: Path) -> None:
     pair = json.loads(line)
     assert pair["contrastive"] == "Er kommt."
     assert pair["reference"] == "machine"
-    assert CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out.jsonl")]).exit_code == 0
+    assert CliRunner().invoke(app, [*asked, "--to", str(tmp_path / "out.jsonl")]).exit_code == 0
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == line + "\n"
 
 

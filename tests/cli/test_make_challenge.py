@@ -68,7 +68,7 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(folder: Path, tmp_pa
 
     out = tmp_path / "set.jsonl"
     texts = ("--source", folder / "c.en", "--reference", folder / "c.de", "--alignments", folder / "c.align")
-    made = rows(*texts, "--parses", folder / "c.en.conllu", "--language", "en", "--out", out)
+    made = rows(*texts, "--parses", folder / "c.en.conllu", "--language", "en", "--to", out)
     tests = bs.load(str(out))
     assert len(tests) == N
     assert tests.kind.__name__ == "ParallelSentence"
@@ -84,9 +84,9 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(folder: Path, tmp_pa
     assert counted["reordering"] > counted["reordering_normalised"] > 0
     assert next(row["phenomenon"] for row in made if row["name"] == "length_difference") == "all"
     assert sum(row["name"] == "length_difference" for row in made) == len(made) / 2
-    run(*texts, "--parses", folder / "c.en.conllu", "--only-found", "--out", tmp_path / "some.jsonl")
+    run(*texts, "--parses", folder / "c.en.conllu", "--only-found", "--to", tmp_path / "some.jsonl")
     assert 0 < len(bs.load(str(tmp_path / "some.jsonl"))) < N
-    run(*texts, "--phenomenon", "reordering", "--reordering", 99, "--out", out)
+    run(*texts, "--phenomenon", "reordering", "--min-displacement", 99, "--to", out)
     assert not any(item.extra["dependencies"] for item in bs.load(str(out)))
 
 
@@ -101,10 +101,10 @@ def test_own_rules(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "give --out FILE for a challenge set, or --count"),
+        ([], "give --to FILE for a challenge set, or --count"),
         (["--count"], "needs a source and a reference, or parses to count in"),
-        (["--parses", "{c}.en.conllu", "--out", "x"], "a challenge set needs --source and --reference"),
-        (["--parses", "{c}.en.conllu", "--count", "--out", "x"], "give --out FILE"),
+        (["--parses", "{c}.en.conllu", "--to", "x"], "a challenge set needs --source and --reference"),
+        (["--parses", "{c}.en.conllu", "--count", "--to", "x"], "give --to FILE"),
         (["--parses", "{c}.missing", "--count"], "no such file"),
         (["--source", "{c}.en", "--count"], "belong together"),
         (
@@ -133,9 +133,9 @@ def test_a_failed_run_leaves_no_file(folder: Path, tmp_path: Path) -> None:
         tmp_path / "bad.align",
     )
     with pytest.raises(BabelscopeError, match=r"bad\.align:\d+: sentence \d+: the link 0-77"):
-        run(*texts, "--out", out)
+        run(*texts, "--to", out)
     assert not out.exists()
-    assert rows(*texts, "--skip-bad", "--out", out)[0]["skipped"] == 1
+    assert rows(*texts, "--skip-bad", "--to", out)[0]["skipped"] == 1
     assert len(out.read_text().splitlines()) == N - 1
 
 

@@ -135,7 +135,7 @@ CASES = [
     (command, name, data, told)
     for command, inputs in (
         (("translate", "--system", "toy:1", "in"), TEXT),
-        (("contrast", "--system", "toy:1", "--tests", "in", "--free", "no", "--json"), ITEMS),
+        (("contrast", "--system", "toy:1", "--tests", "in", "--detect-in-output", "no", "--json"), ITEMS),
         (("run", "in", "--out", "out", "--no-report", "--json"), STUDIES),
         (("make", "challenge", "--parses", "in", "--count", "--json"), PARSES),
     )

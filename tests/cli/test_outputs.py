@@ -45,52 +45,52 @@ FILES = {
     "links": "0-0\n0-0\n",
     "candidates.json": "{}",
 }
-# Each with an option that names a file it writes: --out OUT is put in place of OUT.
+# Each with an option that names a file it writes: a file is put in place of OUT.
 COMMANDS = f"""
-translate --system {TOY} a.en --out OUT
-sample --system {TOY} --source a.en --n 2 --out OUT
-score --system {TOY} --source a.en --target a.de --out OUT
-contrast --system {TOY} --tests pairs.jsonl --free no --records OUT
+translate --system {TOY} a.en --to OUT
+sample --system {TOY} --source a.en --n 2 --to OUT
+score --system {TOY} --source a.en --target a.de --to OUT
+contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --free no --annotate OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --records OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annotate OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --annotate OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --records OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --annotate OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --records OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --annotate OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --records OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to OUT
 patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --records OUT
 patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
-patterns flow --source a.en --data a.de --words words.json --out OUT
-correlate human.jsonl --human human.jsonl --out OUT
-agreement human.jsonl --task winomt --out OUT
-compare --table human.jsonl --out OUT
-systems --out OUT
-make challenge --source a.en --reference a.de --parses a.conllu --alignments links --out OUT
-make pairs --type placeholder_ding --source a.en --reference a.de --out OUT
-make audit --type placeholder_ding --source a.en --reference a.de --out OUT
-make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --out OUT
+patterns flow --source a.en --data a.de --words words.json --to OUT
+correlate human.jsonl --human human.jsonl --to OUT
+agreement human.jsonl --task winomt --to OUT
+compare --table human.jsonl --to OUT
+systems --to OUT
+make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to OUT
+make pairs --type placeholder_ding --source a.en --reference a.de --to OUT
+make audit --type placeholder_ding --source a.en --reference a.de --to OUT
+make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --to OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-cues OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-candidates OUT
-make machine-references --system {TOY} --tests pairs.jsonl --out OUT
-make machine-references --system {TOY} --tests pairs.jsonl --out o --queue OUT
+make machine-references --system {TOY} --tests pairs.jsonl --to OUT
+make machine-references --system {TOY} --tests pairs.jsonl --to o --queue OUT
 lab truth --evaluator {TOY} --tests gender --n 24 --records OUT
-report run --out OUT
+report run --to OUT
 """.strip().split("\n")
 FOLDERS = f"""
-contrast --system {TOY} --tests pairs.jsonl --free no --out OUT
+contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --out OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --out OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --out OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --out OUT
 """.strip().split("\n")
 # With figures on stdout, and a file that is written beside them. (What a toy says, the lab's grammar cannot judge.)
 FIGURES = [
     each
     for each in COMMANDS
-    if "--out OUT" not in each and not each.startswith(("make cues", "make machine", "lab truth"))
+    if "--to OUT" not in each and not each.startswith(("make cues", "make machine", "lab truth"))
 ]
 
 
@@ -171,7 +171,7 @@ def test_figures_are_printed_though_the_disk_fills_up(
 
 
 def test_records_may_lie_in_the_run_folder(babelscope: Babelscope, here: Path) -> None:
-    command = f"contrast --system {TOY} --tests pairs.jsonl --free no --out run --records".split()
+    command = f"contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out run --records".split()
     ran = babelscope(*command, "run/mine.jsonl")
     assert ran.code == 0, ran.err
     assert (here / "run" / "mine.jsonl").read_text().count("\n") == 2
@@ -182,7 +182,7 @@ def test_records_may_lie_in_the_run_folder(babelscope: Babelscope, here: Path) -
 
 def test_out_keeps_what_it_names(babelscope: Babelscope, here: Path) -> None:
     """A link, a pipe, a device and a mode; each became a plain file of mode 644."""
-    command = f"translate --system {TOY} a.en --out".split()
+    command = f"translate --system {TOY} a.en --to".split()
     right = babelscope(*command[:-1]).out
     (here / "target").write_text("old")
     (here / "target").chmod(0o600)

@@ -92,7 +92,7 @@ def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_pat
     assert {row.get("gold") for row in rows_of(ran.out)} >= {"male", "female"}
     for name in ("out.txt", "out.align", "test.tsv"):
         (tmp_path / name).unlink()
-    again = babelscope("patterns", "winomt", "--rejudge", "run", "--rules", "sound", "--json")
+    again = babelscope("patterns", "winomt", "--rejudge", "run", "--gender-rules", "sound", "--json")
     assert rows_of(again.out)[0].items() >= {"rules": "sound", "alignment": "given", "value": 1.0}.items()
     same = babelscope("patterns", "winomt", "--rejudge", "run", "--json")
     assert rows_of(same.out)[0]["signature"] == rows_of(ran.out)[0]["signature"]
@@ -124,8 +124,8 @@ def test_runs_are_compared_and_reported(babelscope: Babelscope, tmp_path: Path) 
     }
     assert babelscope("report", "both", "male", "-o", "page.html").code == 0
     assert "patterns_winomt" in (tmp_path / "page.html").read_text()
-    babelscope(*WINO, "--alignments", "out.align", "--rules", "sound", "--out", "sound")
-    assert "other settings of patterns_winomt (rules" in babelscope("compare", "both", "sound").err
+    babelscope(*WINO, "--alignments", "out.align", "--gender-rules", "sound", "--out", "sound")
+    assert "other settings of patterns_winomt (gender_rules" in babelscope("compare", "both", "sound").err
 
 
 def test_a_study_in_shards(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -167,7 +167,15 @@ def test_missing_translations_keep_the_places_of_others(babelscope: Babelscope, 
     (tmp_path / "anti.txt").write_text(f"{second}\n")
     (tmp_path / "out.txt").write_text(f"{SOURCES[1]} ||| {GERMAN[1]}\n")
     (tmp_path / "out.align").write_text("0-0 1-1\n")
-    command = (*WINO, "--alignments", "out.align", "--pro", "pro.txt", "--anti", "anti.txt")
+    command = (
+        *WINO,
+        "--alignments",
+        "out.align",
+        "--stereotypical",
+        "pro.txt",
+        "--anti-stereotypical",
+        "anti.txt",
+    )
     assert "out.txt has no translation of" in babelscope(*command).err
     ran = babelscope(*command, "--skip-missing", "--json", "--records", "records.jsonl")
     assert rows_of(ran.out)[0].items() >= {"value": 1.0, "n": 1, "skipped": 1}.items()
@@ -204,7 +212,7 @@ def test_bad_files_are_told(
 
 def test_bad_usage_is_told(babelscope: Babelscope) -> None:
     for arguments, told in (
-        ((*WINO, "--pro", "test.tsv"), "pro and anti go together"),
+        ((*WINO, "--stereotypical", "test.tsv"), "stereotypical and anti_stereotypical go together"),
         ((*WINO, "--system", "toy:1"), "--system and --translations exclude each other"),
         ((*WINO, "--alignments", "none"), "none: no such file"),
         ((*WINO[:-1], "fr"), "no WinoMT morphology for 'fr'; known: de, ru, uk"),
@@ -258,7 +266,10 @@ def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: 
     assert method.items() >= {"verdicts": "records", "value": 0.75, "judgements": 4, "agreed": 3}.items()
     for arguments, told in (
         (("--task", "winomt", "a.jsonl"), "needs the files of two annotators"),
-        (("--task", "winomt", "a.jsonl", "b.jsonl", "--quirk", "shared-labels"), "--quirk is about"),
+        (
+            ("--task", "winomt", "a.jsonl", "b.jsonl", "--published-flaw", "shared-labels"),
+            "--published-flaw is about",
+        ),
     ):
         assert told in babelscope("agreement", *arguments).err
 
@@ -268,9 +279,9 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     people = [str(data / "human-validation" / "mucow" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
     log = str(data / "mucow" / "pattern-matching-log" / "en-de.ensemble.jsonl")
     command = ("agreement", "--task", "mucow", *people, "--patterns", log, "--json")
-    published = rows_of(babelscope(*command, "--quirk", "shared-labels", "--quirk", "inflated-coverage").out)[
-        -1
-    ]
+    published = rows_of(
+        babelscope(*command, "--published-flaw", "shared-labels", "--published-flaw", "inflated-coverage").out
+    )[-1]
     assert (published["agreed"], published["covered"], published["judgements"]) == (14, 908, 192)
     assert round(100 * published["value"], 1) == 83.8
     sound = rows_of(babelscope(*command).out)[-1]

@@ -94,7 +94,7 @@ def test_out_and_cache(babelscope: Babelscope, tmp_path: Path) -> None:
             *FILES,
             "--json",
             "--cache",
-            "--out",
+            "--to",
             "scores.jsonl",
         )
         assert (ran.code, ran.out) == (0, "")

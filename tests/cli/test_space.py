@@ -67,16 +67,16 @@ def test_a_run_is_judged_again_without_asking(
     log, run = tmp_path / "log", tmp_path / "run"
     first = rows_of(babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--out", str(run), "--json"))
     questions = log.read_text()
-    same = rows_of(babelscope("space", "--from", str(run), "--json"))
+    same = rows_of(babelscope("space", "--rejudge", str(run), "--json"))
     assert same == first
-    by_bleu = rows_of(babelscope("space", "--from", str(run), "--quality", "bleu", "--curves", "--json"))
+    by_bleu = rows_of(babelscope("space", "--rejudge", str(run), "--metric", "bleu", "--curves", "--json"))
     whole = rows_of(babelscope(*asked, "--system", SYSTEM, "--quality", "bleu", "--curves", "--json"))
     without = {"system", "tests", "signature"}  # a study calls them by their specs
     assert [{k: v for k, v in row.items() if k not in without} for row in by_bleu] == [
         {k: v for k, v in row.items() if k not in without} for row in whole
     ]
     assert log.read_text() == questions
-    refused = babelscope("space", "--from", str(run), "--k", "2")
+    refused = babelscope("space", "--rejudge", str(run), "--k", "2")
     assert (refused.code, "k cannot be changed after a run" in refused.err) == (2, True)
 
 
@@ -91,7 +91,7 @@ def test_segments_are_scored_elsewhere_and_come_back(
     numbers.write_text("".join(f"{len(line['hypothesis']) / 10}\n" for line in lines))
     rows = rows_of(
         babelscope(
-            "space", "--from", str(run), "--quality", f"file:{numbers}?source={segments}&bound=10", "--json"
+            "space", "--rejudge", str(run), "--metric", f"file:{numbers}?source={segments}&bound=10", "--json"
         )
     )
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().split("\n")[:-1]]
@@ -146,7 +146,7 @@ def test_a_shard_starts_no_program_that_it_names(
     assert babelscope("merge", "s1", "s2", "--out", "merged").code == 0
     assert babelscope("report", "merged", "-o", "page.html").code == 0
     assert babelscope("compare", "merged").code == 0
-    assert babelscope("space", "--from", "merged").code == 2
+    assert babelscope("space", "--rejudge", "merged").code == 2
     assert not mark.exists()
 
 
@@ -160,9 +160,9 @@ def test_qualities_from_outside_are_used_again_without_the_program(
     quality = ("--quality", f"cmd:{judge}?bound=100")
     first = rows_of(babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json"))
     before = log.read_text()
-    assert rows_of(babelscope("space", "--from", str(run), "--json")) == first
+    assert rows_of(babelscope("space", "--rejudge", str(run), "--json")) == first
     assert log.read_text() == before
-    assert rows_of(babelscope("space", "--from", str(run), *quality, "--json")) == first
+    assert rows_of(babelscope("space", "--rejudge", str(run), *quality, "--json")) == first
     assert log.read_text() != before
 
 
@@ -198,7 +198,7 @@ def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_pat
             [*asked, "--system", SYSTEM, "--metric", "cmd:cat"],
             "kQRG needs the highest quality that cmd:cat can",
         ),
-        (["space", "--from", str(tmp_path)], "no manifest.json"),
+        (["space", "--rejudge", str(tmp_path)], "no manifest.json"),
         ([*asked, "--system", SYSTEM, "--quality", "chff"], "did you mean chrf?"),
         ([*asked, "--system", "cmd:cat"], "space needs a system that"),
     ]:

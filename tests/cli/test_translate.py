@@ -70,10 +70,10 @@ def test_several_systems_are_told_apart(babelscope: Babelscope) -> None:
 
 def test_out_writes_a_file_and_nothing_else(babelscope: Babelscope, tmp_path: Path) -> None:
     expected = babelscope("translate", "--system", "toy:1", "in.txt").out
-    ran = babelscope("translate", "--system", "toy:1", "--out", "deep/out.txt", "in.txt")
+    ran = babelscope("translate", "--system", "toy:1", "--to", "deep/out.txt", "in.txt")
     assert (ran.code, ran.out) == (0, "")
     assert (tmp_path / "deep" / "out.txt").read_text() == expected
-    ran = babelscope("translate", "--system", "toy:1", "--out", "in.txt/x", "in.txt")
+    ran = babelscope("translate", "--system", "toy:1", "--to", "in.txt/x", "in.txt")
     assert (ran.code, ran.out) == (1, "")
     assert "cannot be written" in ran.err
 
@@ -163,7 +163,7 @@ def test_a_line_the_system_refuses_is_told_with_file_and_line(
 ) -> None:
     # Repeated lines are asked once by the cache, which must not shift the count.
     (tmp_path / "in.txt").write_text("a\na\nb\n" * 100 + "c" * 10_000 + "\n")
-    ran = babelscope("translate", "--system", "toy:1", "--out", "out.txt", *cache, "in.txt")
+    ran = babelscope("translate", "--system", "toy:1", "--to", "out.txt", *cache, "in.txt")
     assert ran.code == 2
     assert ran.err == "babelscope: error: in.txt:301 has 10000 tokens, but toy:1 takes 1000\n"
     assert not (tmp_path / "out.txt").exists()

@@ -46,25 +46,25 @@ _FILES: Files = {
 # Which files a command has is told by their names in it.
 _COMMANDS = """
 translate --system toy:1 a.en --beam 2 --json
-translate --system file:given.txt a.en --out o
+translate --system file:given.txt a.en --to o
 sample --system toy:1 --source a.en --n 2 --seed 3
 score --system toy:1 --source a.en --target a.de --json
-contrast --system toy:1 --tests pairs.jsonl --free no --json --ties half --score total
+contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties half --score total
 contrast --tests pairs.jsonl --scores scores --layout columns --records o --direction higher
-condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --base 2 --least 1 --out r
+condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --show-uncertain 1 --out r
 condition --tests cued.jsonl --translations given.txt --scores best.tsv --skip-missing --json
-challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --draws 2 --resamples 100
+challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2 --resamples 100
 run study.toml --out r --json --no-report
 run study.toml --seed 3
 compare . --summary --markdown
-compare --table best.tsv --on bleu --figure all
+compare --table best.tsv --covariate bleu --figure all
 report r -o o
 correlate human.jsonl --human human.jsonl --field score --json
 agreement q.jsonl --task mucow
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
-make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --side source --out o
+make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --parsed-side source --to o
 make challenge --parses a.conllu --count --language de --exact
-make pairs --type auxiliary --source a.en --reference a.de --out o
+make pairs --type auxiliary --source a.en --reference a.de --to o
 make audit --type auxiliary --source a.en --reference a.de -n 2
 make types
 patterns flow --source a.en --data a.de --words words.json --json
@@ -81,11 +81,11 @@ lab corpus --n 3 --seed 1 --stats --json
 _ON_RUNS = """
 compare r0 --json
 compare r0 --latex --group toy=toy:*
-compare r0 --table best.tsv --on bleu
+compare r0 --table best.tsv --covariate bleu
 report r0 -o o --items 3
 merge r0 --out o
 agreement q.jsonl --verdicts r0 --json
-space --from r0 --json
+space --rejudge r0 --json
 """.strip().split("\n")
 
 

@@ -171,14 +171,14 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
         (("condition", "--tests", "c.jsonl", *same, "--evaluator", "toy:2", "--out", "r"), "two systems"),
         (("compare", "a" * 300), "File name too long"),
         (("translate", "--system", "toy:1", os.fsdecode(b"\xff.txt")), "no such file"),
-        (("translate", "--system", "toy:1", "p.en", "--out", ""), "is a folder"),
+        (("translate", "--system", "toy:1", "p.en", "--to", ""), "is a folder"),
     ):
         ran = babelscope(*arguments)
         assert ran.code in (1, 2)
         assert told in ran.err
         assert sentence_fault(ran.err.rstrip("\n")) == ""
     # A name that is no text is written as it came.
-    assert babelscope("translate", "--system", "toy:1", "p.en", "--out", os.fsdecode(b"\xff.txt")).code == 0
+    assert babelscope("translate", "--system", "toy:1", "p.en", "--to", os.fsdecode(b"\xff.txt")).code == 0
 
 
 def test_files_that_took_too_much(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def _lines(*items: Mapping[str, Any]) -> str:
 
 
 CASES = """
-translate --system lab:teacher a.en --out translated.txt
+translate --system lab:teacher a.en --to translated.txt
 translate --system file:given.txt a.en --json
 translate --system {hf} a.en --cache
 translate --system {fsmt} a.en
@@ -85,9 +85,9 @@ score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
-space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr 2 --out space-run
-space --from space-run --quality bleu --segments segments.jsonl
-challenge --tests challenge.jsonl --system lab:teacher --resamples 100 --draws 2 --out challenge-run
+space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
+space --rejudge space-run --metric bleu --segments segments.jsonl
+challenge --tests challenge.jsonl --system lab:teacher --resamples 100 --matched-corpora 2 --out challenge-run
 init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
@@ -103,12 +103,12 @@ correlate scores.jsonl --human scores.jsonl --field score
 data list
 data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt --data-dir fetched
-make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --out cued.jsonl
-make challenge --parses a.conllu --source parsed.de --reference parsed.en --out made.jsonl
+make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
+make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
 make challenge --parser udpipe:lab-en --source a.en --reference a.de --count
-make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student
+make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
 make types
-make pairs --type np_agreement --source a.en --reference a.de --out np.jsonl
+make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
 make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
 patterns winomt --tests winomt:wino.tsv --translations wino.de --target de

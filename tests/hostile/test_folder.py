@@ -30,7 +30,7 @@ _LISTS = {"agreement", "init", "patterns mucow"}
 
 
 _OUTPUTS = {
-    *("--out", "-o", "--records", "--segments", "--annotate", "--queue", "--flows", "--svg"),
+    *("--out", "--to", "-o", "--records", "--segments", "--annotate", "--queue", "--flows", "--svg"),
     *("--save-cues", "--save-candidates"),
 }
 

@@ -283,7 +283,7 @@ def files(tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "human.jsonl").write_text("".join(json.dumps(line.as_json()) + "\n" for line in lines))
     (tmp_path / "en").write_text("".join(f"{item.source}\n" for item in ITEMS))
     (tmp_path / "de").write_text("Die Straße ist sicher.\nHeute kommt er nicht.\nSie war still.\n")
-    return ("--tests", "human.jsonl", "--system", "file:de?source=en", "--out", "out.jsonl")
+    return ("--tests", "human.jsonl", "--system", "file:de?source=en", "--to", "out.jsonl")
 
 
 def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: Path) -> None:

@@ -259,8 +259,8 @@ def test_the_commands_say_the_same_with_ray(
     monkeypatch.setattr("babelscope.making.ray_tasks.SENTENCES", 50)
     files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
     marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align"), "--json"]
-    plain = babelscope("make", "challenge", *files, *marks, "--out", "plain.jsonl")
-    split = babelscope("make", "challenge", *files, *marks, "--ray", "--out", "split.jsonl")
+    plain = babelscope("make", "challenge", *files, *marks, "--to", "plain.jsonl")
+    split = babelscope("make", "challenge", *files, *marks, "--ray", "--to", "split.jsonl")
     assert (split.code, split.out) == (plain.code, plain.out) == (0, plain.out)
     assert (tmp_path / "split.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
     count = ["make", "challenge", *marks[:2], "--count", "--json"]
@@ -284,7 +284,7 @@ def test_workers_go_on_where_one_process_was_stopped(
     files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
     marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align")]
     made = ["make", "challenge", *files, *marks, "--json"]
-    whole = babelscope(*made, "--out", "whole.jsonl")
+    whole = babelscope(*made, "--to", "whole.jsonl")
     monkeypatch.setattr(ray_tasks, "SENTENCES", 25)
     real = Search.lines
 
@@ -294,7 +294,7 @@ def test_workers_go_on_where_one_process_was_stopped(
         return real(self, *arguments, **options)
 
     monkeypatch.setattr(Search, "lines", lines)
-    assert babelscope(*made, "--out", "split.jsonl").code == 1
+    assert babelscope(*made, "--to", "split.jsonl").code == 1
     monkeypatch.setattr(Search, "lines", real)
     assert (tmp_path / "split.jsonl.partial").read_bytes().count(b"\n") == 1 + 2
     handed: list[int] = []
@@ -306,6 +306,6 @@ def test_workers_go_on_where_one_process_was_stopped(
             work, (handed.append(t.corpus.first) or t for t in tasks), address
         ),
     )
-    assert babelscope(*made, "--ray", "--out", "split.jsonl").out == whole.out
+    assert babelscope(*made, "--ray", "--to", "split.jsonl").out == whole.out
     assert handed == [51, 76, 101]
     assert (tmp_path / "split.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()

@@ -295,7 +295,7 @@ def test_a_command_says_where_and_what_to_do(
 ) -> None:
     folder = contrast_run(tmp_path / "run", 6)
     change(folder, name, how)
-    ran = babelscope(command, str(folder), "--out", str(tmp_path / "out"))
+    ran = babelscope(command, str(folder), "--to", str(tmp_path / "out"))
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert str(folder) in ran.err
     assert "damaged" in ran.err

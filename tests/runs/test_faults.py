@@ -346,12 +346,12 @@ def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder: Path, babelscope: B
 @pytest.mark.parametrize(
     "command",
     [
-        "translate --system toy:1 a.en --out FILE",
-        "translate --system toy:1 a.en --json --out FILE",
-        "sample --system toy:1 --source a.en --n 3 --out FILE",
-        "score --system toy:1 --source a.en --target a.en --out FILE",
-        "challenge --system toy:1 --tests tests.jsonl --metric chrf --draws 2 --resamples 100 --records FILE",
-        "systems --out FILE",
+        "translate --system toy:1 a.en --to FILE",
+        "translate --system toy:1 a.en --json --to FILE",
+        "sample --system toy:1 --source a.en --n 3 --to FILE",
+        "score --system toy:1 --source a.en --target a.en --to FILE",
+        "challenge --system toy:1 --tests tests.jsonl --metric chrf --matched-corpora 2 --records FILE",
+        "systems --to FILE",
     ],
 )
 def test_outputs_on_a_disk_that_is_full_at_seven_sizes(
@@ -398,7 +398,7 @@ def test_an_output_file_is_whole_or_as_it_was(folder: Path, babelscope: Babelsco
     (folder / "a.en").write_text("a\n" * 200)
     (folder / "out").write_text("as it was")
     with _files_up_to(100):
-        ran = babelscope("translate", "--system", "toy:1", "a.en", "--out", "out")
+        ran = babelscope("translate", "--system", "toy:1", "a.en", "--to", "out")
     assert (ran.code, ran.err) == (1, "babelscope: error: out cannot be written: File too large\n")
     assert (folder / "out").read_text() == "as it was"
     assert not list(folder.glob(".*.part"))
@@ -432,7 +432,7 @@ def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope)
     with pytest.raises(BabelscopeError, match="/proc/run cannot be written: No such file"):
         run_study(path, out="/proc/run")
     assert not (folder / "log").exists(), "told before anything is asked"
-    ran = babelscope("translate", "--system", "toy:1", "a.en", "--out", "/proc/out")
+    ran = babelscope("translate", "--system", "toy:1", "a.en", "--to", "/proc/out")
     assert ran.code == 1
     assert ran.err.startswith("babelscope: error: /proc/out cannot be written: ")
     with pytest.raises(BabelscopeError, match="cannot be written"):

@@ -250,7 +250,9 @@ def test_items_that_are_not_answered_are_left_out_counted_and_shown(serve, tmp_p
     assert len(read_run(tmp_path / "run").records) == 21
     # The same in memory, and a report of it.
     items = bs.load(str(tmp_path / "pairs.jsonl"))
-    again = bs.contrast(open_system(llm(server, "logprobs=vllm")), items, free="no", resamples=100, chunk=8)
+    again = bs.contrast(
+        open_system(llm(server, "logprobs=vllm")), items, detect_in_output="no", resamples=100, chunk=8
+    )
     assert [row.estimate for row in again.rows] == [row.estimate for row in result.rows]
     from babelscope.report.building import write_report
 
@@ -311,7 +313,7 @@ def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tm
     server = serve(filtering)
     (tmp_path / "in").write_text("".join(f"source {n}\n" for n in range(9)))
     right = [f"source {n}"[::-1] for n in range(9)]
-    ran = babelscope("translate", "--system", llm(server), "in", "--out", "out")
+    ran = babelscope("translate", "--system", llm(server), "in", "--to", "out")
     assert ran.code == 0
     assert (tmp_path / "out").read_text().split("\n")[:-1] == [*right[:7], "", right[8]]
     assert "in:8 was not answered: " in ran.err

@@ -109,7 +109,16 @@ def items(folder: Path) -> None:
     "command",
     [
         ("condition", "--tests", "cued.jsonl", "--system", "toy:1", "--evaluator", f"toy:{HOSTILE}"),
-        ("contrast", "--tests", "pairs.jsonl", "--system", f"toy:{HOSTILE}", "--free", "no", "--table"),
+        (
+            "contrast",
+            "--tests",
+            "pairs.jsonl",
+            "--system",
+            f"toy:{HOSTILE}",
+            "--detect-in-output",
+            "no",
+            "--table",
+        ),
         ("contrast", "--tests", "pairs.jsonl", "--system", f"toy:{HOSTILE}", "--out", f"run {HOSTILE}"),
     ],
 )
@@ -252,7 +261,7 @@ def test_data_is_made_visible_on_a_terminal(
 def test_text_for_people_in_a_file_is_visible_too(babelscope: Babelscope, tmp_path: Path) -> None:
     items(tmp_path)
     babelscope("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--out", f"run {HOSTILE}")
-    assert babelscope("compare", f"run {HOSTILE}", "--out", "table").code == 0
+    assert babelscope("compare", f"run {HOSTILE}", "--to", "table").code == 0
     assert not steered((tmp_path / "table").read_text())
 
 

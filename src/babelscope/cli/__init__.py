@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from babelscope.cli.commands import CommandGroup
+from babelscope.cli.shell import STOPPED
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import filter_streams, visible
 from babelscope.util.version import __version__
@@ -76,6 +77,9 @@ def _exit_code(run: Callable[[], object]) -> int:
     except BabelscopeError as error:
         print(f"babelscope: error: {error}", file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:  # before the command began, or after it ended
+        print("babelscope: stopped", file=sys.stderr)
+        return STOPPED
     except BrokenPipeError:
         return 1  # nobody reads any more, which is no error to show
     except OSError as error:

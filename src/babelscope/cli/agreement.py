@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -31,13 +32,14 @@ class Task(StrEnum):
     winomt = "winomt"
 
 
-class Quirk(StrEnum):
+class Flaw(StrEnum):
     """What the published agreement on MuCoW rests on."""
 
     shared_labels = "shared-labels"
     inflated_coverage = "inflated-coverage"
 
 
+@formerly({"out": "to", "quirk": "published-flaw"})
 def agreement(
     files: Annotated[
         list[Path],
@@ -75,37 +77,44 @@ def agreement(
             show_default=False,
         ),
     ] = None,
-    quirk: Annotated[
-        list[Quirk] | None,
-        typer.Option(help="As published on MuCoW rather than sound; may be repeated.", show_default=False),
+    published_flaw: Annotated[
+        list[Flaw] | None,
+        typer.Option(
+            help="Repeat a flaw of the figures published on MuCoW, to get the same ones: labels shared between "
+            "annotators, or coverage counted too high; may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     without_corpus: Annotated[
         str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
     ] = "opensubs",
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """How far annotators agree, and methods with them: kappa, alpha for more than two, correlations."""
+    """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
     from babelscope.core.results import render
     from babelscope.util.damage import explain_damage
+    from babelscope.util.progress import working
 
-    check_outputs({"--out": out}, inputs=[*files, patterns, verdicts])
+    check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
-    with explain_damage(", ".join(map(str, read))):
+    with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
-            if patterns is not None or quirk:
-                raise BabelscopeError("--patterns and --quirk are about released annotations; use --verdicts")
+            if patterns is not None or published_flaw:
+                raise BabelscopeError(
+                    "--patterns and --published-flaw are about released annotations; use --verdicts"
+                )
             rows = _answered(answers, verdicts, field, seed)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(files, task, patterns, verdicts, quirk or [], without_corpus, seed)
-    with output(out, figures(as_json)) as write:
+            rows = _released(files, task, patterns, verdicts, published_flaw or [], without_corpus, seed)
+    with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
@@ -162,7 +171,7 @@ def _released(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Quirk],
+    quirks: list[Flaw],
     without_corpus: str,
     seed: int,
 ) -> list[Row]:
@@ -179,7 +188,7 @@ def _released(
     if patterns is not None or verdicts is not None:
         rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus, seed)
     elif quirks:
-        raise BabelscopeError("--quirk is about the agreement of --patterns")
+        raise BabelscopeError("--published-flaw is about the agreement of --patterns")
     return rows
 
 
@@ -219,7 +228,7 @@ def _methods(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Quirk],
+    quirks: list[Flaw],
     without_corpus: str,
     seed: int,
 ) -> list[Row]:
@@ -232,7 +241,7 @@ def _methods(
     rows = []
     if task == Task.winomt:
         if quirks:
-            raise BabelscopeError("--quirk is about MuCoW")
+            raise BabelscopeError("--published-flaw is about MuCoW")
         for path, found in given.items():
             rows.append((path, winomt_agreement(annotators, found, rng)))
     elif patterns is None:

@@ -83,7 +83,7 @@ def annotate(
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge translations in the browser: blind, by keyboard, every answer saved at once."""
+    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once."""
     import secrets
 
     from babelscope.annotate.items import read_tasks

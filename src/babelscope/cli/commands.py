@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from babelscope.cli.shell import NOTHING_KEPT, FoldedGroup, ShellCommand, telling_what_is_kept
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
 from babelscope.methods import BUILT_IN
@@ -28,7 +29,7 @@ def built(command: Command) -> Any:
             from babelscope.cli.judging import function_of
 
             found = function_of(found)
-        group.command(command.name, cls=resolve(command.parser) if command.parser else None)(found)
+        group.command(command.name, cls=ShellCommand)(found)
     return get_group(group).commands[command.name]
 
 
@@ -49,8 +50,8 @@ class _Commands(Registry[Command]):
         return super()._checked(thing, entry)
 
 
-def _function(name: str, summary: str, parser: str = "") -> Command:
-    return Command(name, summary, f"babelscope.cli.{name}:{name}", parser)
+def _function(name: str, summary: str) -> Command:
+    return Command(name, summary, f"babelscope.cli.{name}:{name}")
 
 
 def _judging(name: str, summary: str) -> Command:
@@ -65,22 +66,20 @@ def _group(name: str, summary: str) -> Command:
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("sample", "Draw translations at random, in the order drawn."),
-    _function("score", "Score translations with natural logs; the end of a sentence is scored too."),
+    _function("score", "Score given translations: how probable a system finds them."),
     *(_judging(name, summary) for name, summary in BUILT_IN.items()),
-    _function(
-        "run", "Run a study, or go on with it where it was stopped.", "babelscope.cli.common:RayCommand"
-    ),
-    _function("init", "Write a study with all settings as comments, to be changed and then run."),
-    _function("merge", "Put the shards of a study together: the same run folder as without shards."),
-    _function("compare", "Compare runs: figures side by side, wins and losses with significance, seeds"),
-    _function("report", "Show runs to people: findings in plain words, tables, pictures"),
+    _function("run", "Run a study, or go on with it where it was stopped."),
+    _function("init", "Write a study with all settings as comments."),
+    _function("merge", "Put the shards of a study together into one run."),
+    _function("compare", "Compare runs: figures side by side, and their differences."),
+    _function("report", "Show runs on one page: findings, tables, pictures, every item."),
     _function("systems", "List what can be opened as a system, with examples."),
-    _function("annotate", "Judge translations in the browser: blind, by keyboard, every answer saved"),
-    _function("agreement", "How far annotators agree, and methods with them: kappa, alpha"),
-    _function("correlate", "Pearson's and Spearman's correlation with human scores, over sentences"),
+    _function("annotate", "Judge translations in the browser, blind and by keyboard."),
+    _function("agreement", "Measure how far annotators agree, and methods with them."),
+    _function("correlate", "Correlate scores of translations with human scores."),
     _group("data", "List, show and download public test sets and parser models."),
     _group("make", "Make test sets from sources and references."),
-    _group("patterns", "Judge given translations by known words and word forms"),
+    _group("patterns", "Judge given translations by known words and word forms."),
 )
 
 COMMANDS: Registry[Command] = _Commands(
@@ -119,6 +118,10 @@ class CommandGroup(TyperGroup):
         super().__init__(**given)
         self.commands: Any = _Built()
 
+    def invoke(self, ctx: Any) -> Any:
+        with telling_what_is_kept(NOTHING_KEPT):
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
@@ -130,9 +133,9 @@ class CommandGroup(TyperGroup):
         listed = self._listed()
         return listed.shell_complete(type(ctx)(listed, info_name=ctx.info_name), incomplete)
 
-    def _listed(self) -> TyperGroup:
+    def _listed(self) -> FoldedGroup:
         listed = {name: TyperCommand(name, help=_summary(name)) for name in self.commands}
-        return TyperGroup(name=self.name, commands=dict(listed), params=self.params)
+        return FoldedGroup(name=self.name, commands=dict(listed), params=self.params)
 
 
 def _summary(name: str) -> str:

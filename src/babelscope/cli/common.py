@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
 
 from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
@@ -36,26 +34,15 @@ _Answer = TypeVar("_Answer")
 _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
 Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
-OutFile = Annotated[
+ToFile = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
+    typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
 ]
 Records = Annotated[
     Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
 ]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
-
-
-class RayCommand(TyperCommand):
-    """Lets --ray stand alone: what follows is its address only if it looks like one (HOST:PORT)."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        said = [
-            "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
-            for each, after in zip(args, [*args[1:], ""], strict=False)
-        ]
-        return super().parse_args(ctx, said)
 
 
 def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
@@ -176,13 +163,3 @@ def then_records(path: Path | None, records: Iterable[Record]) -> Iterator[None]
 
             with replacing(path) as file:
                 file.writelines(record_line(record) for record in records)
-
-
-@contextlib.contextmanager
-def resumable() -> Iterator[None]:
-    """Ctrl-C in the block ends the command with exit code 130 and says that it can go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("babelscope: stopped; run the same command again to go on", file=sys.stderr)
-        raise typer.Exit(130) from None

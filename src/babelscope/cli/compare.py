@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from babelscope.core.tables import Table
 
 
+@formerly({"out": "to", "on": "covariate"})
 def compare(
     runs: Annotated[
         list[Path] | None,
@@ -35,15 +37,15 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE.tsv",
-            help="A line a system (column `system`) with what its figure shall be regressed on.",
+            help="Regress a figure of the systems on columns of this table: a line a system (column `system`).",
             show_default=False,
         ),
     ] = None,
-    on: Annotated[
+    covariate: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="A variable of the table; may be repeated. Else bleu and distilled.",
+            help="A column of --table that may explain the figure; may be repeated. Else bleu and distilled.",
             show_default=False,
         ),
     ] = None,
@@ -60,32 +62,38 @@ def compare(
     ] = False,
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX (booktabs).")] = False,
-    out: OutFile = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
+    to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression."""
+    """Compare runs: figures side by side, and their differences.
+
+    Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
+    """
     if as_json + markdown + latex > 1:
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
     from babelscope.util.damage import explain_damage
 
-    check_outputs({"--out": out}, inputs=[*(runs or ()), table])
+    check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
-    with damage, output(out, figures(as_json)) as write:
-        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
+    with damage, output(to, figures(as_json)) as write:
+        found = _compared(
+            runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary, seed
+        )
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
                     write(as_line({"table": section, **row.as_json()}))
             return
         from babelscope.core import tables
+        from babelscope.core.latex import for_paper
 
-        show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
-        write("\n\n".join(show(each) for each in found.tables()))
-        if found.signatures and not (markdown or latex):
-            write("\n" + "\n".join(map(visible, found.signatures)))
+        show = tables.as_markdown if markdown else for_paper if latex else tables.as_text
+        write("\n\n".join(show(each) for each in found.tables(even=latex)))
+        if found.signatures and not markdown:
+            write("\n" + "\n".join(f"{'% ' if latex else ''}{visible(each)}" for each in found.signatures))
 
 
 class _Compared:
@@ -115,16 +123,19 @@ class _Compared:
         ]
         return [("figures", figures), *self.more.items()]
 
-    def tables(self) -> list[Table]:
-        """What people read: figures side by side, then the other sections."""
-        from babelscope.core.tables import of_rows
+    def tables(self, *, even: bool) -> list[Table]:
+        """What people read: figures side by side, then the other sections; `even`: as many decimals in a column."""
+        from functools import partial
 
-        found = [_beside(group) for group in self.groups]
+        from babelscope.core import tables
+
+        of_rows = partial(tables.of_rows, even=even)
+        found = [_beside(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
             title = "item by item, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds(rows))
+            found.append(_seeds(rows, even=even))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows))
         if rows := self.more["evaluators"]:
@@ -147,20 +158,23 @@ def _compared(
     from babelscope.runs import comparing
     from babelscope.runs import comparing_groups as comparing_many
     from babelscope.runs.reading import read_run
+    from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
     found = _Compared(
         comparing.group_runs(opened, summary_only=summary),
         [f"{run.name}: {run.manifest.signature}" for run in opened],
     )
-    for group in found.groups:
-        if not summary:
-            found.more["paired"] += comparing.paired_differences(group, seed=seed)
-            found.more["evaluators"] += comparing_many.evaluator_agreement(group, figure)
-        found.more["seeds"] += comparing_many.seed_rows(group, patterns)
-        # A run may have methods without this figure.
-        if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-            found.more["regression"] += comparing_many.regress_figure(group, table, variables, figure)
+    with progress("comparing", len(found.groups)) as advance:
+        for group in found.groups:
+            if not summary:
+                found.more["paired"] += comparing.paired_differences(group, seed=seed)
+                found.more["evaluators"] += comparing_many.evaluator_agreement(group, figure)
+            found.more["seeds"] += comparing_many.seed_rows(group, patterns)
+            # A run may have methods without this figure.
+            if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
+                found.more["regression"] += comparing_many.regress_figure(group, table, variables, figure)
+            advance(1)
     if table is not None and not opened:
         found.more["regression"] += comparing_many.regress_column(table, figure, variables)
     elif table is not None and not found.more["regression"]:
@@ -168,14 +182,17 @@ def _compared(
     return found
 
 
-def _beside(group: Group) -> Table:
+def _beside(group: Group, *, even: bool) -> Table:
     """Figures of one method and test set, a column a system."""
     from babelscope.core.columns import rows_by_figure
+    from babelscope.core.results import even_decimals
     from babelscope.core.tables import Table, in_a_cell
     from babelscope.runs.comparing_groups import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
+    columns = [[row for _, found in figures if (row := found[place])] for place in range(len(group.columns))]
+    digits = [even_decimals(row.estimate.value for row in own) if even else None for own in columns]
     rows: list[list[Any]] = []
     for (name, told), found in figures:
         sizes = {row.estimate.n for row in found if row is not None}
@@ -184,28 +201,32 @@ def _beside(group: Group) -> Table:
                 name,
                 *(str(dict(told).get(label, "")) for label in labels),
                 "/".join(map(str, sorted(sizes))),
-                *("" if row is None else in_a_cell(row.estimate) for row in found),
+                *(
+                    "" if row is None else in_a_cell(row.estimate, own)
+                    for row, own in zip(found, digits, strict=True)
+                ),
             ]
         )
     headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
 
 
-def _seeds(rows: list[Row]) -> Table:
+def _seeds(rows: list[Row], *, even: bool) -> Table:
     """Mean and standard deviation in one cell."""
-    from babelscope.core.results import number
+    from babelscope.core.results import even_decimals, number
     from babelscope.core.tables import Table
 
     pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
     labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))
+    digits = even_decimals(mean.estimate.value for mean, _ in pairs) if even else None
     return Table(
         "over seeds",
         [*labels, "mean ± sd", "95 % interval of the mean", "systems"],
         [
             [
                 *(str(mean.labels.get(label, "")) for label in labels),
-                f"{number(mean.estimate.value)} ± {number(sd.estimate.value)}",
-                f"[{number(mean.estimate.low)}, {number(mean.estimate.high)}]",
+                f"{number(mean.estimate.value, digits)} ± {number(sd.estimate.value, digits)}",
+                f"[{number(mean.estimate.low, digits)}, {number(mean.estimate.high, digits)}]",
                 str(mean.estimate.n),
             ]
             for mean, sd in pairs

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.shell import formerly
 from babelscope.util.outputs import check_outputs
 
 
+@formerly({"out": "to"})
 def correlate(
     files: Annotated[
         list[Path],
@@ -37,17 +39,18 @@ def correlate(
         ),
     ] = None,
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
+    """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render
     from babelscope.metrics.base import find_metric, score_records
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
+    from babelscope.util.progress import working
     from babelscope.util.seeds import stream
 
-    check_outputs({"--out": out}, inputs=[*files, human, *(metric or ())])
+    check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
     chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
     judged = parse_scores(read_json_lines(human), average=True)
     stems = [path.stem for path in files]
@@ -60,8 +63,9 @@ def correlate(
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
             scores[name] = parse_scores(read_json_lines(path), field=field)
-    rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
-    with output(out, figures(as_json)) as write:
+    with working("correlating"):
+        rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
+    with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:

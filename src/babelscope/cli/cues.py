@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import Form, OutFile, Seed, as_line, open_systems, output, write_file
+from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, write_file
 from babelscope.cli.going_on import going_on
+from babelscope.cli.shell import formerly
 from babelscope.util.outputs import check_outputs
 
 
@@ -28,6 +29,7 @@ class Criterion(StrEnum):
     reference = "reference"
 
 
+@formerly({"out": "to", "narrow": "max-candidates", "kept": "cues-per-sense"})
 def cues(
     tests: Annotated[
         str,
@@ -73,8 +75,12 @@ def cues(
             "correct cues and badly under incorrect ones (appendix D; always so in paper mode)."
         ),
     ] = Criterion.difference,
-    kept: Annotated[int, typer.Option(min=1, help="How many correct and incorrect cues a sense gets.")] = 3,
-    narrow: Annotated[int, typer.Option(min=1, help="Of how many candidates each.")] = 10,
+    cues_per_sense: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many correct and incorrect cues a sense gets.")
+    ] = 3,
+    max_candidates: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Choose each cue among so many candidates, the likeliest.")
+    ] = 10,
     seed: Seed = 0,
     save_cues: Annotated[
         Path | None,
@@ -88,7 +94,7 @@ def cues(
         Path | None,
         typer.Option(metavar="FILE", help="Write the candidates there.", show_default=False),
     ] = None,
-    out: OutFile = None,
+    to: ToFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
     from babelscope.language.cues import read_candidates, write_cues
@@ -104,7 +110,7 @@ def cues(
     if select_on is not None and mode == Mode.paper:
         raise BabelscopeError("--mode paper selects on what it tests: leave --select-on out")
     check_outputs(
-        {"--save-cues": save_cues, "--save-candidates": save_candidates, "--out": out},
+        {"--save-cues": save_cues, "--save-candidates": save_candidates, "--to": to},
         inputs=[tests, candidates, select_on, evaluator],
     )
     loaded = load(tests)
@@ -113,11 +119,11 @@ def cues(
     (scorer,) = open_systems([evaluator], cache=None).values()
     require(scorer, "score", what_for="make cues")
     masked = MaskedModel(model) if model is not None else None
-    settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": narrow}
+    settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": max_candidates}
     settings |= {"share": share, "seed": seed}
     with going_on(
         "make cues",
-        out,
+        to,
         [scorer],
         tests=digest_json([item.as_json() for item in loaded]),
         select_on=digest_json([item.as_json() for item in other]) if other is not None else None,
@@ -126,13 +132,20 @@ def cues(
         **settings,
     ) as (keep, asked):
         made = make_cues(
-            loaded, asked[0], masked, candidates=given, select_on=other, kept=kept, keep=keep, **settings
+            loaded,
+            asked[0],
+            masked,
+            candidates=given,
+            select_on=other,
+            kept=cues_per_sense,
+            keep=keep,
+            **settings,
         )
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))
         if save_candidates is not None:
             write_file(save_candidates, Form.JSON, [write_candidates(made.candidates)])
-        with output(out, Form.JSON) as write:
+        with output(to, Form.JSON) as write:
             for item in made.tests:
                 write(as_line(item.as_json()))
         left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import print_json
+from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 
 if TYPE_CHECKING:
     from babelscope.util.published import NamedSet
 
-app = typer.Typer(help="List, show and download public test sets and parser models.", no_args_is_help=True)
+app = ShellGroup("List, show and download public test sets and parser models.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
 DataDir = Annotated[
@@ -92,10 +93,17 @@ def get_sets(
 ) -> None:
     """Download test sets and models into the data folder; what is there is checked and kept."""
     from babelscope.testsets.registry import find_download
-    from babelscope.util.published import fetch
 
     for name in names:  # a wrong name is told before anything is downloaded
         find_download(name)
+    with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
+        _get(names, as_json, data_dir, refresh)
+
+
+def _get(names: list[str], as_json: bool, data_dir: Path | None, refresh: bool) -> None:
+    from babelscope.testsets.registry import find_download
+    from babelscope.util.published import fetch
+
     for name in names:
         for fetched in fetch(find_download(name), data_dir, refresh=refresh):
             row = {"name": name, "path": str(fetched.path), "status": fetched.status}

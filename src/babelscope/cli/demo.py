@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json, resumable
+from babelscope.cli.common import AsJson, Seed, print_json
 from babelscope.cli.report import NAME, WithReport
+from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.terminal import visible
 
 
@@ -19,12 +20,12 @@ def demo(
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
-    """Evaluate two small translation models, a teacher and its student, by every method there is."""
+    """Evaluate two small translation models by every method. They are a teacher and its student."""
     from babelscope.lab.experiments.demo import demo_study, summary_text, write_flows
     from babelscope.report.building import write_report
     from babelscope.runs.study import run_study
 
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         result = run_study(demo_study(n, seed), out=out)
         for row in result.rows if as_json else ():
             print_json(row.as_json())

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, OutFile, Seed, as_line, figures, output, write_file
+from babelscope.cli.common import AsJson, Form, Seed, ToFile, as_line, figures, output, write_file
+from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -17,6 +18,7 @@ from babelscope.util.outputs import check_outputs
 _COLOURS = ("#3f7fbf", "#c8622f")
 
 
+@formerly({"out": "to"})
 def flow(
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
     data: Annotated[Path, typer.Option(metavar="FILE", help="Their translations in the training data.")],
@@ -50,12 +52,13 @@ def flow(
         Path | None, typer.Option(metavar="FILE", help="Draw a Sankey diagram there.", show_default=False)
     ] = None,
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     seed: Seed = 0,
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render
     from babelscope.methods.patterns.flow import find_occurrences, mean_flows, read_queries, shift_rows
+    from babelscope.util.progress import progress
 
     teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):
@@ -67,19 +70,20 @@ def flow(
     if svg is not None and len(stages) == 1:
         raise BabelscopeError("a Sankey diagram needs --distilled, or --distilled and --student")
     check_outputs(
-        {"--flows": flows, "--svg": svg, "--out": out}, inputs=[source, data, words, *teachers, *students]
+        {"--flows": flows, "--svg": svg, "--to": to}, inputs=[source, data, words, *teachers, *students]
     )
     queries = read_queries(words)
     versions: list[tuple[Path, ...]] = (
         list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
     )
-    models = [
-        find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries)
-        for rest in versions or [()]
-    ]
+    models = []
+    with progress("counting words", len(versions) or 1) as advance:
+        for rest in versions or [()]:
+            models.append(find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries))
+            advance(1)
     found = mean_flows(models, stages)
     rows = shift_rows(models, stages, seed=seed)
-    with contextlib.ExitStack() as after, output(out, figures(as_json)) as write:
+    with contextlib.ExitStack() as after, output(to, figures(as_json)) as write:
         if flows is not None:
             lines = [json.dumps(found, ensure_ascii=False, indent=1)]
             after.callback(write_file, flows, Form.JSON, lines)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.cli.common import resumable
+from babelscope.cli.shell import GO_ON, telling_what_is_kept
 from babelscope.util.journal import Keep, keeping
 from babelscope.util.version import __version__
 
@@ -24,5 +24,5 @@ def going_on(
 
     known = [[system.name, system.fingerprint.as_json()] for system in systems]
     question = {"command": command, "version": __version__, "systems": known, **asked}
-    with resumable(), keeping(out, question) as parts:
+    with telling_what_is_kept(f"what systems answered is kept; {GO_ON}"), keeping(out, question) as parts:
         yield parts.part, [Kept(system, parts.part) for system in systems]

@@ -69,7 +69,7 @@ def init(
         typer.Option(metavar="METHOD", help="Such as contrast; may be repeated. Else what fits the tests."),
     ] = None,
 ) -> None:
-    """Write a study with all settings as comments, to be changed and then run."""
+    """Write a study with all settings as comments."""
     from babelscope.util.files import check_writable, replacing
 
     place = check_writable(file)

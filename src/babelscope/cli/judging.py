@@ -8,7 +8,7 @@ import functools
 import inspect
 import keyword
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import Form, as_line, figures, output, then_records, write_file
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -35,37 +36,33 @@ def function_of(command: JudgingCommand) -> Callable[..., None]:
         _run(command, options, _given(options, context, values))
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [context, *(each for option in options for each in _parameters(option))]
+    parameters = [context, *map(_parameter, options)]
     judge.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     judge.__doc__ = command.help
-    return judge
+    return formerly({old: option.name for option in options for old in option.old_names})(judge)
 
 
-def _parameters(option: Option) -> Iterator[inspect.Parameter]:
-    """An option as a parameter that typer reads, and each of its hidden names as another one."""
+def _parameter(option: Option) -> inspect.Parameter:
+    """An option as a parameter that typer reads."""
     kind: Any = (
         Enum(option.name, [(each, each) for each in option.choices]) if option.choices else option.kind
     )
     default = kind(option.default) if option.choices and option.default is not None else option.default
     default = False if kind is bool and default is None and not option.flags else default
     kind = list[kind] if option.repeat else kind
-    for name in (option.name, *option.hidden):
-        hidden = name != option.name
-        info = typer.Option(
-            *(option.flags if option.flags and not hidden else [f"--{name}"]),
-            help=option.help,
-            metavar=option.metavar or None,
-            min=option.minimum,
-            show_default=default is not None and default is not False and default != "",
-            hidden=hidden,
-        )
-        required = option.required and not hidden
-        yield inspect.Parameter(
-            _identifier(name),
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if required else default,
-            annotation=Annotated[kind if default is not None or required else kind | None, info],
-        )
+    info = typer.Option(
+        *(option.flags or [f"--{option.name}"]),
+        help=option.help,
+        metavar=option.metavar or None,
+        min=option.minimum,
+        show_default=default is not None and default is not False and default != "",
+    )
+    return inspect.Parameter(
+        _identifier(option.name),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.required else default,
+        annotation=Annotated[kind if default is not None or option.required else kind | None, info],
+    )
 
 
 def _identifier(name: str) -> str:
@@ -79,13 +76,12 @@ def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[st
     settings: dict[str, Any] = {}
     said: set[str] = set()
     for option in options:
-        names = [_identifier(name) for name in (option.name, *option.hidden)]
-        explicit = [name for name in names if _was_said(context, name)]
-        value = _plain(parsed[explicit[0] if explicit else names[0]], option.repeat)
+        name = _identifier(option.name)
+        value = _plain(parsed[name], option.repeat)
         values[option.name] = value
         if not option.setting:
             continue
-        if explicit:
+        if _was_said(context, name):
             said.add(option.setting)
         if option.value is None and (value or not option.repeat):
             settings[option.setting] = value
@@ -116,7 +112,10 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
     written |= {f"--{option.name}": given[option.name] for option in options if option.role == "write"}
     inputs = [each for value in read for each in (value if isinstance(value, tuple) else [value])]
     check_outputs(written, folder=given["out"], inputs=inputs)
-    result = _result(command, given)
+    with telling_what_is_kept(
+        answers_kept(given["cache"]) if given["out"] is None else work_kept_in(given["out"])
+    ):
+        result = _result(command, given)
     with contextlib.ExitStack() as after:
         for name, lines in command.files.items():
             if given[name] is not None:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json, resumable
+from babelscope.cli.common import AsJson, Seed, print_json
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
+from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
     from babelscope.lab.training.settings import TrainingSettings
 
-app = typer.Typer(help="Make parallel text, and train and distill translation models.", no_args_is_help=True)
+app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
 app.command("locality")(locality)
 
@@ -68,7 +69,7 @@ def corpus(
     if split not in ("train", "dev", "test", "all"):
         raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
     part: Any = split
-    with resumable():
+    with telling_what_is_kept(PARTS_KEPT if out else NOTHING_KEPT):
         rows = (
             lab.make_corpus(out, n, seed, part, count=stats)
             if out
@@ -122,7 +123,7 @@ def train(
         raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         card = train_model(
             source,
             target,
@@ -166,7 +167,7 @@ def distill(
     from babelscope.lab.training.distillation import distill as distill_model
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         card = distill_model(
             teacher,
             source,
@@ -233,7 +234,7 @@ def make_models(
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
     from babelscope.lab.training.recipe import make_models as make
 
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         make(out, models, seeds=range(1, seeds + 1))
 
 

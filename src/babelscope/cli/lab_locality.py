@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json, resumable
+from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
 
 
@@ -76,7 +77,7 @@ def locality(
     )
     models = [name for name in MODELS if not model or name in model]
     settings = [name for name in SETTINGS if not setting or name in setting]
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet)
     for row in rows if as_json else ():
         print_json(row.as_json())

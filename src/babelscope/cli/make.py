@@ -11,17 +11,16 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Form,
-    OutFile,
-    RayCommand,
     Seed,
+    ToFile,
     as_line,
     output,
     print_json,
-    resumable,
 )
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
+from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, formerly, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.file_ranges import count_lines, stream_lines
 from babelscope.util.files import replacing
@@ -36,9 +35,9 @@ from babelscope.util.version import __version__
 if TYPE_CHECKING:
     from babelscope.making.pairs import PairsOfFiles
 
-app = typer.Typer(help="Make test sets from sources and references.", no_args_is_help=True)
+app = ShellGroup("Make test sets from sources and references.")
 app.command("cues")(cues)
-app.command("challenge", cls=RayCommand)(challenge)
+app.command("challenge")(challenge)
 app.command("machine-references")(machine_references)
 
 Type = Annotated[
@@ -80,7 +79,8 @@ def types(
             typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
 
 
-@app.command("pairs", cls=RayCommand)
+@app.command("pairs")
+@formerly({"out": "to"})
 def pairs(
     type: Type,
     source: Sources,
@@ -93,7 +93,7 @@ def pairs(
         bool, typer.Option("--all", help="All variants of a sentence, not one chosen at random.")
     ] = False,
     mode: Mode = None,
-    out: OutFile = None,
+    to: ToFile = None,
     ray: Ray = None,
 ) -> None:
     """Make minimal pairs: each reference with a variant that has an error of one type; as JSON, one a line."""
@@ -101,22 +101,23 @@ def pairs(
 
     if kind not in ("human", "machine"):
         raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
-    check_outputs({"--out": out}, inputs=[source, reference])
+    check_outputs({"--to": to}, inputs=[source, reference])
     choose = "all" if all_variants else "one"
     options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
-    if ray is not None or (out is not None and made.can_be_split):
-        _in_parts(made, out, ray)
+    if ray is not None or (to is not None and made.can_be_split):
+        _in_parts(made, to, ray)
         return
     with (
         progress("making pairs", _lines(source, reference)) as advance,
-        replacing(out) if out is not None else contextlib.nullcontext(_Stdout()) as file,
+        replacing(to) if to is not None else contextlib.nullcontext(_Stdout()) as file,
     ):
         for lines in made.lines(advance):
             file.write(lines)
 
 
 @app.command("audit")
+@formerly({"out": "to"})
 def audit(
     type: Type,
     source: Sources,
@@ -124,17 +125,17 @@ def audit(
     n: Annotated[int, typer.Option("-n", min=1, help="How many variants.")] = 30,
     seed: Seed = 0,
     mode: Mode = None,
-    out: OutFile = None,
+    to: ToFile = None,
 ) -> None:
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
     from babelscope.making.audit import sample_for_audit
     from babelscope.making.pairs import report_progress
 
-    check_outputs({"--out": out}, inputs=[source, reference])
+    check_outputs({"--to": to}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:
         texts = report_progress(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
-    with output(out, Form.JSON) as write:
+    with output(to, Form.JSON) as write:
         for row in rows:
             write(as_line(row))
 
@@ -148,7 +149,7 @@ class _Stdout:
         return len(lines)
 
 
-def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
+def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None) -> None:
     """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
     from babelscope.making.pairs import make_lines
     from babelscope.making.ray_tasks import SENTENCES, map_tasks
@@ -161,9 +162,9 @@ def _in_parts(made: PairsOfFiles, out: Path | None, ray: str | None) -> None:
     }
     cut = made.parts(SENTENCES)
     with (
-        resumable(),
-        resumable_output(out, asked)
-        if out is not None
+        telling_what_is_kept(PARTS_KEPT if to is not None else NOTHING_KEPT),
+        resumable_output(to, asked)
+        if to is not None
         else contextlib.nullcontext(Streamed(_Stdout())) as file,
         map_tasks(make_lines, cut[file.stored :], ray) as lines,
         progress("making pairs", sum(part.ranges[0].count or 0 for part in cut)) as advance,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, print_json, resumable
+from babelscope.cli.common import AsJson, print_json
+from babelscope.cli.shell import PARTS_KEPT, formerly, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.journal import file_stamp
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from babelscope.making.challenge import Search
 
 
-class Rules(StrEnum):
-    """sound: both words are there. released: a root depends on a word 0. strict: the head is a verb."""
+class DependencyRules(StrEnum):
+    """Which dependencies count."""
 
     sound = "sound"
     released = "released"
@@ -49,6 +50,7 @@ Ray = Annotated[
 ]
 
 
+@formerly({"out": "to", "rules": "dependency-rules", "reordering": "min-displacement", "side": "parsed-side"})
 def challenge(
     source: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
@@ -68,7 +70,9 @@ def challenge(
             show_default=False,
         ),
     ] = None,
-    side: Annotated[Side, typer.Option(help="What is parsed.")] = Side.source,
+    parsed_side: Annotated[
+        Side, typer.Option(help="Which side --parses are of, or --parser parses.")
+    ] = Side.source,
     alignments: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Word alignments, 0-0 1-2; else made here.", show_default=False),
@@ -84,9 +88,13 @@ def challenge(
         list[str] | None,
         typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
     ] = None,
-    rules: Annotated[
-        Rules, typer.Option(help="released: a root depends on a word 0, as published. strict: on verbs only.")
-    ] = Rules.sound,
+    dependency_rules: Annotated[
+        DependencyRules,
+        typer.Option(
+            help="Which dependencies count. sound: those between two words. released: also that of a sentence's "
+            "root, as if on a word 0, which made the published sets. strict: only those on a verb."
+        ),
+    ] = DependencyRules.sound,
     own_rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
     ] = None,
@@ -97,11 +105,20 @@ def challenge(
     exact: Annotated[
         bool, typer.Option("--exact", help="Count those with exactly so many words between.")
     ] = False,
-    reordering: Annotated[
-        int, typer.Option(min=0, help="Least words by which a link is out of place in a reordered pair.")
+    min_displacement: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="A pair counts as reordered if a word moved by at least N words ..."
+        ),
     ] = 5,
     max_tau: Annotated[
-        float, typer.Option(min=-1, max=1, help="Greatest Kendall's tau of the links of a reordered pair.")
+        float,
+        typer.Option(
+            metavar="TAU",
+            min=-1,
+            max=1,
+            help="... and the order of its links has at most this Kendall's tau.",
+        ),
     ] = 0.8,
     only_found: Annotated[
         bool, typer.Option("--only-found", help="Write only pairs in which something was found.")
@@ -111,10 +128,10 @@ def challenge(
     ] = False,
     count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
-    out: Annotated[
+    to: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the challenge set, a JSON object a line.", show_default=False
+            metavar="FILE", help="Write the challenge set there, a JSON object a line.", show_default=False
         ),
     ] = None,
     ray: Ray = None,
@@ -124,27 +141,27 @@ def challenge(
     from babelscope.language.parsers import open_parser
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
-    if (out is None) != count:
-        raise BabelscopeError("give --out FILE for a challenge set, or --count")
-    if out is not None and source is None:
+    if (to is None) != count:
+        raise BabelscopeError("give --to FILE for a challenge set, or --count")
+    if to is not None and source is None:
         raise BabelscopeError("a challenge set needs --source and --reference")
-    check_outputs({"--out": out}, inputs=[source, reference, parses, parser, alignments, own_rules])
+    check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
         source,
         reference,
         parses,
         # A parser cannot be sent to workers; each opens its own.
         open_parser(parser) if parser and ray is None else parser,
-        "source" if side == Side.source else "target",
+        "source" if parsed_side == Side.source else "target",
         alignments,
     )
     wanted = SearchSettings(
         phenomenon or (),
         language,
-        rules.value,
+        dependency_rules.value,
         read_rules(own_rules) if own_rules else (),
         min_distance,
-        Limits(reordering, max_tau),
+        Limits(min_displacement, max_tau),
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
     if ray is not None or search.can_be_split:
@@ -158,9 +175,9 @@ def challenge(
             "only_found": only_found,
             "skip_bad": skip_bad,
         }
-        _in_parts(search, out, asked, ray, only_found=only_found)
-    elif out is not None:
-        with replacing(out) as file:
+        _in_parts(search, to, asked, ray, only_found=only_found)
+    elif to is not None:
+        with replacing(to) as file:
             file.writelines(search.lines(symmetrisation, only_found=only_found))
     else:
         search.count(symmetrisation)
@@ -177,17 +194,17 @@ def challenge(
 
 
 def _in_parts(
-    search: Search, out: Path | None, asked: Mapping[str, Any], ray: str | None, *, only_found: bool
+    search: Search, to: Path | None, asked: Mapping[str, Any], ray: str | None, *, only_found: bool
 ) -> None:
     """Write what is made of parts of the corpus, here or by workers; what they count is counted in `search`."""
     from babelscope.making.challenge.search import run_search
     from babelscope.making.ray_tasks import SENTENCES, map_tasks
 
-    work = functools.partial(run_search, write=out is not None, only_found=only_found)
+    work = functools.partial(run_search, write=to is not None, only_found=only_found)
     corpora = search.split(SENTENCES)
     with (
-        resumable(),
-        resumable_output(out, asked) as parts,
+        telling_what_is_kept(PARTS_KEPT),
+        resumable_output(to, asked) as parts,
         map_tasks(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
         progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
     ):

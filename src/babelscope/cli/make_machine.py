@@ -20,14 +20,18 @@ from babelscope.cli.common import (
     write_file,
 )
 from babelscope.cli.going_on import going_on
+from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 
+@formerly({"out": "to"})
 def machine_references(
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
     system: Systems,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The pairs that were made, as JSON, one a line.")],
+    to: Annotated[
+        Path, typer.Option(metavar="FILE", help="Write the pairs that were made there, as JSON, one a line.")
+    ],
     share: Annotated[
         list[float] | None,
         typer.Option(
@@ -86,7 +90,7 @@ def machine_references(
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
 
-    check_outputs({"--out": out, "--queue": queue}, inputs=[tests, answers, score_with, *system])
+    check_outputs({"--to": to, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     if queue is not None and queue.exists() and check_answers(read_judged(queue)):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
     known = check_answers(read_judged(answers)) if answers is not None else []
@@ -100,7 +104,7 @@ def machine_references(
     how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
     with going_on(
         "make machine-references",
-        out,
+        to,
         [*opened.values(), *judges],
         tests=digest_json([pair.as_json() for pair in pairs]),
         answers=digest_json(known),
@@ -117,7 +121,7 @@ def machine_references(
         human = [outcome.human for outcome in outcomes]
         made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
         written = [*human, *made] if with_human else made
-        write_file(out, Form.JSON, (as_line(pair.as_json()) for pair in written))
+        write_file(to, Form.JSON, (as_line(pair.as_json()) for pair in written))
         queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
         if queue is not None:
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
@@ -138,6 +142,6 @@ def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, fl
     """By item, the discrepancy to what the system itself says, where there is one."""
     from babelscope.runs.execute import run_method
 
-    judged = run_method("contrast", scorer, pairs, discrepancy="paper", beam=beam, free="no")
+    judged = run_method("contrast", scorer, pairs, discrepancy="paper", beam=beam, detect_in_output="no")
     found = {record["id"]: record["discrepancy"] for record in judged.records}
     return {name: value for name, value in found.items() if value is not None}

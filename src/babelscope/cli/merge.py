@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, resumable
+from babelscope.cli.common import AsJson
 from babelscope.cli.report import WithReport
 from babelscope.cli.run import tell
+from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 
 
 def merge(
@@ -21,8 +22,8 @@ def merge(
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
-    """Put the shards of a study together: the same run folder as without shards. No system is asked."""
+    """Put the shards of a study together into one run. It is the same as without shards; no system is asked."""
     from babelscope.runs.shards import merge
 
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         tell(merge(shards, out), as_json=as_json, report=report)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
 from babelscope.cli.flow import flow
 from babelscope.cli.judging import function_of
+from babelscope.cli.shell import ShellGroup
 from babelscope.methods.patterns.mucow.command import COMMAND as MUCOW
 from babelscope.methods.patterns.winomt.command import COMMAND as WINOMT
 
-app = typer.Typer(
-    help="Judge given translations by known words and word forms (the baselines of conditioning).",
-    no_args_is_help=True,
-)
+app = ShellGroup("Judge given translations by known words and word forms. The baselines of `condition`.")
 app.command("winomt")(function_of(WINOMT))
 app.command("mucow")(function_of(MUCOW))
 app.command("flow")(flow)

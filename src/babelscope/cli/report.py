@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import Seed
+from babelscope.cli.shell import formerly
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
@@ -18,20 +19,21 @@ WithReport = Annotated[
 ]
 
 
+@formerly({"out": "to"})
 def report(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE.html", help="The page, in one file.")
+    to: Annotated[
+        Path, typer.Option("--to", "-o", metavar="FILE.html", help="The page, in one file.")
     ] = Path(NAME),
     items: Annotated[
         int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
     ] = 5000,
     seed: Seed = 0,
 ) -> None:
-    """Show runs to people: findings in plain words, tables, pictures, and every single item."""
+    """Show runs on one page: findings, tables, pictures, every item. Plain words, one file, no network."""
     from babelscope.report.building import write_report
 
-    check_outputs({"--out": out}, inputs=runs)
-    print(visible(str(write_report(runs, out, cap=items, seed=seed))))
+    check_outputs({"--to": to}, inputs=runs)
+    print(visible(str(write_report(runs, to, cap=items, seed=seed))))

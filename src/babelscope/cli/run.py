@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, print_json, resumable
+from babelscope.cli.common import AsJson, print_json
 from babelscope.cli.report import NAME, WithReport
+from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run(
     from babelscope.runs.study import run_study
     from babelscope.runs.trust import ask_permission
 
-    with resumable():
+    with telling_what_is_kept(work_kept_in(out)):
         ask_permission(study, ray=ray, trusted=trust)
         result = run_study(
             study,

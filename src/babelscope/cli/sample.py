@@ -15,15 +15,16 @@ from babelscope.cli.common import (
     AsJson,
     Cache,
     Form,
-    OutFile,
     Seed,
     Systems,
+    ToFile,
     as_line,
     ask_lines,
     open_systems,
     output,
     read_sources,
 )
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
 from babelscope.cli.translate import described, one_line, tell_notes
 from babelscope.util.outputs import check_outputs
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _SAMPLES_AT_ONCE = 6400
 
 
+@formerly({"out": "to"})
 def sample(
     system: Systems,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],
@@ -56,7 +58,7 @@ def sample(
         ),
     ] = None,
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     cache: Cache = None,
 ) -> None:
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
@@ -72,7 +74,7 @@ def sample(
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    check_outputs({"--out": out}, inputs=[source, *system, *(metric or ())])
+    check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
     metrics = [find_metric(each) for each in dict.fromkeys(metric or ())]
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
@@ -80,7 +82,11 @@ def sample(
         require(each, "sample", what_for="sample")
     notes: Counter[str] = Counter()
     form = Form.JSON if as_json else Form.LINES
-    with output(out, form) as write, progress("sampling", len(opened) * len(sources)) as advance:
+    with (
+        telling_what_is_kept(answers_kept(cache)),
+        output(to, form) as write,
+        progress("sampling", len(opened) * len(sources)) as advance,
+    ):
         for name, each in opened.items():
             ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
             at_once = max(1, _SAMPLES_AT_ONCE // n)

@@ -16,15 +16,16 @@ from babelscope.cli.common import (
     AsJson,
     Cache,
     Form,
-    OutFile,
     Seed,
     Systems,
+    ToFile,
     as_line,
     ask_lines,
     open_systems,
     output,
     read_sources,
 )
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import read_lines, require_equal_counts
 
@@ -35,21 +36,22 @@ if TYPE_CHECKING:
 _HEADING = "mean\ttotal\ttokens\ttarget"
 
 
+@formerly({"out": "to"})
 def score(
     system: Systems,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations; a line may be empty.")],
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     seed: Seed = 0,
     cache: Cache = None,
 ) -> None:
-    """Score translations with natural logs; the end of a sentence is scored too."""
+    """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
     from babelscope.systems.asking import ask_score
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
-    check_outputs({"--out": out}, inputs=[source, target, *system])
+    check_outputs({"--to": to}, inputs=[source, target, *system])
     sources, targets = read_sources(source), read_lines(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
     pairs = list(zip(sources, targets, strict=True))
@@ -58,7 +60,10 @@ def score(
         require(each, "score", what_for="score")
     answers: dict[str, list[Scored]] = {name: [] for name in opened}
     skipped: Counter[str] = Counter()
-    with output(out, Form.JSON if as_json else Form.LINES) as write:
+    with (
+        telling_what_is_kept(answers_kept(cache)),
+        output(to, Form.JSON if as_json else Form.LINES) as write,
+    ):
         if not as_json:
             write(_HEADING if len(opened) == 1 else f"system\t{_HEADING}")
         with progress("scoring", len(opened) * len(pairs)) as advance:

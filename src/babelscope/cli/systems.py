@@ -5,20 +5,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from babelscope.cli.common import AsJson, OutFile, as_line, figures, output
+from babelscope.cli.common import AsJson, ToFile, as_line, figures, output
+from babelscope.cli.shell import formerly
 from babelscope.util.extras import install_hint
 
 if TYPE_CHECKING:
     from babelscope.systems.opening import Scheme
 
 
-def systems(as_json: AsJson = False, out: OutFile = None) -> None:
+@formerly({"out": "to"})
+def systems(as_json: AsJson = False, to: ToFile = None) -> None:
     """List what can be opened as a system, with examples."""
     from babelscope.systems.opening import load_schemes
 
     known, faults = load_schemes()
     rows = [_row(scheme) for scheme in known.values()]
-    with output(out, figures(as_json)) as write:
+    with output(to, figures(as_json)) as write:
         for row in rows:
             if as_json:
                 write(as_line(row))

@@ -14,14 +14,15 @@ from babelscope.cli.common import (
     AsJson,
     Cache,
     Form,
-    OutFile,
     Systems,
+    ToFile,
     as_line,
     ask_lines,
     open_systems,
     output,
     read_sources,
 )
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import shorten, text_fault
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from babelscope.core.answers import Scored
 
 
+@formerly({"out": "to"})
 def translate(
     system: Systems,
     file: Annotated[
@@ -38,7 +40,7 @@ def translate(
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
     as_json: AsJson = False,
-    out: OutFile = None,
+    to: ToFile = None,
     cache: Cache = None,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
@@ -48,14 +50,18 @@ def translate(
 
     if n_best > beam:
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
-    check_outputs({"--out": out}, inputs=[file, *system])
+    check_outputs({"--to": to}, inputs=[file, *system])
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "translate", what_for="translate")
     notes: Counter[str] = Counter()
     form = Form.JSON if as_json else Form.LINES
-    with output(out, form) as write, progress("translating", len(opened) * len(sources)) as advance:
+    with (
+        telling_what_is_kept(answers_kept(cache)),
+        output(to, form) as write,
+        progress("translating", len(opened) * len(sources)) as advance,
+    ):
         for name, each in opened.items():
             ask = functools.partial(ask_translate, each, beam=beam, n_best=n_best)
             for source, answers in ask_lines(sources, ask, {"source": file}):

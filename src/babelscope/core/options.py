@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
+
+    from babelscope.core.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Option:
     required: bool = False
     flags: tuple[str, ...] = ()
     """How it is written, if not as `--name`."""
-    hidden: tuple[str, ...] = ()
-    """Other flags that are understood but not shown, such as a former name."""
+    old_names: tuple[str, ...] = ()
+    """Former names, which are understood for one more version and not shown."""
     role: Literal["", "read", "write"] = ""
     """Whether its value names what is read, or a file that is written."""
     setting: str = ""
@@ -51,9 +52,15 @@ def writes(name: str, help: str) -> Option:
     return Option(name, help, Path, metavar="FILE", role="write")
 
 
-def options_of(settings: type[BaseModel]) -> list[Option]:
+def options_of(settings: type[Settings]) -> list[Option]:
     """One option for each field: its type says what is accepted (Path: an input file), its docstring is the help."""
-    return [_option(name, field) for name, field in settings.model_fields.items()]
+    return [
+        replace(
+            _option(name, field),
+            old_names=tuple(old.replace("_", "-") for old, new in settings.old_names.items() if new == name),
+        )
+        for name, field in settings.model_fields.items()
+    ]
 
 
 def _option(name: str, field: FieldInfo) -> Option:
@@ -97,5 +104,3 @@ class Command:
     place: Any
     """What it runs: a function with typer's annotations, a `typer.Typer` group or a method's `JudgingCommand`; or
     the `module:attribute` of one of these."""
-    parser: str = ""
-    """`module:attribute` of a typer command class that parses its arguments in a way of its own."""

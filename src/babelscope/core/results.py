@@ -226,7 +226,11 @@ def render(rows: Sequence[Row]) -> str:
 
 
 def figure_columns(
-    rows: Sequence[Row], *, shown: Sequence[str] = (), interval: str = "95 % interval"
+    rows: Sequence[Row],
+    *,
+    shown: Sequence[str] = (),
+    interval: str = "95 % interval",
+    digits: int | None = None,
 ) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of values, intervals, n, and the counts that are not all 0, or are in `shown`."""
     counts = [
@@ -236,8 +240,8 @@ def figure_columns(
     ]
     cells = [
         [
-            number(row.estimate.value),
-            f"[{number(row.estimate.low)}, {number(row.estimate.high)}]",
+            number(row.estimate.value, digits),
+            f"[{number(row.estimate.low, digits)}, {number(row.estimate.high, digits)}]",
             str(row.estimate.n),
             *(str(row.counts.get(count, "")) for count in counts),
         ]
@@ -246,6 +250,16 @@ def figure_columns(
     return ["value", interval, "n", *counts], cells
 
 
-def number(value: float) -> str:
-    """Four digits; a dash for what is not known."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
+def number(value: float, decimals: int | None = None) -> str:
+    """Four digits, or so many decimals; a dash for what is not known."""
+    if math.isnan(value):
+        return "–"
+    if decimals is None:
+        return f"{value:.4g}"
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"  # no minus before a zero
+
+
+def even_decimals(values: Iterable[float]) -> int:
+    """Decimals for a column of a paper's table: three digits of its smallest number, but from 1 to 4 decimals."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    return min(4, max([1, *(2 - math.floor(math.log10(size)) for size in sizes)])) if sizes else 1

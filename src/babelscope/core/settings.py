@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from babelscope.core.registry import did_you_mean
 
@@ -14,6 +14,33 @@ class Settings(BaseModel):
     """The settings of a method as the user gave them; unchanged by a round trip through JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+    old_names: ClassVar[Mapping[str, str]] = {}
+    """Former name of a field -> its name now. Studies, run folders and command lines may have the former one."""
+    newly_signed: ClassVar[frozenset[str]] = frozenset()
+    """Renamed fields that configurations and signatures have by their new name, since their values changed too."""
+
+    @classmethod
+    def with_new_names(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values by field, where some may be given by the field's former name."""
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            field = cls.old_names.get(name, name)
+            if field in found:
+                raise ValueError(f"{field} is given twice: {name!r} is its former name")
+            found[field] = value
+        return found
+
+    @classmethod
+    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values as configurations and signatures have them: by former names, so that no identity changes."""
+        former = {new: old for old, new in cls.old_names.items() if new not in cls.newly_signed}
+        return {former.get(name, name): value for name, value in values.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_names(cls, given: Any) -> Any:
+        return cls.with_new_names(given) if isinstance(given, Mapping) else given
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.results import Estimate, Row, figure_columns, number
+from babelscope.core.results import Estimate, Row, even_decimals, figure_columns, number
 from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
 
@@ -29,18 +29,24 @@ class Table:
 
 
 def of_rows(
-    title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), interval: str = "95 % interval"
+    title: str,
+    rows: Sequence[Row],
+    *,
+    shown: Sequence[str] = (),
+    interval: str = "95 % interval",
+    even: bool = False,
 ) -> Table:
     """Figures with the labels that tell them apart, intervals, and counts that are not all 0, or are in `shown`.
 
-    Method and test set stand in the title, where all rows are of one.
+    Method and test set stand in the title, where all rows are of one. `even`: as many decimals in each row.
     """
     columns = {"figure": [row.name for row in rows]}
     for label in dict.fromkeys(label for row in rows for label in row.labels):
         columns[label] = [str(row.labels.get(label, "")) for row in rows]
     same = {label: own[0] for label, own in columns.items() if label in _COMMON and len(set(own)) == 1}
     told = [label for label in columns if label not in same]
-    headings, figures = figure_columns(rows, shown=shown, interval=interval)
+    digits = even_decimals(row.estimate.value for row in rows) if even else None
+    headings, figures = figure_columns(rows, shown=shown, interval=interval, digits=digits)
     common = ", ".join(value for label, value in same.items() if label != "figure")
     return Table(
         f"{title}: {common}" if common else title,
@@ -50,10 +56,11 @@ def of_rows(
     )
 
 
-def in_a_cell(estimate: Estimate) -> str:
+def in_a_cell(estimate: Estimate, decimals: int | None = None) -> str:
     if not estimate.n:
         return "–"
-    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
+    value, low, high = (number(each, decimals) for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
 
 
 def as_text(table: Table) -> str:

@@ -6,7 +6,7 @@ from babelscope.core.options import Command
 
 DEMO = Command(
     "demo",
-    "Evaluate two small translation models, a teacher and its student, by every method",
+    "Evaluate two small translation models by every method.",
     "babelscope.cli.demo:demo",
 )
 LAB = Command(

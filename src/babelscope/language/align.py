@@ -10,6 +10,7 @@ from typing import Any
 
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.extras import install_hint
+from babelscope.util.progress import progress
 from babelscope.util.text import read_lines, require_equal_counts, shorten
 
 Links = tuple[tuple[int, int], ...]
@@ -99,8 +100,10 @@ def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any
             )
         model.add_sentence_pair(source, target)
     model.start_training()
-    for _ in range(_ITERATIONS):
-        model.train()
+    with progress("aligning words", _ITERATIONS) as advance:
+        for _ in range(_ITERATIONS):
+            model.train()
+            advance(1)
     model.end_training()
     return model
 

@@ -2,9 +2,9 @@
 
 # One line of help for each command. Nothing is imported here: `babelscope --help` must be fast.
 BUILT_IN = {
-    "contrast": "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
-    "condition": "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
-    "space": "The exact k best translations and samples of models: empty modes, kRG and kQRG",
-    "challenge": "BLEU, chrF and RIBES by phenomenon and distance, against the whole",
-    "likelihood": "Log-probability a token, and perplexity, of the references of a test set.",
+    "contrast": "Test if systems prefer right translations to ones with an error.",
+    "condition": "Test if the sense or gender meant is the one translated.",
+    "space": "Look beyond the 1-best: the exact k best, and samples.",
+    "challenge": "Measure quality by phenomenon and distance between words.",
+    "likelihood": "Measure how probable systems find the references of a test set.",
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_origin
 
-from pydantic import AliasChoices, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from babelscope.core.answers import Capability, System
 from babelscope.core.columns import Group
@@ -114,10 +115,11 @@ class Setup:
     @property
     def config(self) -> Config:
         """Its part of the signature; systems and programs are identified by fingerprint, not by name."""
+        resolved = {**self.settings.model_dump(mode="json"), **self.method.identity(self.settings)}
         return {
             "name": self.method.name,
             "version": self.method.version,
-            "settings": {**self.settings.model_dump(mode="json"), **self.method.identity(self.settings)},
+            "settings": self.method.settings.signed(resolved),
             "roles": {role: system.fingerprint.as_json() for role, system in self.roles.items()},
         }
 
@@ -148,6 +150,8 @@ def set_up(
 
 def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
     """The validated settings of a method; an error says in one sentence what is wrong."""
+    for name in method.settings.old_names.keys() & given:
+        warnings.warn(f"{method.name}: {name} is now {method.settings.old_names[name]}", stacklevel=2)
     try:
         return method.settings.model_validate(dict(given))
     except ValidationError as error:
@@ -157,12 +161,11 @@ def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
 def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
     """Settings as a run stores them, not validated again: files that they name need not exist here."""
     values = {}
-    for name, info in method.settings.model_fields.items():
-        also = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else []
-        for each in (each for each in (name, *map(str, also)) if each in stored):
+    fields = method.settings.model_fields
+    for name, value in method.settings.with_new_names(stored).items():
+        if name in fields:
             # Older runs stored a single value where a list is allowed now.
-            single = get_origin(info.annotation) is tuple and isinstance(stored[each], str)
-            kind: Any = info.rebuild_annotation()
-            values[name] = TypeAdapter(kind).validate_python((stored[each],) if single else stored[each])
-            break
+            single = get_origin(fields[name].annotation) is tuple and isinstance(value, str)
+            kind: Any = fields[name].rebuild_annotation()
+            values[name] = TypeAdapter(kind).validate_python((value,) if single else value)
     return method.settings.model_construct(**values)

@@ -32,7 +32,7 @@ from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.progress import progress
+from babelscope.util.progress import progress, working
 
 Methods = Mapping[str, tuple[Method, Settings]]
 """Label of a method in the study -> the method and its settings."""
@@ -118,20 +118,23 @@ def summarise_run(
     completed: list[Record] = []
     start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
-    for cell in manifest.cells:
-        own = records[start : start + cell.items]
-        start += cell.items
-        method, settings = methods[cell.method]
-        labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
-        rows += cell_rows(method, settings, manifest.seed, own, labels, cell.skipped)
-        for name in manifest.by:
-            for value, some in split_by(split_unanswered(own)[0], name).items():
-                rows += cell_rows(
-                    method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
-                )
-        completed += method.complete(split_unanswered(own)[0], settings)
+    with progress("computing figures", len(manifest.cells)) as advance:
+        for cell in manifest.cells:
+            own = records[start : start + cell.items]
+            start += cell.items
+            method, settings = methods[cell.method]
+            labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
+            rows += cell_rows(method, settings, manifest.seed, own, labels, cell.skipped)
+            for name in manifest.by:
+                for value, some in split_by(split_unanswered(own)[0], name).items():
+                    rows += cell_rows(
+                        method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
+                    )
+            completed += method.complete(split_unanswered(own)[0], settings)
+            advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
-    compared = _comparison_rows(run, methods)
+    with working("comparing systems"):
+        compared = _comparison_rows(run, methods)
     unanswered = split_unanswered(records)[1]
     of_methods = {label: own for label, (_, own) in methods.items()}
     return Result(

@@ -246,4 +246,18 @@ def parse_manifest(found: Json, path: Path) -> Manifest:
     for part in manifest.methods.values():
         for each in part.comparable:
             Comparable.from_json(each)
-    return manifest
+    try:
+        methods = {label: _with_new_names(part) for label, part in manifest.methods.items()}
+    except ValueError as error:
+        raise BabelscopeError(f"{path} is damaged: {error}") from None
+    return manifest.model_copy(update={"methods": methods})
+
+
+def _with_new_names(part: MethodPart) -> MethodPart:
+    """The same with its settings by the names that they have now, where the method is installed."""
+    try:
+        settings = find_method(part.name).settings
+    except BabelscopeError:
+        return part
+    named = {key: settings.with_new_names(getattr(part, key)) for key in ("settings", "identity")}
+    return part.model_copy(update=named)

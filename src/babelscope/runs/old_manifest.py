@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from babelscope.methods.base import find_method
+from babelscope.methods.base import find_method, restore_settings
 
 
 def upgrade_manifest(old: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def upgrade_manifest(old: dict[str, Any]) -> dict[str, Any]:
 
 def _method_entry(stored: dict[str, Any]) -> dict[str, Any]:
     method = find_method(stored["name"])
-    settings = method.settings.model_construct(**stored["settings"])
+    settings = restore_settings(method, stored["settings"])
     return {
         "name": method.name,
         "summary": method.summary,

@@ -43,9 +43,10 @@ def rejudge(
     for label, part in run.manifest.methods.items():
         found = find_method(part.name)
         methods[label] = found, _change_settings(found, part.settings, changed)
-    if unused := [
-        name for name in changed if not any(name in type(own).model_fields for _, own in methods.values())
-    ]:
+    known = {
+        name for own, _ in methods.values() for name in (*own.settings.model_fields, *own.settings.old_names)
+    }
+    if unused := [name for name in changed if name not in known]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
     with allow_only(_strings_in(changed)):
         return _rejudge_run(run, methods, by, out)
@@ -75,7 +76,8 @@ def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str 
 
 
 def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping[str, Any]) -> Settings:
-    own = {name: value for name, value in changed.items() if name in method.settings.model_fields}
+    named = method.settings.with_new_names(changed)
+    own = {name: value for name, value in named.items() if name in method.settings.model_fields}
     for name in own:
         if name in method.asks:
             free = [each for each in method.settings.model_fields if each not in method.asks]
@@ -105,7 +107,7 @@ def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
             }
         )
         resolved = {**parts[label].settings, **parts[label].identity}
-        entries.append({**entry, "version": method.version, "settings": resolved})
+        entries.append({**entry, "version": method.version, "settings": method.settings.signed(resolved)})
     # The answers are those of the run, but this version judges them.
     config = {**manifest.config, "methods": entries, "version": __version__}
     return manifest.model_copy(

@@ -11,6 +11,7 @@ from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.core.specs import Options, split_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
+from babelscope.util.progress import working
 from babelscope.util.text import check_name
 
 
@@ -171,7 +172,8 @@ def open_system(spec: str) -> Any:
             f"{name}: needs {error.name}; install it with: {install_hint(scheme.extra)}"
         ) from error
     path, options = split_spec(spec, rest)
-    system = opener(path, options)
+    with working(f"loading {spec}"):
+        system = opener(path, options)
     options.refuse_unused()
     return system
 

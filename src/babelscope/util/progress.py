@@ -5,41 +5,82 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from babelscope.util.terminal import Filtered, unfiltered, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
+    from rich.text import Text
 
 # Work that is done sooner shows no bar.
 PATIENCE_SECONDS = 2.0
+# The bars being shown, if any: work within other work is a further line there, since a terminal has room for one.
+_shown: list[Progress] = []
 
 
 @contextmanager
-def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
-    """Show a bar for the block; call the function it gives with the number of things (or bytes) done since."""
+def working(what: str) -> Iterator[None]:
+    """Shows that `what` is being done and since when, where nobody knows how far it is."""
+    with progress(what, None):
+        yield
+
+
+@contextmanager
+def progress(what: str, total: int | None, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+    """Shows how far `what` is, and how long it will take; it gives a function to call with what was done since."""
     if not sys.stderr.isatty():
         yield lambda _count: None
         return
+    # Other threads have no line of their own: it would come and go with each of their pieces of work.
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda _count: None
+        return
+    within = bool(_shown)
+    bar = _shown[0] if within else _bars()
+    task = bar.add_task(visible(what), total=total, of_bytes=of_bytes)
+    with nullcontext() if within else _after_a_while(bar):
+        try:
+            yield lambda count: bar.advance(task, count)
+        finally:
+            if within:
+                bar.remove_task(task)
+
+
+def _bars() -> Progress:
     from rich import progress as rich
 
-    columns = (
-        (rich.DownloadColumn(), rich.TransferSpeedColumn())
-        if of_bytes
-        else (rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
-    )
-    bar = rich.Progress(
+    bytes_done, speed = rich.DownloadColumn(), rich.TransferSpeedColumn()
+    done, left, since = rich.MofNCompleteColumn(), rich.TimeRemainingColumn(), rich.TimeElapsedColumn()
+
+    class Figures(rich.ProgressColumn):
+        """What is known of a task: bytes and their speed, or how many of how many and the time left."""
+
+        def render(self, task: rich.Task) -> Text:
+            from rich.text import Text
+
+            if task.total is None:
+                columns: tuple[rich.ProgressColumn, ...] = (since,)
+            else:
+                columns = (bytes_done, speed) if task.fields["of_bytes"] else (done, left)
+            return Text(" ").join(cast("Text", each.render(task)) for each in columns)
+
+    return rich.Progress(
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
-        *columns,
+        Figures(),
         console=live_console(),
         transient=True,
         # Otherwise rich sends to stderr what is printed to a redirected stdout.
         redirect_stdout=sys.stdout.isatty(),
     )
-    task = bar.add_task(visible(what), total=total)
+
+
+@contextmanager
+def _after_a_while(bar: Progress) -> Iterator[None]:
+    """Shows the bar if the block takes longer than people are patient, and takes it away after."""
 
     def start() -> None:
         bar.start()
@@ -47,10 +88,12 @@ def progress(what: str, total: int, *, of_bytes: bool = False) -> Iterator[Calla
 
     timer = threading.Timer(PATIENCE_SECONDS, start)
     timer.daemon = True
+    _shown.append(bar)
     timer.start()
     try:
-        yield lambda count: bar.advance(task, count)
+        yield
     finally:
+        _shown.remove(bar)
         timer.cancel()
         # The timer may be starting the bar right now; wait, or nobody would stop it.
         timer.join()

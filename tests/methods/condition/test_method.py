@@ -191,7 +191,7 @@ margins = st.lists(
 @given(margins)
 def test_the_base_changes_scores_only(drawn: list[tuple[float, str]]) -> None:
     values, categories = [m for m, _ in drawn], [c for _, c in drawn]
-    natural, binary = (judged(values, categories, base=base) for base in ("e", "2"))
+    natural, binary = (judged(values, categories, score_base=base) for base in ("e", "2"))
     assert natural == binary
     for margin in values:
         assert abs(score_of(margin, "2") - 0.5) <= abs(score_of(margin, "e") - 0.5)

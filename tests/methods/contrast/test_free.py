@@ -113,19 +113,19 @@ def test_pairs_of_one_source_count_once_and_repeating_all_changes_nothing() -> N
 
 
 def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "forced_errors" not in [each.name for each in run(free="no").rows]
+    assert "forced_errors" not in [each.name for each in run(detect_in_output="no").rows]
     # Without 1-bests there is nothing to look at, unless it is asked for.
     assert "forced_errors" not in [each.name for each in run(discrepancy="none").rows]
-    asked = run(discrepancy="none", free="yes")
+    asked = run(discrepancy="none", detect_in_output="yes")
     assert row(asked, "generated_errors", DING).counts["alarms"] == 1
     assert "discrepancy" not in [each.name for each in asked.rows]
-    assert run().signature != run(free="no").signature
+    assert run().signature != run(detect_in_output="no").signature
     for name in ("judge", "settings"):  # as if nothing were installed
         module = sys.modules[f"babelscope.methods.contrast.{name}"]
         monkeypatch.setattr(module, "analysis_version", str)
     assert "forced_errors" not in [each.name for each in run().rows]
     with pytest.raises(BabelscopeError, match=r"pip install -e '\.\[german\]'"):
-        run(free="yes")
+        run(detect_in_output="yes")
 
 
 def test_other_phenomena_are_left_alone() -> None:

@@ -54,7 +54,7 @@ def mucow(
         if given:
             settings["translations"] = path
         else:
-            settings["rules"] = "stored"
+            settings["word_matching"] = "stored"
         skip = "&missing=skip" if skip_missing or not given else ""
         system = open_system(f"file:{path if given else verdicts}?format=log{skip}")
         return run_method("patterns_mucow", system, tests, **settings)
@@ -87,16 +87,16 @@ def test_tokens_first_then_lemmas() -> None:
 
 def test_two_ways_of_splitting_and_comparing() -> None:
     assert verdict("Ein Filz-Stift.") is None
-    assert verdict("Ein Filz-Stift.", rules="conditioning") is True
+    assert verdict("Ein Filz-Stift.", word_matching="conditioning") is True
     assert verdict("Ein Fuller.") is None
-    assert verdict("Ein Fuller.", rules="conditioning") is True
+    assert verdict("Ein Fuller.", word_matching="conditioning") is True
     assert verdict("x", "filz#stift") is None
     assert verdict("x", "filz stif#t", compound_mark="#") is True
     assert (fold("Straße"), fold("ÄÖÜé"), fold("Ёж")) == ("strasse", "aoue", "еж")
     with pytest.raises(
-        BabelscopeError, match=r"rules: input should be 'auto', 'mucow', 'conditioning' or 'stored'"
+        BabelscopeError, match=r"word_matching: input should be 'auto', 'mucow', 'conditioning' or 'stored'"
     ):
-        verdict("x", rules="theirs")
+        verdict("x", word_matching="theirs")
 
 
 def test_figures_of_a_few_verdicts() -> None:
@@ -189,7 +189,8 @@ def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
         assert result.records[0]["correct"] is correct
         assert figure(result, "coverage", category="all").labels["rules"] == rules
         assert (
-            figure(mucow(tests, given, rules="mucow"), "coverage", category="all").labels["rules"] == "mucow"
+            figure(mucow(tests, given, word_matching="mucow"), "coverage", category="all").labels["rules"]
+            == "mucow"
         )
     more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
     with pytest.raises(BabelscopeError, match="1 of 2"):
@@ -203,7 +204,7 @@ def test_the_published_verdicts(shared: Path) -> None:
     log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"
     tests = load(f"mucow:{folder / 'en-de'}?all=yes")
     system = open_system(f"file:{log}?format=log")
-    result = run_method("patterns_mucow", system, tests, verdicts=log, rules="stored")
+    result = run_method("patterns_mucow", system, tests, verdicts=log, word_matching="stored")
 
     def counts(**labels: str) -> tuple[int, ...]:
         row = figure(result, "precision", **labels)

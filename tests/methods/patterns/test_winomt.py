@@ -201,7 +201,7 @@ def test_both_words_of_an_occupation(tests: TestSet) -> None:
         "links": [[2, 0]],
     }
     (published,) = judge([aligned], WinomtSettings(target="de"))
-    (sound,) = judge([aligned], WinomtSettings(target="de", rules="sound"))
+    (sound,) = judge([aligned], WinomtSettings(target="de", gender_rules="sound"))
     assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
 
 
@@ -305,8 +305,11 @@ def expected(shared: Path, name: str) -> Any:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_published_figures(shared: Path, name: str) -> None:
     folder, right = shared / "data" / "winomt", expected(shared, name)
-    lists: dict[str, Any] = {kind: folder / f"en_{kind}.txt" for kind in ("pro", "anti")}
-    result = published(shared, name, rounding="published", **lists)
+    lists: dict[str, Any] = {
+        "stereotypical": folder / "en_pro.txt",
+        "anti_stereotypical": folder / "en_anti.txt",
+    }
+    result = published(shared, name, intermediate_rounding="published", **lists)
     assert confusion(result) == right["confusion_gold_to_predicted"]
 
     def percent(name: str, **labels: str) -> float:

@@ -53,7 +53,7 @@ def toy() -> Enumerated:
 
 @pytest.fixture(scope="module")
 def result(toy: Enumerated) -> Result:
-    return space(toy, ITEMS, k=K, samples=SAMPLES, mbr=5, curves=True, chunk=4)
+    return space(toy, ITEMS, k=K, samples=SAMPLES, mbr_samples=5, curves=True, chunk=4)
 
 
 def row(rows: Sequence[Row], name: str, **labels: str | int) -> Row:
@@ -179,7 +179,9 @@ def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
         )
     settings = SpaceSettings(samples=n)
     (drawn,) = toy.sample([item.source], n=n * sets, seed=11)
-    records = asked_and_judged({"system": _Given(toy, drawn)}, [item], SpaceSettings(samples=n * sets, mbr=1))
+    records = asked_and_judged(
+        {"system": _Given(toy, drawn)}, [item], SpaceSettings(samples=n * sets, mbr_samples=1)
+    )
     samples = records[0]["samples"]
     values: dict[str, list[float]] = {"krg": [], "kqrg": []}
     for start in range(0, n * sets, n):
@@ -224,7 +226,7 @@ def test_adding_a_constant_to_log_probabilities_changes_no_rank(result: Result) 
 
 
 def test_the_order_of_items_changes_no_figure(toy: Enumerated, result: Result) -> None:
-    turned = space(toy, ITEMS[::-1], k=K, samples=SAMPLES, mbr=5, curves=True)
+    turned = space(toy, ITEMS[::-1], k=K, samples=SAMPLES, mbr_samples=5, curves=True)
     for before, after in zip(result.rows, turned.rows, strict=True):
         assert after.estimate.value == pytest.approx(before.estimate.value, nan_ok=True)
         if before.name not in ("bleu", "chrf"):  # those are resampled by place
@@ -322,7 +324,7 @@ def test_regions_are_cut_where_they_are_known() -> None:
 def test_a_mode_that_was_not_found_is_left_out_and_counted(result: Result) -> None:
     first, *others = copy.deepcopy(list(result.records))
     first["top"] |= {"found": [], "exact": False, "bound": 0.0}
-    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr=5, resamples=100), 0)
+    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, resamples=100), 0)
     for name in ("bleu", "chrf", "quality"):
         found = row(rows, name, decoding="mode")
         assert (found.estimate.n, found.counts["unresolved"]) == (len(ITEMS) - 1, 1)
@@ -375,7 +377,7 @@ def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Pat
 
 def test_correlation_with_mbr_needs_three_systems() -> None:
     toys = [Enumerated(f"toy {number}", salt=str(number)) for number in range(4)]
-    rows = space(toys, ITEMS, k=2, samples=6, mbr=4).rows
+    rows = space(toys, ITEMS, k=2, samples=6, mbr_samples=4).rows
     columns = {
         name: [row(rows, *labels[:1], system=toy.name, **labels[1]).estimate.value for toy in toys]
         for name, labels in {
@@ -388,7 +390,7 @@ def test_correlation_with_mbr_needs_three_systems() -> None:
     found = row(rows, "mbr_correlation", measure="kqrg", statistic="pearson")
     assert found.estimate.value == pytest.approx(pearsonr(columns["mbr"], columns["kqrg"]).statistic)
     assert found.estimate.n == 4
-    two = space(toys[:2], ITEMS, k=2, samples=6, mbr=4).rows
+    two = space(toys[:2], ITEMS, k=2, samples=6, mbr_samples=4).rows
     assert not [each for each in two if each.name == "mbr_correlation"]
 
 
@@ -409,7 +411,7 @@ def test_tables_and_cases_show_what_rows_and_records_have(result: Result) -> Non
 
 
 def test_figures_of_records_do_not_depend_on_who_asked(result: Result) -> None:
-    settings = SpaceSettings(k=K, samples=SAMPLES, mbr=5, curves=True, resamples=100)
+    settings = SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, curves=True, resamples=100)
     again = figures(result.records, settings, 0)
     assert [each.estimate for each in again] == [each.estimate for each in result.rows]
 

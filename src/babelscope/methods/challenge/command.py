@@ -44,7 +44,8 @@ def _queue(result: Result, given: Given) -> list[Record]:
 
 COMMAND = JudgingCommand(
     "challenge",
-    "BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched controls.",
+    "Measure quality by phenomenon and distance between words. BLEU, chrF and RIBES, against the whole test set and "
+    "length-matched controls.",
     "challenge",
     ChallengeSettings,
     options=(

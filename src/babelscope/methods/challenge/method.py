@@ -106,7 +106,9 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
     resampled = own.resampled(seed=seed, resamples=settings.resamples)
     return [
         *quality_rows(own, resampled, counts),
-        *control_rows(own, resampled, seed=seed, draws=settings.draws, apart=settings.apart),
+        *control_rows(
+            own, resampled, seed=seed, draws=settings.matched_corpora, apart=settings.length_tolerance
+        ),
         *distance_rows(own, resampled),
         *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
     ]

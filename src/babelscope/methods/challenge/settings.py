@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -12,6 +12,8 @@ from babelscope.metrics.base import find_metric
 
 
 class ChallengeSettings(Settings):
+    old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
+
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
     """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased, on 13a tokens; or any other metric."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
@@ -22,10 +24,10 @@ class ChallengeSettings(Settings):
     """Beam size of the systems' translations."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Bootstrap resamples of the sentences."""
-    draws: int = Field(default=100, ge=2, le=1_000_000)
-    """Length-matched random corpora a set."""
-    apart: int = Field(default=1, ge=0)
-    """By how many tokens a sentence of a length-matched corpus may be longer or shorter."""
+    matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
+    """Random corpora of equally long sentences that each set is compared with."""
+    length_tolerance: int = Field(default=1, ge=0)
+    """Tokens by which a sentence of such a corpus may be longer or shorter than the one it stands for."""
     length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
     """Random corpora of the length check, for each size."""
     length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)

@@ -44,10 +44,12 @@ def _study(given: Given) -> Tables:
 def _show(result: Result, given: Given) -> str:
     """The figures, then the least certain items of each system."""
     lines = [str(result)]
-    for system in dict.fromkeys(record["system"] for record in result.records) if given["least"] else ():
+    for system in (
+        dict.fromkeys(record["system"] for record in result.records) if given["show-uncertain"] else ()
+    ):
         own = [record for record in result.records if record["system"] == system]
         lines.append(f"\nleast certain, {visible(system)}:")
-        lines += [_line(record) for record in least_certain(own, given["least"])]
+        lines += [_line(record) for record in least_certain(own, given["show-uncertain"])]
     return "\n".join(lines)
 
 
@@ -60,7 +62,8 @@ def _line(record: Record) -> str:
 
 COMMAND = JudgingCommand(
     "condition",
-    "Tell by contrastive conditioning how often the sense or gender meant is the one translated.",
+    "Test if the sense or gender meant is the one translated. By contrastive conditioning: an evaluator scores "
+    "the translation under sources with cues.",
     "condition",
     ConditionSettings,
     options=(
@@ -86,7 +89,15 @@ COMMAND = JudgingCommand(
             value="system",
         ),
         Option("skip-missing", "Count items without a translation instead of stopping.", bool),
-        Option("least", "How many of the least certain items to list.", int, 10, minimum=0),
+        Option(
+            "show-uncertain",
+            "List so many items of which the evaluator is least sure.",
+            int,
+            10,
+            metavar="N",
+            minimum=0,
+            old_names=("least",),
+        ),
     ),
     changed={
         "tests": {"help": "The test set: sources with cues."},

@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
-from babelscope.methods.condition.settings import Base, Equal
+from babelscope.methods.condition.settings import Base, TiedWeights
 from babelscope.testsets.mucow import NO_CATEGORY
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
@@ -45,7 +45,9 @@ def verdict_of(margin: float, ties: Ties) -> str:
     return "correct" if margin > 0 else "wrong"
 
 
-def weights_of(margins: Sequence[float], categories: Sequence[str], equal: Equal = "shared") -> list[float]:
+def weights_of(
+    margins: Sequence[float], categories: Sequence[str], equal: TiedWeights = "shared"
+) -> list[float]:
     """n - rank within each category of n, rank 0 being the most confident (section 3.4): n, n - 1, ..., 1.
 
     |score - 0.5| grows with |margin| in every base, so margins are ranked. Items with equal confidence share
@@ -105,7 +107,7 @@ class JudgedItems:
     weights: list[float]
 
 
-def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedItems:
+def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
     """The judged items with their weights; skipped items are left out."""
     kept = [record for record in records if not record["skipped"]]
     margins = [_margin(record) for record in kept]
@@ -120,7 +122,7 @@ def judged_items(records: Sequence[Record], equal: Equal = "shared") -> JudgedIt
     )
 
 
-def accuracy_rows(records: Sequence[Record], equal: Equal = "shared") -> list[Row]:
+def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Row]:
     """Accuracy unweighted and weighted, over all items and by category; the lowest category; confidence."""
     judged = judged_items(records, equal)
     everything = range(len(judged.worth))

@@ -56,7 +56,7 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
     return {
         "correct_logprob": finite_or_none(correct),
         "incorrect_logprob": finite_or_none(incorrect),
-        "score": None if verdict is None else score_of(margin, settings.base),
+        "score": None if verdict is None else score_of(margin, settings.score_base),
         "verdict": verdict,
         "correct": None if verdict in (None, "tie") else verdict == "correct",
         "skipped": IMPOSSIBLE if verdict is None else None,
@@ -65,5 +65,5 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
 
 def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
     """All records of a cell with their weights, which depend on all of them (section 3.4)."""
-    weights = iter(judged_items(records, settings.equal).weights)
+    weights = iter(judged_items(records, settings.tied_weights).weights)
     return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]

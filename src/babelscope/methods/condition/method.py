@@ -18,7 +18,7 @@ from babelscope.testsets.items import AmbiguousSource
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
     """Unweighted and weighted accuracy, by category and of the lowest one, and the evaluator's confidence."""
-    first, *rest = accuracy_rows(records, settings.equal)
+    first, *rest = accuracy_rows(records, settings.tied_weights)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "no_cue": sum(record["skipped"] == NO_CUE for record in records),

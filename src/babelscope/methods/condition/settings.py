@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,20 +11,24 @@ from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
 
 Base = Literal["e", "2"]
-Equal = Literal["shared", "order"]
+TiedWeights = Literal["shared", "order"]
 
 
 class ConditionSettings(Settings):
     """Whose translations are judged, and how the evaluator's scores become verdicts and weights."""
 
+    old_names: ClassVar[Mapping[str, str]] = {"base": "score_base", "equal": "tied_weights"}
+
     likelihood: Literal["mean", "total"] = "mean"
-    """The evaluator's score: log-probability a token (the paper's, footnote 2), or of the whole translation."""
-    base: Base = "e"
-    """What is raised to the log-probability: e, or 2 as in the released code. It changes scores only."""
+    """Judge by the evaluator's log-probability per token (the paper's, footnote 2), or of the whole translation."""
+    score_base: Base = "e"
+    """Turn log-probabilities into scores as powers of e, which is right for natural logs, or of 2, as the released
+    code does. Scores change, verdicts do not."""
     ties: Ties = "correct"
-    """What score = 0.5 counts as: correct (>=, the released code), wrong (>, section 3.4), or half."""
-    equal: Equal = "shared"
-    """Items equally confident share their weights, or weigh by their order, as in the released code."""
+    """What a tie (score 0.5) counts as: correct (the released code), wrong (section 3.4), or half."""
+    tied_weights: TiedWeights = "shared"
+    """Weights of items of which the evaluator is equally sure: shared among them, or by their order in the file, as
+    in the released code."""
     translations: Literal["given", "system"] = "given"
     """Judge the translation an item has, asking the system where it has none; or always ask the system."""
     beam: int = Field(default=5, ge=1)

@@ -90,8 +90,10 @@ def _records_of_stored_scores(
     system: Any, items: Sequence[MinimalPair], settings: ContrastSettings
 ) -> list[Record]:
     """Records from stored scores: they have the texts, but no tokens."""
-    if settings.free == "yes":
-        raise BabelscopeError("score files have no translations to look for errors in; free must be no")
+    if settings.detect_in_output == "yes":
+        raise BabelscopeError(
+            "score files have no translations to look for errors in; detect_in_output must be no"
+        )
     choices = [ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
     found: list[ItemScores | None] = system.item_scores(choices)
     known = [scores for scores in found if scores is not None and scores.others]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def _check(given: Given) -> None:
     if given["rejudge"] is None and bool(given["system"]) == bool(given["scores"]):
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
-    if given["table"] and given["json"]:
-        raise BabelscopeError("--table and --json print different things; say one of the two")
+    if sum(map(bool, (given["table"], given["latex"], given["json"]))) > 1:
+        raise BabelscopeError("--table, --latex and --json print different things; say one of them")
 
 
 def _study(given: Given) -> Tables:
@@ -31,8 +31,8 @@ def _study(given: Given) -> Tables:
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
     # What score a file has, and by which beam, is not known.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}
-    if settings["free"] == "auto":
-        settings["free"] = "no"
+    if settings["detect_in_output"] == "auto":
+        settings["detect_in_output"] = "no"
     return {
         **tables,
         "systems": [{"spec": f"scores:{path}?{how}", "name": str(path)} for path in given["scores"]],
@@ -42,16 +42,20 @@ def _study(given: Given) -> Tables:
 
 
 def _show(result: Result, given: Given) -> str:
-    if not given["table"]:
+    if not given["table"] and not given["latex"]:
         return str(result)
-    from babelscope.methods.contrast.table import table
+    from babelscope.core.latex import for_paper
+    from babelscope.methods.contrast.table import layout, table
 
+    if given["latex"]:
+        return for_paper(layout(result.rows, given["seed-group"]), result.signature)
     return f"{table(result.rows, given['seed-group'])}\n{result.signature}"
 
 
 COMMAND = JudgingCommand(
     "contrast",
-    "Contrastive evaluation on minimal pairs, by systems or from stored scores.",
+    "Test if systems prefer right translations to ones with an error. Contrastive evaluation on minimal pairs, "
+    "by systems or from stored scores.",
     "contrast",
     ContrastSettings,
     options=(
@@ -70,7 +74,10 @@ COMMAND = JudgingCommand(
             metavar="PATTERN",
             repeat=True,
         ),
-        Option("table", "Print the layout of the paper's table 1, as Markdown.", bool),
+        Option(
+            "table", "Print a table for papers, as Markdown: a line a phenomenon, a column a system.", bool
+        ),
+        Option("latex", "Print the same table in LaTeX (booktabs).", bool),
     ),
     changed={
         "tests": {"help": "A test set of minimal pairs."},

@@ -17,7 +17,7 @@ from babelscope.testsets.items import MinimalPair
 def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:
     """The records with scores, verdict, discrepancy, and the errors that detectors find in the 1-best."""
     known = [record for record in records if "best" in record]
-    looks = known and settings.free != "no" and analysis_version()
+    looks = known and settings.detect_in_output != "no" and analysis_version()
     detected = iter(_detect_in_one_best(known) if looks else ())
     found = []
     for record in records:
@@ -25,7 +25,9 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif settings.free != "no" and "detected" in record:  # by an analyser that is not installed here
+        elif (
+            settings.detect_in_output != "no" and "detected" in record
+        ):  # by an analyser that is not installed here
             verdicts["detected"] = record["detected"]
         found.append({**kept, **verdicts})
     return found

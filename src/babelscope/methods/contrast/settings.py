@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -17,8 +17,10 @@ from babelscope.language.registry import controls
 class ContrastSettings(Settings):
     """How pairs are scored, and what is looked for beside."""
 
+    old_names: ClassVar[Mapping[str, str]] = {"free": "detect_in_output"}
+
     score: Literal["mean", "total"] = "mean"
-    """Log-probability a token (eq. 2), or of the whole sentence (eq. 1); EOS counts in both."""
+    """Compare log-probabilities per token (eq. 2), or of whole sentences (eq. 1); EOS counts in both."""
     ties: Ties = "half"
     """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
     discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
@@ -26,29 +28,29 @@ class ContrastSettings(Settings):
     `auto`: as in the paper if the system can translate, else none."""
     beam: int = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
-    free: Literal["auto", "yes", "no"] = "auto"
-    """Whether the German error types' detectors look for the same errors in the 1-bests.
-    `auto`: if there are 1-bests, and German analysis is installed."""
+    detect_in_output: Literal["auto", "yes", "no"] = "auto"
+    """Look for the same errors in what the system itself writes, its 1-best translations, by the German error types'
+    detectors. `auto`: if there are 1-bests, and German analysis is installed."""
     controls: tuple[str, ...] = Field(default_factory=controls)
     """The implausible phenomena (section 3): the implausible error types, unless others are named."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Bootstrap resamples for the intervals."""
 
-    @field_validator("free")
+    @field_validator("detect_in_output")
     @classmethod
-    def _installed(cls, free: str) -> str:
-        if free == "yes" and not analysis_version():
+    def _installed(cls, detect: str) -> str:
+        if detect == "yes" and not analysis_version():
             raise missing_analysis_error()
-        return free
+        return detect
 
     @property
     def needs(self) -> Mapping[str, tuple[Capability, ...]]:
         """What only some settings need."""
-        translates = self.free == "yes" or self.discrepancy in ("paper", "clipped")
+        translates = self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
         return {"system": ("translate",)} if translates else {}
 
 
 def identity(settings: ContrastSettings) -> Mapping[str, Any]:
     """What the detectors say depends on the analysis, so its version is part of the signature."""
-    analysis = analysis_version() if settings.free != "no" else ""
-    return {"free": f"{settings.free}, {analysis}"} if analysis else {}
+    analysis = analysis_version() if settings.detect_in_output != "no" else ""
+    return {"detect_in_output": f"{settings.detect_in_output}, {analysis}"} if analysis else {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from babelscope.core.results import Row
+from babelscope.core.tables import Table
 from babelscope.methods.contrast.figures import measure_of
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
@@ -18,7 +19,15 @@ _EXPLAINED = (
 
 
 def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
-    """Markdown, a column a measure and system: value [95 % interval], or mean ± sd over a group's seeds.
+    """The table in Markdown, and what its marks mean."""
+    made = layout(rows, seed_groups)
+    rule = ["---"] * len(made.headings)
+    text = "\n".join(_line(row) for row in (made.headings, rule, *made.rows))
+    return "\n".join([text, *(each for each in _EXPLAINED if each[0] in text)])
+
+
+def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
+    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds.
 
     Systems that are in no group stand for themselves.
     """
@@ -41,13 +50,13 @@ def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
         of_measure = [row for row in rows if measure_of(row) == measure]
         for name in (*seed_groups, *alone) if of_measure else ():
             columns.append((f"{heading}, {name}", _column(of_measure, measure, name)))
-    cells = [["phenomenon", "reference", "n", *(heading for heading, _ in columns)]]
+    cells = []
     for phenomenon, reference, control in lines:
         shown = [cell(phenomenon, reference) for _, cell in columns]
         name = f"{'*' if control else ''}{phenomenon}"
         cells.append([name, reference, sizes[phenomenon, reference], *shown])
-    text = "\n".join(_line(row) for row in (cells[0], ["---"] * len(cells[0]), *cells[1:]))
-    return "\n".join([text, *(each for each in _EXPLAINED if each[0] in text)])
+    headings = ["phenomenon", "reference", "n", *(heading for heading, _ in columns)]
+    return Table("; ".join(_EXPLAINED), headings, cells, labels=2)
 
 
 def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], str]:

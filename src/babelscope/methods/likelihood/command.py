@@ -7,7 +7,7 @@ from babelscope.methods.likelihood.settings import LikelihoodSettings
 
 COMMAND = JudgingCommand(
     "likelihood",
-    "Log-probability a token, and perplexity, of the references of a test set.",
+    "Measure how probable systems find the references of a test set. Log-probability per token, and perplexity.",
     "likelihood",
     LikelihoodSettings,
     changed={"tests": {"help": "Sentences with references."}},

@@ -8,15 +8,25 @@ from babelscope.core.options import Option, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.tables import case, layouts, tables, worst_ranked
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
 
 
+def _check(given: Given) -> None:
+    if given["latex"] and given["json"]:
+        raise BabelscopeError("--latex and --json print different things; say one of the two")
+
+
 def _show(result: Result, given: Given) -> str:
-    """The paper's tables, all figures, and cases if wanted."""
+    """The paper's tables, all figures, and cases if wanted; or the tables alone, in LaTeX."""
+    if given["latex"]:
+        from babelscope.core.latex import for_paper
+
+        return "\n\n".join(for_paper(each, result.signature) for each in layouts(result.rows))
     parts = [tables(result.rows), str(result)]
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
         own = [record for record in result.records if record["system"] == name]
@@ -26,24 +36,26 @@ def _show(result: Result, given: Given) -> str:
 
 COMMAND = JudgingCommand(
     "space",
-    "The exact k best translations and samples of models: empty modes, kRG and kQRG, beam search's errors.",
+    "Look beyond the 1-best: the exact k best, and samples. Empty modes, how well models rank (kRG, "
+    "kQRG), what beam search hides.",
     "space",
     SpaceSettings,
     options=(
         Option("cases", "Show the top region of so many sentences, worst ranked first.", int, 0, minimum=0),
+        Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
         writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),
     changed={
         "tests": {"help": "Sentences with references."},
-        "rejudge": {"hidden": ("from",)},
+        "rejudge": {"old_names": ("from",)},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
-            "hidden": ("quality",),
             "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
             "may be repeated.",
         },
     },
+    check=_check,
     show=_show,
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

@@ -33,7 +33,7 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
             if others:
                 hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
     for record in judged:
-        record["mbr"] = _mbr_choice(record, settings.mbr)
+        record["mbr"] = _mbr_choice(record, settings.mbr_samples)
         record |= _gains(record, settings)
         record.pop("gains", None)
         if others:

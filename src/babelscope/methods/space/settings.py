@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
@@ -13,21 +13,23 @@ from babelscope.metrics.ranking import Normalise, quality_bound
 
 
 class SpaceSettings(Settings):
+    old_names: ClassVar[Mapping[str, str]] = {"mbr": "mbr_samples", "quality": "metric"}
+    newly_signed = frozenset({"metric"})
+
     k: int = Field(default=10, ge=2)
     """Hypotheses of the top region, and of the beam it is compared with."""
     samples: int = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
-    metric: tuple[str, ...] = Field(
-        default=("chrf",), min_length=1, validation_alias=AliasChoices("metric", "quality")
-    )
+    metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
     """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS
     (COMET, BLEURT...); the first of several is that of tables and pictures."""
     normalise: Normalise = "bound"
-    """What kQRG is divided by: eq. 19's bound, as in the paper, or the ideal order of the same hypotheses."""
+    """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
+    or the best order of the model's own hypotheses."""
     beam: int = Field(default=5, ge=1)
     """Of the translation that is scored as the system's own."""
-    mbr: int = Field(default=100, ge=1)
-    """MBR decoding chooses among so many of the samples (section 5.2.2), or all if there are fewer."""
+    mbr_samples: int = Field(default=100, ge=1)
+    """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "leave-out"
     """Searches that ended with their budget: count only what they proved, or all they found."""
     budget_expansions: int | None = Field(default=None, ge=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
 from babelscope.methods.space.compare import rows_named
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -31,6 +32,11 @@ _WIDTH = 300
 
 
 def tables(rows: Sequence[Row]) -> str:
+    """The tables in Markdown."""
+    return "\n\n".join(_layout(each.headings, each.rows) for each in layouts(rows))
+
+
+def layouts(rows: Sequence[Row]) -> list[Table]:
     """Tables 1 (errors of models), 2 (beam against exact search) and 3 (correlation with MBR decoding)."""
     parts = []
     for tests in dict.fromkeys(row.labels.get("tests", "") for row in rows):
@@ -40,7 +46,7 @@ def tables(rows: Sequence[Row]) -> str:
             lines = [
                 [system, *(_table_cell(own, system, heading) for heading in headings)] for system in systems
             ]
-            parts.append(_layout([str(tests), *headings], lines))
+            parts.append(Table(str(tests), [str(tests), *headings], lines))
         if correlated := rows_named(own, "mbr_correlation"):
             statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in correlated))
             lines = []
@@ -50,8 +56,8 @@ def tables(rows: Sequence[Row]) -> str:
                     for r in rows_named(correlated, "mbr_correlation", measure=measure)
                 }
                 lines.append([str(measure), *(_estimate(found[each], 1, 3) for each in statistics)])
-            parts.append(_layout(["with MBR decoding", *statistics], lines))
-    return "\n\n".join(parts)
+            parts.append(Table(str(tests), ["with MBR decoding", *statistics], lines))
+    return parts
 
 
 def _table_cell(rows: Iterable[Row], system: str, heading: str) -> str:

@@ -31,7 +31,7 @@ def ask(
 
     def record(number: int, text: str) -> Record:
         item, line = items[number], given[numbers[number]]
-        if settings.rules == "stored" and item.id not in stored:
+        if settings.word_matching == "stored" and item.id not in stored:
             return {"unanswered": f"{settings.verdicts} has no verdict"}
         return {
             "source": item.source,

@@ -24,7 +24,7 @@ def _study(given: Given) -> Tables:
         return command.tables(given, tests, stored)
     # Verdicts stand with the translations they are of; some items may have none.
     found = command.tables(given, tests, given["verdicts"], skip_missing=True)
-    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "rules": "stored"}]}
+    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
 
 
 COMMAND = JudgingCommand(

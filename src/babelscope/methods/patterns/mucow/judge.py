@@ -38,8 +38,8 @@ RULES = {
 
 def rules_name(records: Sequence[Record], settings: MucowSettings) -> str:
     """The name of the rules to use; `auto` decides by the form of the lemmas."""
-    if settings.rules != "auto":
-        return settings.rules
+    if settings.word_matching != "auto":
+        return settings.word_matching
     return "conditioning" if any(record["folded"] for record in records) else "mucow"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -15,15 +15,18 @@ from babelscope.methods.patterns.settings import PatternSettings, identity_of
 class MucowSettings(PatternSettings):
     """Where lemmas come from, and how words are told apart and compared."""
 
+    old_names: ClassVar[Mapping[str, str]] = {"rules": "word_matching"}
+
     lemmas: Path | None = None
     """The lemmas of the translations, parallel to them."""
     lemmatise: str = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Path | None = None
     """Verdicts stored earlier: their figures, or with translations how many agree."""
-    rules: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
-    """Whose way of splitting and comparing words. auto: mucow, or conditioning for its log, whose lemmas have lost
-    their accents. stored: the verdicts stored earlier as they are."""
+    word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
+    """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
+    conditioning: as the conditioning paper does. auto: mucow, or conditioning for the log of that paper, whose lemmas
+    have lost their accents. stored: take the verdicts stored earlier as they are."""
     compound_mark: str = ""
     """What the lemmas have within compounds, such as #: left out."""
 

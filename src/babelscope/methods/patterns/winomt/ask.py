@@ -32,8 +32,8 @@ def ask(
                 f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
             )
     listed = None
-    if settings.pro is not None and settings.anti is not None:
-        paths = {"pro": settings.pro, "anti": settings.anti}
+    if settings.stereotypical is not None and settings.anti_stereotypical is not None:
+        paths = {"pro": settings.stereotypical, "anti": settings.anti_stereotypical}
         listed = stereotypes_of(items, {name: _read_stereotype_list(path) for name, path in paths.items()})
     answers = ask_translations(systems, items, settings)
     links = _links(items, answers, settings)

@@ -18,11 +18,16 @@ _STEREOTYPES = ("pro", "anti")
 
 def summarise(records: Sequence[Record], settings: WinomtSettings, seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
-    table, rounding = _count_table(records), settings.rounding
+    table, rounding = _count_table(records), settings.intermediate_rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
     rows += _bootstrapped_rows(records, stream(seed, "patterns winomt"), rounding)
     rows += _confusion(table)
-    own = {name: getattr(settings, name) for name in ("target", "alignment", "rules", "rounding")}
+    own = {
+        "target": settings.target,
+        "alignment": settings.alignment,
+        "rules": settings.gender_rules,
+        "rounding": settings.intermediate_rounding,
+    }
     return [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
 
 

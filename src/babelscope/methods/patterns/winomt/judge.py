@@ -14,11 +14,11 @@ _ARTICLES = ("the", "a", "an")
 
 def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
     """The records with the words aligned to the occupation, and the gender that these show."""
-    morphology = open_morphology(settings.target, settings.rules)
+    morphology = open_morphology(settings.target, settings.gender_rules)
     judged = []
     for record in records:
         words, occupation = record["translation"].split(), record["occupation"]
-        asked = _positions(record["source"], record["index"], occupation, settings.rules)
+        asked = _positions(record["source"], record["index"], occupation, settings.gender_rules)
         linked: dict[int, list[int]] = {}
         for source, position in record["links"]:
             linked.setdefault(source, []).append(position)

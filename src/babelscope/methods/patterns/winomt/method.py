@@ -18,7 +18,7 @@ METHOD = Method(
     ask=ask,
     judge=judge,
     summarise=summarise,
-    asks=frozenset({"translations", "beam", "alignments", "pro", "anti"}),
+    asks=frozenset({"translations", "beam", "alignments", "stereotypical", "anti_stereotypical"}),
     as_a_whole=True,
     identity=identity,
     comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("gold",))],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -18,19 +18,27 @@ Rounding = Literal["exact", "published"]
 class WinomtSettings(PatternSettings):
     """The language, and how translations are aligned, judged and counted."""
 
+    old_names: ClassVar[Mapping[str, str]] = {
+        "pro": "stereotypical",
+        "anti": "anti_stereotypical",
+        "rules": "gender_rules",
+        "rounding": "intermediate_rounding",
+    }
+
     target: str
     """The language of the translations: de, ru or uk."""
     alignments: Path | None = None
     """In Pharaoh format, parallel to the translations; else made here."""
-    pro: Path | None = None
-    """WinoMT's list of stereotypical sentences."""
-    anti: Path | None = None
-    """Its list of the others."""
-    rules: GenderRules = "published"
-    """How gender is told. published: its conventions. sound: one way of counting words, and nothing found is
-    unknown."""
-    rounding: Rounding = "exact"
-    """published: percentages are rounded to one decimal before they are used further."""
+    stereotypical: Path | None = None
+    """WinoMT's list of sentences whose genders are as stereotypes have them (en_pro.txt)."""
+    anti_stereotypical: Path | None = None
+    """Its list of sentences whose genders are not (en_anti.txt)."""
+    gender_rules: GenderRules = "published"
+    """How gender is told. published: as WinoMT's code does, where an occupation not found is male. sound: one way of
+    counting words, and an occupation not found is unknown."""
+    intermediate_rounding: Rounding = "exact"
+    """published: round percentages to one decimal before other figures are made of them, as the published ones were.
+    exact: do not."""
 
     @field_validator("target")
     @classmethod
@@ -40,8 +48,8 @@ class WinomtSettings(PatternSettings):
 
     @model_validator(mode="after")
     def _has_both_lists(self) -> Self:
-        if (self.pro is None) != (self.anti is None):
-            raise ValueError("pro and anti go together")
+        if (self.stereotypical is None) != (self.anti_stereotypical is None):
+            raise ValueError("stereotypical and anti_stereotypical go together")
         return self
 
     @property

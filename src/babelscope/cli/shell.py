@@ -1,0 +1,114 @@
+"""What all commands do alike: former names of options are understood, and Ctrl-C ends in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from babelscope.util.terminal import visible
+
+STOPPED = 130
+"""Exit code of a command that Ctrl-C ended."""
+NOTHING_KEPT = "nothing is kept; run the same command to start again"
+GO_ON = "run the same command again to go on"
+PARTS_KEPT = f"finished parts are kept; {GO_ON}"
+
+_Function = TypeVar("_Function", bound=Callable[..., None])
+# Characters of a summary: more than a sentence has.
+_LONGEST = 1000
+_OLD_OPTIONS = "babelscope_old_options"
+
+
+def formerly(options: Mapping[str, str]) -> Callable[[_Function], _Function]:
+    """Mark a command whose options had other names: old name -> name, without dashes."""
+
+    def mark(function: _Function) -> _Function:
+        setattr(function, _OLD_OPTIONS, {f"--{old}": f"--{new}" for old, new in options.items()})
+        return function
+
+    return mark
+
+
+class ShellCommand(TyperCommand):
+    """A command of the shell."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read former names as the present ones, and an option `--ray` that stands alone as one without address."""
+        end = args.index("--") if "--" in args else len(args)
+        options = self._with_new_names(args[:end])
+        if any("--ray" in each.opts for each in self.params):
+            # What follows is its address only if it looks like one (HOST:PORT).
+            options = [
+                "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
+                for each, after in zip(options, [*options[1:], ""], strict=False)
+            ]
+        return super().parse_args(ctx, [*options, *args[end:]])
+
+    def _with_new_names(self, args: list[str]) -> list[str]:
+        """Arguments with the present names of options, each former one told once on stderr."""
+        renamed: Mapping[str, str] = getattr(self.callback, _OLD_OPTIONS, {})
+        told: set[str] = set()
+        found = []
+        for each in args:
+            old, equals, value = each.partition("=")
+            new = renamed.get(old, old)
+            if new != old and old not in told:
+                told.add(old)
+                print(
+                    f"babelscope: {old} is now {new}; the old name goes with the next version",
+                    file=sys.stderr,
+                )
+            found.append(f"{new}{equals}{value}")
+        return found
+
+
+class FoldedGroup(TyperGroup):
+    """Lists its commands with whole summaries, folded where they are wider than the terminal."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_LONGEST)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class ShellGroup(typer.Typer):
+    """A group of commands of the shell."""
+
+    def __init__(self, help: str) -> None:
+        super().__init__(help=help, cls=FoldedGroup, no_args_is_help=True)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[_Function], _Function]:
+        return super().command(name, **{"cls": ShellCommand, **options})
+
+
+def work_kept_in(folder: Path | None) -> str:
+    """What is kept of work whose finished parts are in a folder; None is that which a study names."""
+    return f"finished work is kept in {'the run folder' if folder is None else visible(str(folder))}; {GO_ON}"
+
+
+def answers_kept(cache: bool | None) -> str:
+    """What is kept of a command that asks systems, by its --cache or --no-cache."""
+    if cache:
+        return f"the answers so far are in the cache; {GO_ON}"
+    if cache is None:
+        return (
+            "only answers of servers are kept; run the same command to start again, with --cache to keep all"
+        )
+    return "no answers are kept; run the same command to start again"
+
+
+@contextlib.contextmanager
+def telling_what_is_kept(kept: str) -> Iterator[None]:
+    """Ctrl-C in the block ends the command with exit code 130 and one sentence: what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"babelscope: stopped; {kept}", file=sys.stderr)
+        raise typer.Exit(STOPPED) from None
