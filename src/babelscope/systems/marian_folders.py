@@ -100,6 +100,8 @@ _GENERATION_ANY = frozenset(
 # Positions times width that are computed; more is left to the check that `load_model` makes.
 _MOST_POSITIONS = 10_000_000
 _DTYPES = ("F32", "F16", "BF16")
+# Of one layer.
+_ENCODER_TENSORS, _DECODER_TENSORS = 16, 26
 
 _TOKENIZER_FILES = {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json"}
 _SPECIAL = ("eos_token", "unk_token", "pad_token")
@@ -131,7 +133,10 @@ def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
     generation = files.read_json("generation_config.json", most=_MOST_JSON)
     if not (_is_plain(config) and _is_plain_generation(generation)):
         return None
-    model.held()  # refuses a file whose header lies
+    # Counted first, so that a configuration of many layers is not written out as names.
+    layers = config["encoder_layers"], config["decoder_layers"]
+    if model.held().tensors != 2 + _ENCODER_TENSORS * layers[0] + _DECODER_TENSORS * layers[1]:
+        return None
     from safetensors import SafetensorError
 
     try:
@@ -145,7 +150,7 @@ def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
 
     weights = MarianWeights(
         tensors,
-        (config["encoder_layers"], config["decoder_layers"]),
+        layers,
         (config["encoder_attention_heads"], config["decoder_attention_heads"]),
         config["scale_embedding"],
         config["activation_function"],
