@@ -58,10 +58,10 @@ class Prompted(ModelSystem):
         self.folder = folder
         model = ModelFolder(folder, remote_code=remote_code)
         self.files = model.files
-        self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self.network = load_model(
             "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
         )
+        self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
