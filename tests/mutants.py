@@ -160,7 +160,7 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def tests_of(path: Path) -> list[Path]:
-    """The tests of its room that name the module, or else those named like it."""
+    """The tests of its room that name the module or are named like it, or else all of the room."""
     inside = path.relative_to(SOURCE).parent
     room = ROOT / "tests" / inside
     dotted = ".".join(["babelscope", *inside.parts])
@@ -168,7 +168,7 @@ def tests_of(path: Path) -> list[Path]:
     found = [each for each in room.glob("test_*.py") if any(name in each.read_text() for name in named)]
     own = room / f"test_{path.stem}.py"
     found += [own] if own.exists() and own not in found else []
-    return sorted(found) or sorted(room.glob(f"test_{path.stem.split('_')[0]}*.py"))
+    return sorted(found) or sorted(room.glob("test_*.py"))
 
 
 class _Order:
