@@ -67,12 +67,13 @@ def error_type(name: str) -> ErrorType:
     return ERROR_TYPES.find(name)
 
 
-def error_label(name: str) -> str:
-    """An error type in a few plain words; its name where it is not installed or cannot be loaded."""
+def error_label(name: str, stored: Mapping[str, str] | None = None) -> str:
+    """An error type in a few plain words; if it cannot be loaded here, its `stored` label, or its name."""
     try:
-        return error_type(name).label or plain_words(name)
+        label = error_type(name).label
     except BabelscopeError:
-        return plain_words(name)
+        label = (stored or {}).get(name, "")
+    return label or plain_words(name)
 
 
 @cache

@@ -29,6 +29,7 @@ _FAR_FROM_OUTPUT = 0.5
 def findings(group: Group) -> list[Finding]:
     found = []
     several = len(reference_kinds(group)) > 1
+    labels = names(group)
     for column in group.columns:
         rows, records = column.cell.rows, column.cell.records
         wrong = [record for record in records if record["verdict"] != "correct"]
@@ -54,19 +55,19 @@ def findings(group: Group) -> list[Finding]:
                 found.append(
                     error_finding(
                         column.name,
-                        f"Worst of {len(real)} error types, {error_label(name)}{reference}",
+                        f"Worst of {len(real)} error types, {labels[name]}{reference}",
                         complement(worst.estimate),
                         "pairs",
                         query={**query, "group": _group_name(name, kind)},
                         behind=len(behind),
                     )
                 )
-        found += _worst_generated_error(column.name, rows, records, group.tests)
+        found += _worst_generated_error(column.name, rows, records, group.tests, labels)
     return found
 
 
 def _worst_generated_error(
-    system: str, rows: Sequence[Row], records: Sequence[Record], tests: str
+    system: str, rows: Sequence[Row], records: Sequence[Record], tests: str, labels: Mapping[str, str]
 ) -> list[Finding]:
     """The error type with the highest certain rate in the system's own translations."""
     seen = [
@@ -86,7 +87,7 @@ def _worst_generated_error(
     return [
         error_finding(
             system,
-            f"Its own translations with an error, found by a detector: {error_label(name)}",
+            f"Its own translations with an error, found by a detector: {labels[name]}",
             worst.estimate,
             "sentences",
             query={
@@ -106,6 +107,7 @@ def _group_name(phenomenon: str, reference: str) -> str:
 
 def caveats(group: Group) -> list[Caveat]:
     found: list[Caveat] = []
+    labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         far = next(
@@ -134,7 +136,7 @@ def caveats(group: Group) -> list[Caveat]:
                     Caveat(
                         name,
                         f"forced choice reports {with_interval(complement(row.estimate), 100)} % errors of a kind "
-                        f"that no system is known to make ({error_label(row.name)}). They are false, and so may "
+                        f"that no system is known to make ({labels[row.name]}). They are false, and so may "
                         "others be.",
                     )
                 )
@@ -161,10 +163,22 @@ def tables(group: Group) -> list[Table]:
 
 
 def names(group: Group) -> dict[str, str]:
-    types = dict.fromkeys(
-        str(row.labels["phenomenon"]) for column in group.columns for row in accuracy_rows(column.cell.rows)
-    )
-    return {name: error_label(name) for name in types}
+    """The labels of all error types of a group."""
+    rows = [row for column in group.columns for row in column.cell.rows if "phenomenon" in row.labels]
+    types = dict.fromkeys(str(row.labels["phenomenon"]) for row in rows)
+    stored = _stored_names(group)
+    return {name: error_label(name, stored) for name in types}
+
+
+def _stored_names(group: Group) -> dict[str, str]:
+    """The names that the group's runs have stored: they may be of plug-ins that are not installed here."""
+    found: dict[str, str] = {}
+    for cell in (column.cell for column in group.columns):
+        for each in cell.run.sections:
+            section = each.get("section") if each.get("method") == cell.method else None
+            own = section.get("names") if isinstance(section, Mapping) else None
+            found |= {name: str(text) for name, text in own.items()} if isinstance(own, Mapping) else {}
+    return found
 
 
 def margin(record: Record) -> float | None:
