@@ -60,7 +60,13 @@ def test_p_values_are_even_too_and_never_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [("excess_errors", "excess errors"), ("krg", "kRG"), ("lab:my_model", "lab:my_model"), ("A_b", "A_b")],
+    [
+        ("excess_errors", "excess errors"),
+        ("*np_agreement", "*np agreement"),
+        ("krg", "kRG"),
+        ("lab:my_model", "lab:my_model"),
+        ("A_b", "A_b"),
+    ],
 )
 def test_keys_are_words_and_names_stay(key: str, words: str) -> None:
     assert readable(key) == words

@@ -22,7 +22,7 @@ _WORDS = {
 }
 # Columns of names that their owners chose: they stay as they are.
 _OWN_NAMES = ("system", "against", "tests", "run", "group", "evaluator", "evaluators", "verdicts")
-_KEY = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_KEY = re.compile(r"(?P<mark>\*?)(?P<key>[a-z][a-z0-9]*(_[a-z0-9]+)*)")
 _ESTIMATE = re.compile(r"(?P<value>-?[\d.]+) (?P<interval>\[-?[\d.]+, -?[\d.]+\])(?P<mark>\W?)")
 _NOTHING = ("", "–")
 # Decimals of p-values and of the like, which methods give as labels.
@@ -45,10 +45,10 @@ def for_paper(table: Table, signature: str = "") -> str:
 
 
 def readable(key: str) -> str:
-    """A key such as `mbr_quality` in words; what is no key stays as it is."""
-    if not _KEY.fullmatch(key):
+    """A key such as `mbr_quality`, marked or not, in words; what is no key stays as it is."""
+    if not (found := _KEY.fullmatch(key)):
         return key
-    return " ".join(_WORDS.get(word, word) for word in key.split("_"))
+    return found["mark"] + " ".join(_WORDS.get(word, word) for word in found["key"].split("_"))
 
 
 def _paper_columns(heading: str, cells: Sequence[str], *, is_label: bool) -> list[tuple[str, list[str]]]:

@@ -44,8 +44,8 @@ def items(count: int) -> list[ParallelSentence]:
     [
         ("beam", 1),
         ("resamples", 100),
-        ("draws", 2),
-        ("apart", 0),
+        ("matched_corpora", 2),
+        ("length_tolerance", 0),
         ("length_corpora", 4),
         ("distances", (0,)),
         ("length_sizes", (1,)),
