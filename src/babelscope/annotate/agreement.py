@@ -13,17 +13,16 @@ import numpy as np
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
 from babelscope.core.results import Row
-from babelscope.stats.agreement import cohens_kappa, compare, krippendorffs_alpha, weight_of, weighted
+from babelscope.stats.agreement import compare, weight_of, weighted
 from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
 from babelscope.stats.labels import Task as Labelled
+from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
 """What each annotator said about each item, by name and by digest of the item."""
-Streams = Callable[[], np.random.Generator]
-"""Fresh random numbers, the same at every call."""
 Labels = dict[str, str | int]
 
 MOST_ANNOTATORS = 100
@@ -34,7 +33,7 @@ FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """The number in a record that human scores are compared with, unless another is asked for."""
 
 
-def between_people(answers: Answers, tasks: Mapping[str, Task], rng: Streams) -> list[Row]:
+def between_people(answers: Answers, tasks: Mapping[str, Task]) -> list[Row]:
     """Kappa for every two annotators, alpha where there are more; correlations for scores. By task."""
     if len(answers) > MOST_ANNOTATORS:
         raise BabelscopeError(
@@ -46,13 +45,13 @@ def between_people(answers: Answers, tasks: Mapping[str, Task], rng: Streams) ->
         if len(some) < 2:
             raise BabelscopeError(f"agreement on {task} needs the answers of two annotators")
         if task in SCORED:
-            rows += _scores(task, some, unfinished, rng)
+            rows += _scores(task, some, unfinished)
             continue
         judged = {name: _judgements(own, task, tasks) for name, own in some.items()}
         labelled = cast(Labelled, task)
         rows += compare(judged, labelled)
         if len(judged) > 2:
-            rows += _alphas(judged, labelled, rng)
+            rows += _alphas(judged, labelled)
     return rows
 
 
@@ -92,7 +91,7 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
     return found
 
 
-def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> list[Row]:
+def _alphas(judged: Mapping[str, Annotator], task: Labelled) -> list[Row]:
     """Krippendorff's alpha of all annotators together, with raw labels and with two."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
     versions: dict[str, Callable[[Judgement], str | None]] = {
@@ -105,11 +104,11 @@ def _alphas(judged: Mapping[str, Annotator], task: Labelled, rng: Streams) -> li
         kept = [unit for unit in units if None not in unit]
         labels: Labels = {"task": task, "annotators": ", ".join(judged), "labels": name}
         counts = {"single": sum(len(unit) == 1 for unit in kept), "skipped": len(units) - len(kept)}
-        rows.append(Row("alpha", krippendorffs_alpha(kept, rng()), labels, counts))
+        rows.append(Row("alpha", krippendorffs_alpha(kept), labels, counts))
     return rows
 
 
-def _scores(task: str, answers: Answers, unfinished: int, rng: Streams) -> list[Row]:
+def _scores(task: str, answers: Answers, unfinished: int) -> list[Row]:
     """Pearson and Spearman of every two annotators, and alpha (interval) of all, for each kind of number."""
     rows = []
     for field in SCORED[task]:
@@ -124,7 +123,7 @@ def _scores(task: str, answers: Answers, unfinished: int, rng: Streams) -> list[
                 rows.append(Row(statistic, found, names, {"common": len(both), "unfinished": unfinished}))
         keys = dict.fromkeys(key for own in numbers.values() for key in own)
         units = [[own[key] for own in numbers.values() if key in own] for key in keys]
-        together = krippendorffs_alpha(units, rng(), level="interval")
+        together = krippendorffs_alpha(units, level="interval")
         counts = {"single": sum(len(unit) == 1 for unit in units), "unfinished": unfinished}
         rows.append(Row("alpha", together, {**labels, "annotators": ", ".join(numbers)}, counts))
     return rows
@@ -206,7 +205,6 @@ def with_verdicts(
     answers: Answers,
     tasks: Mapping[str, Task],
     rows: Sequence[tuple[str, Mapping[str, Any]]],
-    rng: Streams,
     *,
     name: str,
     field: str | None = None,
@@ -218,7 +216,7 @@ def with_verdicts(
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
             records = Records(rows, field or FIELDS[task])
-            found += _correlations(some, records, labels, SCORED[task][-1], field or FIELDS[task], rng)
+            found += _correlations(some, records, labels, SCORED[task][-1], field or FIELDS[task])
         else:
             records = Records(rows, None)
             right = {
@@ -230,7 +228,7 @@ def with_verdicts(
                 ]
                 for who, own in some.items()
             }
-            found += _agreements(right, records, labels, rng)
+            found += _agreements(right, records, labels)
     return found
 
 
@@ -238,7 +236,6 @@ def _agreements(
     right: Mapping[str, Sequence[tuple[Answered, bool | None]]],
     records: Records,
     labels: Labels,
-    rng: Streams,
 ) -> list[Row]:
     """Share of judgements that a method agrees with, by annotator and over all; weighted where verdicts are.
 
@@ -264,7 +261,7 @@ def _agreements(
             own = sums.setdefault(answered.item, [0.0, 0.0])
             own[0] += weight * (said == human)
             own[1] += weight
-        agreed = weighted(sums.values(), rng())
+        agreed = weighted(sums.values())
         names: Labels = {**labels, "annotators": name, "labels": "binary"}
         rows.append(Row("agreement", agreed, names, {"judgements": len(pairs), **counts}))
         if name != "all":
@@ -274,7 +271,7 @@ def _agreements(
 
 
 def _correlations(
-    answers: Answers, records: Records, labels: Labels, human_field: str, field: str, rng: Streams
+    answers: Answers, records: Records, labels: Labels, human_field: str, field: str
 ) -> list[Row]:
     """Pearson and Spearman of human scores with automatic ones, for each annotator and for their mean."""
     scores: dict[tuple[str, str], float] = {}
@@ -299,7 +296,7 @@ def _correlations(
     for name, human in people.items():
         # human_correlations asks for what both have; here scores of others' items are not missing.
         some = {unit: score for unit, score in scores.items() if unit in human}
-        for row in human_correlations(human, {field: some}, rng):
+        for row in human_correlations(human, {field: some}):
             names: Labels = {**labels, "annotators": name, "labels": human_field, **row.labels}
             rows.append(Row(row.name, row.estimate, names, {"missing": missing}))
     return rows

@@ -62,7 +62,7 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX (booktabs).")] = False,
     out: OutFile = None,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
 ) -> None:
     """Compare runs: figures side by side, wins and losses with significance, seeds, evaluators, regression."""
     if as_json + markdown + latex > 1:
@@ -74,7 +74,7 @@ def compare(
     check_outputs({"--out": out}, inputs=[*(runs or ()), table])
     damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(out, figures(as_json)) as write:
-        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary, seed)
+        found = _compared(runs or [], group or [], table, on or ["bleu", "distilled"], figure, summary)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
@@ -142,7 +142,6 @@ def _compared(
     variables: list[str],
     figure: str,
     summary: bool,
-    seed: int,
 ) -> _Compared:
     from babelscope.runs import comparing
     from babelscope.runs import comparing_groups as comparing_many
@@ -155,7 +154,7 @@ def _compared(
     )
     for group in found.groups:
         if not summary:
-            found.more["paired"] += comparing.paired(group, seed=seed)
+            found.more["paired"] += comparing.paired(group)
             found.more["evaluators"] += comparing_many.evaluators(group, figure)
         found.more["seeds"] += comparing_many.over_seeds(group, patterns)
         # A run may have methods without this figure.
@@ -205,7 +204,7 @@ def _seeds(rows: list[Row]) -> Table:
             [
                 *(str(mean.labels.get(label, "")) for label in labels),
                 f"{number(mean.estimate.value)} ± {number(sd.estimate.value)}",
-                f"[{number(mean.estimate.low)}, {number(mean.estimate.high)}]",
+                mean.estimate.interval(number),
                 str(mean.estimate.n),
             ]
             for mean, sd in pairs

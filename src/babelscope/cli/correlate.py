@@ -38,14 +38,13 @@ def correlate(
     ] = None,
     as_json: AsJson = False,
     out: OutFile = None,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
 ) -> None:
     """Pearson's and Spearman's correlation with human scores, over sentences and over systems."""
     from babelscope.core.results import render
     from babelscope.metrics.base import find_metric, score_records
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
-    from babelscope.util.seeds import stream
 
     check_outputs({"--out": out}, inputs=[*files, human, *(metric or ())])
     chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
@@ -60,7 +59,7 @@ def correlate(
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
             scores[name] = parse_scores(read_json_lines(path), field=field)
-    rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
+    rows = human_correlations(judged, scores)
     with output(out, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))

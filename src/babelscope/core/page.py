@@ -218,7 +218,8 @@ class Finding:
     def severity(self) -> tuple[int, float]:
         """Worst first."""
         order = {"errors": 0, "some": 1, "none": 2, "note": 3}
-        return order[self.tone], -self.estimate.low if self.share else 0.0
+        least = 0.0 if self.estimate.no_interval else self.estimate.low
+        return order[self.tone], -least if self.share else 0.0
 
     @property
     def link(self) -> tuple[Mapping[str, str], str]:
@@ -364,5 +365,4 @@ def told(name: str, estimate: Estimate, unit: Unit = "percent") -> str:
     """A figure as shown when pointed at."""
     if not estimate.n:
         return f"{name}: no figure"
-    value, low, high = (FORMATS[unit](each) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{name}: {value} [{low}, {high}], n = {estimate.n}"
+    return f"{name}: {estimate.text(FORMATS[unit])}, n = {estimate.n}"

@@ -51,9 +51,7 @@ def of_rows(
 
 
 def in_a_cell(estimate: Estimate) -> str:
-    if not estimate.n:
-        return "–"
-    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
+    return estimate.text(number)
 
 
 def as_text(table: Table) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from babelscope.core.columns import Column, Figure, Group, measure_of
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.agreement import rank_agreement
-from babelscope.stats.intervals import mean_and_sd
+from babelscope.stats.intervals import mean_and_sd, welch
 from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_lines, shorten
@@ -79,7 +78,7 @@ def _seed_rows(
     for title, figures in values.items():
         for figure, own in figures.items():
             labels = _labels(group, figure, {**more, "system": title})
-            mean, sd = mean_and_sd(list(own.values()))
+            mean, sd = mean_and_sd(list(own.values()), "seeds")
             rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
@@ -102,16 +101,9 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
     """Mean difference of two groups with its interval: seed by seed where both have the same, else Welch's."""
     mine, others = ({seed_of(name): value for name, value in own.items()} for own in (ours, theirs))
     if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
-        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)])
+        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)], "seeds")
         return Row("seed_difference", found, {**labels, "pairing": "by seed"})
-    from scipy.stats import ttest_ind
-
-    value = math.fsum(ours.values()) / len(ours) - math.fsum(theirs.values()) / len(theirs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of seeds that all give the same
-        bounds = ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False).confidence_interval()
-    low, high = (value if math.isnan(each) else float(each) for each in (bounds.low, bounds.high))
-    estimate = Estimate(value, min(low, value), max(high, value), len(ours) + len(theirs))
+    estimate = welch(list(ours.values()), list(theirs.values()), "seeds")
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
 
 
@@ -125,7 +117,7 @@ def evaluators(group: Group, figure: str = "minimum") -> list[Row]:
     """Mean Spearman correlation over all pairs of evaluators, of systems and of items (section 3.5).
 
     Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
-    scores of each system's items. The interval is from the least to the greatest of all pairs.
+    scores of each system's items. There is no interval, but the least and the greatest of all pairs are told.
     """
     judged: dict[str, dict[str, Column]] = {}
     for column in group.columns:

@@ -14,9 +14,9 @@ from scipy.stats import rankdata
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.challenge.sets import Instance, Part, farthest, found_in, kinds, parts_of
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import resampled_sums
+from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
 from babelscope.stats.correlation import correlation
-from babelscope.stats.intervals import Array, mean_and_sd, percentile_estimate, proportion
+from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate, mean_and_sd, proportion
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
@@ -39,24 +39,42 @@ class Judged:
     def value(self, metric: str, members: Array) -> float:
         return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
 
-    def resampled(self, *, seed: int, resamples: int) -> list[dict[str, Array]]:
-        """For each part its score in every resample, by metric, and as `length` its mean length."""
+    def left_out(self) -> list[dict[str, Array]]:
+        """For each part its score without each group of sentences, by metric, and as `length` its mean length."""
         columns = [*self.statistics.values(), self.lengths[:, None], np.ones_like(self.lengths)[:, None]]
         edges = np.cumsum([each.shape[1] for each in columns])[:-1]
-        rng = stream(seed, "challenge/bootstrap")
         # Below the least distance that occurs, all minimum distances give the same sentences.
         once = {part.members.tobytes(): part.members for part in self.parts}
-        drawn = resampled_sums(np.hstack(columns), list(once.values()), rng, resamples=resamples)
+        rest = sums_without(np.hstack(columns), list(once.values()))
         found = {}
-        for key, sums in zip(once, drawn, strict=True):
+        for (key, members), sums in zip(once.items(), rest, strict=True):
             *own, lengths, counts = np.split(sums, edges, axis=1)
-            scores = {
-                str(metric): _each_score(metric, some)
-                for metric, some in zip(self.statistics, own, strict=True)
-            }
-            with np.errstate(invalid="ignore"):  # a small part may not be drawn at all
+            scores = {}
+            for metric, some in zip(self.statistics, own, strict=True):
+                # Without sentences of other parts only, the score is the same.
+                scores[str(metric)] = np.full(len(sums), self.value(metric, members))
+                for group in _groups(members):
+                    scores[str(metric)][group] = corpus_score(metric, some[group])
+            with np.errstate(invalid="ignore"):  # of one group nothing is left
                 found[key] = {**scores, "length": (lengths / counts)[:, 0]}
         return [found[part.members.tobytes()] for part in self.parts]
+
+
+def _groups(members: Array) -> Array:
+    """The groups that sentences are in."""
+    found: Array = np.unique(members % MOST_GROUPS)
+    return found
+
+
+def _estimate(value: float, left_out: Array, members: Array, metric: str = "") -> Estimate:
+    """A figure of a part, from its values without each group; with a metric, one on its scale."""
+    own = _groups(members)
+    within = (-math.inf, math.inf)
+    if metric and ":" not in metric:
+        within = bounds_of(find_metric(metric).scale)
+    if len(own) < FEWEST:
+        left_out = left_out[own]
+    return jackknife_estimate(value, left_out, len(members), fewest=FEWEST, within=within, clusters=len(own))
 
 
 def _names(records: Sequence[Record]) -> list[str]:
@@ -87,29 +105,28 @@ def judged(records: Sequence[Record], distances: Sequence[int], *, exact: bool) 
 
 
 def quality_rows(
-    own: Judged, resampled: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
+    own: Judged, left_out: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
 ) -> list[Row]:
     """Of every part its scores, how far they are from the whole's, and the mean length of its sources."""
     rows = []
-    for part, drawn in zip(own.parts, resampled, strict=True):
-        n = len(part.members)
+    for part, rest in zip(own.parts, left_out, strict=True):
         whole = part is own.parts[0]
         shown = {"instances": part.instances, **(counts if whole else {})}
         for metric in own.statistics:
             value = own.value(metric, part.members)
-            rows.append(Row(metric, percentile_estimate(value, drawn[metric], n), part.labels, shown))
+            estimate = _estimate(value, rest[metric], part.members, metric)
+            rows.append(Row(metric, estimate, part.labels, shown))
             if not whole:
-                difference = percentile_estimate(
-                    value - own.value(metric, own.parts[0].members), drawn[metric] - resampled[0][metric], n
-                )
+                apart = value - own.value(metric, own.parts[0].members)
+                difference = _estimate(apart, rest[metric] - left_out[0][metric], part.members)
                 rows.append(Row("minus_all", difference, {**part.labels, "metric": metric}))
         mean = float(own.lengths[part.members].mean())
-        rows.append(Row("length", percentile_estimate(mean, drawn["length"], n), part.labels))
+        rows.append(Row("length", _estimate(mean, rest["length"], part.members), part.labels))
     return rows
 
 
 def control_rows(
-    own: Judged, resampled: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
+    own: Judged, left_out: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
 ) -> list[Row]:
     """Where each part falls among random corpora whose sources are as long as its own, sentence by sentence.
 
@@ -117,7 +134,7 @@ def control_rows(
     interval of the score, and `control_rank` the share of corpora at or below the score.
     """
     rows = []
-    for part, drawn in zip(own.parts[1:], resampled[1:], strict=True):
+    for part, rest in zip(own.parts[1:], left_out[1:], strict=True):
         # The same corpora for every metric, and for every system on this test set.
         corpora = matched(
             own.lengths, part.members, stream(seed, "challenge/controls"), draws=draws, apart=apart
@@ -125,13 +142,13 @@ def control_rows(
         for metric, statistics in own.statistics.items():
             scores = [corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in corpora]
             value = own.value(metric, part.members)
-            score = percentile_estimate(value, drawn[metric], len(part.members))
+            score = _estimate(value, rest[metric], part.members, metric)
             labels: Labels = {**part.labels, "metric": metric}
-            mean, sd = mean_and_sd(scores)
+            mean, sd = mean_and_sd(scores, "corpora")
             rows += [Row("control_mean", mean, labels), Row("control_sd", sd, labels)]
             if sd.value > 0:
-                z = [(each - mean.value) / sd.value for each in (score.value, score.low, score.high)]
-                rows.append(Row("control_z", Estimate(z[0], z[1], z[2], len(part.members)), labels))
+                z = score.converted(lambda each, mid=mean.value, unit=sd.value: (each - mid) / unit)  # type: ignore[misc]
+                rows.append(Row("control_z", z, labels))
             below = sum(each <= value for each in scores)
             rows.append(Row("control_rank", proportion(below, draws), labels, {"at_or_below": below}))
     return rows
@@ -146,11 +163,11 @@ def matched(lengths: Array, members: Array, rng: np.random.Generator, *, draws: 
     return order[rng.integers(first, last, size=(draws, len(members)))]
 
 
-def distance_rows(own: Judged, resampled: Sequence[Mapping[str, Array]]) -> list[Row]:
+def distance_rows(own: Judged, left_out: Sequence[Mapping[str, Array]]) -> list[Row]:
     """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
 
     Over sets: the score of each part of a phenomenon against its minimum distance. The parts are nested, so
-    the interval is that of sentences resampled, not of independent points. Minimum distances that leave
+    the interval is over sentences, not over independent points. Minimum distances that leave
     all of the phenomenon's sentences in are one part, and only the greatest of them counts. Over sentences:
     the sentence's score against the greatest distance in it.
     """
@@ -171,15 +188,29 @@ def distance_rows(own: Judged, resampled: Sequence[Mapping[str, Array]]) -> list
             estimate = Estimate.of_nothing()
             if len(chosen) > 2:  # two points always lie on a line
                 values = np.array([own.value(metric, own.parts[number].members) for number in chosen])
-                drawn = np.array([resampled[number][metric] for number in chosen])
+                rest = np.array([left_out[number][metric] for number in chosen])
                 value = float(_coefficients(points, values[:, None], coefficient)[0])
-                estimate = percentile_estimate(value, _coefficients(points, drawn, coefficient), len(chosen))
+                fewest = min((own.parts[number].members for number in chosen), key=len)
+                estimate = _over_sets(value, _coefficients(points, rest, coefficient), len(chosen), fewest)
             here: Labels = {**labels, "metric": metric}
             name = f"distance_{coefficient}"
             rows.append(Row(name, estimate, {**here, "over": "sets", "distances": told}))
             over = correlation(greatest.tolist(), own.sentence_scores[metric][numbers].tolist(), coefficient)
             rows.append(Row(name, over, {**here, "over": "sentences"}))
     return rows
+
+
+def _over_sets(value: float, left_out: Array, sets: int, fewest: Array) -> Estimate:
+    """A correlation over sets of sentences, from those without each group; Fisher's z, which has no ends."""
+    if math.isnan(value):
+        return Estimate.of_nothing()
+    if len(_groups(fewest)) < FEWEST:
+        return Estimate.without_interval(value, sets, f"a set of {len(fewest)}")
+    if abs(value) >= 1 - 1e-12 or not (np.abs(left_out) < 1 - 1e-12).all() or not np.ptp(left_out):
+        return Estimate.without_interval(value, sets, f"{sets} sets")
+    z, rest = math.atanh(value), np.arctanh(left_out)
+    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, len(_groups(fewest))))
+    return Estimate(value, min(value, low), max(value, high), sets)
 
 
 def _coefficients(points: Array, values: Array, coefficient: Coefficient) -> Array:
@@ -219,15 +250,14 @@ def length_rows(own: Judged, *, seed: int, corpora: int, sizes: Sequence[int]) -
 def difference_rows(
     systems: Mapping[str, tuple[Judged, Sequence[Mapping[str, Array]]]], where: Labels
 ) -> list[Row]:
-    """score(system) - score(against) of every two systems on every part, by paired bootstrap."""
+    """score(system) - score(against) of every two systems on every part, paired by sentence."""
     rows = []
-    for (first, (own, drawn)), (second, (other, others)) in itertools.combinations(systems.items(), 2):
+    for (first, (own, rest)), (second, (other, others)) in itertools.combinations(systems.items(), 2):
         for number, part in enumerate(own.parts):
             for metric in own.statistics:
                 value = own.value(metric, part.members) - other.value(metric, part.members)
-                estimate = percentile_estimate(
-                    value, drawn[number][metric] - others[number][metric], len(part.members)
-                )
+                apart = rest[number][metric] - others[number][metric]
+                estimate = _estimate(value, apart, part.members)
                 labels: Labels = {
                     **where,
                     "system": first,
@@ -237,7 +267,3 @@ def difference_rows(
                 }
                 rows.append(Row("difference", estimate, labels))
     return rows
-
-
-def _each_score(metric: str, sums: Array) -> Array:
-    return np.array([corpus_score(metric, each) for each in sums])

@@ -103,11 +103,11 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
         "empty": sum(not record["translation"].strip() for record in records),
         **{note: notes[note] for note in _NOTES},
     }
-    resampled = own.resampled(seed=seed, resamples=settings.resamples)
+    left_out = own.left_out()
     return [
-        *quality_rows(own, resampled, counts),
-        *control_rows(own, resampled, seed=seed, draws=settings.draws, apart=settings.apart),
-        *distance_rows(own, resampled),
+        *quality_rows(own, left_out, counts),
+        *control_rows(own, left_out, seed=seed, draws=settings.draws, apart=settings.apart),
+        *distance_rows(own, left_out),
         *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
     ]
 
@@ -124,7 +124,7 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     return found
 
 
-def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+def differences(group: Group, settings: ChallengeSettings, _seed: int) -> list[Row]:
     """Differences of corpus scores between every two systems, over the sentences that all of them answered."""
     by_system = {column.name: column.cell.records for column in group.columns}
     if len(by_system) < 2:
@@ -134,7 +134,7 @@ def differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Ro
     for system, records in by_system.items():
         both = [record for record in records if record["item"] in common]
         own = judged(both, settings.distances, exact=settings.exact)
-        found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
+        found[system] = own, own.left_out()
     return difference_rows(found, {})
 
 

@@ -11,8 +11,7 @@ from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties
 from babelscope.methods.contrast.figures import by_phenomenon, sources, worths
-from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
-from babelscope.util.seeds import stream
+from babelscope.stats.paired import holm, paired_difference
 
 _Labels = dict[str, str | int]
 
@@ -26,13 +25,13 @@ class _Test:
     p: float
 
 
-def between_references(group: Group, settings: Any, seed: int) -> list[Row]:
+def between_references(group: Group, settings: Any, _seed: int) -> list[Row]:
     """`machine_minus_human`: of each system, accuracy on machine minus that on human references of the same sources.
 
-    Tested by flipping signs of source sentences, and corrected by Holm for all tests on the test set.
+    Tested over source sentences, and corrected by Holm for all tests on the test set.
     """
     by_system = {column.name: column.cell.records for column in group.columns}
-    tests = _between_references(by_system, settings.ties, seed, settings.resamples)
+    tests = _between_references(by_system, settings.ties)
     adjusted = holm([test.p for test in tests])
     return [
         Row(
@@ -44,9 +43,7 @@ def between_references(group: Group, settings: Any, seed: int) -> list[Row]:
     ]
 
 
-def _between_references(
-    by_system: Mapping[str, Sequence[Record]], ties: Ties, seed: int, resamples: int
-) -> list[_Test]:
+def _between_references(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[_Test]:
     """Machine against human references, on sources that have both; each source counts once."""
     tests = []
     for system, records in by_system.items():
@@ -59,7 +56,7 @@ def _between_references(
             if both:
                 values = [machine[source] - human[source] for source in both]
                 labels: _Labels = {"system": system, "phenomenon": phenomenon}
-                tests.append(_paired(labels, values, both, seed, resamples))
+                tests.append(_Test(labels, *paired_difference(values, both, verdicts=True)))
     return tests
 
 
@@ -69,12 +66,3 @@ def _means(records: Sequence[Record], ties: Ties) -> dict[str, float]:
     for source, worth in zip(sources(records), worths(records, ties), strict=True):
         found.setdefault(source, []).append(worth)
     return {source: math.fsum(some) / len(some) for source, some in found.items()}
-
-
-def _paired(
-    labels: _Labels, values: Sequence[float], clusters: Sequence[str], seed: int, resamples: int
-) -> _Test:
-    rng = stream(seed, "contrast/difference")
-    difference = clustered_mean(values, clusters, rng, resamples=resamples)
-    a_source = cluster_sums([values], clusters)[:, 0].tolist()
-    return _Test(labels, difference, paired_p(a_source, stream(seed, "contrast/p")))

@@ -18,11 +18,9 @@ from babelscope.methods.contrast.settings import ContrastSettings, identity
 from babelscope.testsets.items import MinimalPair
 
 
-def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
+def summarise(records: Sequence[Record], settings: ContrastSettings, _seed: int) -> list[Row]:
     """Accuracy and discrepancy over all and by phenomenon and reference, the false-positive meter, free errors."""
-    chosen: dict[str, Any] = {
-        "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
-    }  # fmt: skip
+    chosen: dict[str, Any] = {"ties": settings.ties, "controls": settings.controls}
     return [*figures(records, **chosen), *free_errors(records, **chosen)]
 
 

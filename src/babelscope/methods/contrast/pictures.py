@@ -30,8 +30,7 @@ def kinds_of(group: Group) -> list[str]:
 
 
 def figure(estimate: Estimate, factor: float = 1) -> str:
-    value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: f"{factor * each:.2g}")
 
 
 def pictures(group: Group) -> list[Picture]:

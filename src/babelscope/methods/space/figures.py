@@ -16,7 +16,6 @@ from babelscope.core.results import Record, Row
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
-from babelscope.util.seeds import stream
 
 Region = Literal["top", "beam", "samples"]
 View = Literal["tokens", "text"]
@@ -38,8 +37,6 @@ class Chosen(Protocol):
     def unresolved(self) -> Literal["leave-out", "keep"]: ...
     @property
     def curves(self) -> bool: ...
-    @property
-    def resamples(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +161,9 @@ def gains(record: Record, name: Region, size: int, view: View, chosen: Chosen) -
     )
 
 
-def figures(records: Sequence[Record], chosen: Chosen, seed: int) -> list[Row]:
+def figures(records: Sequence[Record], chosen: Chosen, _seed: int) -> list[Row]:
     """The rows of one system on one test set; where there are several metrics, they tell which each is by."""
-    cell = _Cell(records, chosen, seed)
+    cell = _Cell(records, chosen)
     rows = [*_corpus_scores(cell)]
     names = list(records[0].get("metrics", ())) if records else []
     for name in names or [""]:
@@ -184,7 +181,6 @@ class _Cell:
 
     records: Sequence[Record]
     chosen: Chosen
-    seed: int
 
     def mean(
         self,
@@ -195,16 +191,13 @@ class _Cell:
     ) -> Row:
         """A mean over sentences: None is unresolved, NaN undefined; both are left out and counted."""
         known, told = self._known(values)
-        # The same draws for every row: regions are compared on the same resamples.
-        rng = stream(self.seed, "hypothesis_space/mean")
-        estimate = clustered_mean(*self._columns(known), rng, resamples=self.chosen.resamples)
+        estimate = clustered_mean(*self._columns(known))
         return Row(name, estimate, labels or {}, {**told, **(counts or {})})
 
     def share(self, name: str, values: Sequence[bool | None], labels: _Labels, yes: str) -> Row:
         """The proportion of sentences of which something is true; `yes` names their count."""
         known, told = self._known(values)
-        rng = stream(self.seed, "hypothesis_space/share")
-        estimate = clustered_proportion(*self._columns(known), rng, resamples=self.chosen.resamples)
+        estimate = clustered_proportion(*self._columns(known))
         return Row(name, estimate, labels, {yes: sum(value is True for value in values), **told})
 
     def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
@@ -234,8 +227,7 @@ def _corpus_scores(cell: _Cell) -> Iterator[Row]:
         counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
         for metric in ("bleu", "chrf"):
             texts, references = [text for text, _ in kept], [own for _, own in kept]
-            rng = stream(cell.seed, f"hypothesis_space/{metric}")
-            estimate = corpus_estimate(metric, texts, references, rng, resamples=cell.chosen.resamples)
+            estimate = corpus_estimate(metric, texts, references)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 
