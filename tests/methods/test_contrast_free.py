@@ -25,7 +25,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.cells import cells_of
 from babelscope.methods.contrast.free import NOT_MEASURABLE, free_errors
 from babelscope.methods.contrast.table import table
-from babelscope.stats.intervals import rogan_gladen
+from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from toys import ToySystem
@@ -248,7 +248,7 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
         record("not told 1"),
         record("not told 2", verdict="wrong"),
     ]
-    chosen: dict[str, Any] = {"ties": "half", "controls": [], "seed": 0, "resamples": 100}
+    chosen: dict[str, Any] = {"ties": "half", "controls": []}
     forced, generated = free_errors(records, **chosen)
     assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
     assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)

@@ -21,6 +21,7 @@ def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bound
     difference do not prove that there is none.
     """
     degrees = np.maximum(kish(sizes) - 1, 1)
+    telling = (totals != 0).sum(axis=-1).astype(float)
     if verdicts:
         usual = sizes.mean(axis=-1, keepdims=True)
         totals = np.concatenate([totals, usual, -usual], axis=-1)
@@ -32,6 +33,11 @@ def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bound
         p = 2 * t.sf(np.abs(centre) / error, degrees)
     low, high = centre - reach, centre + reach
     if verdicts:
+        # Verdicts are coarse: no p is below the least that flipping signs of clusters can give.
+        p = np.maximum(p, np.minimum(2.0 ** (1 - telling), 1.0))
+        low, high = (
+            np.where(p < 0.05, end, bound(end, 0.0)) for end, bound in ((low, np.minimum), (high, np.maximum))
+        )
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     return (low, high), p
 

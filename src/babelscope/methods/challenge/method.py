@@ -140,6 +140,7 @@ def differences(group: Group, settings: ChallengeSettings, _seed: int) -> list[R
 
 METHOD = Method(
     name="challenge",
+    version=2,
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,

@@ -198,8 +198,9 @@ def _edges(controls: Sequence[Record]) -> Array:
 def _expected(controls: Sequence[Record], plausible: Sequence[Record], edges: Array, ties: Ties) -> Estimate:
     """The error rate of controls, weighted so that their bins have the plausible pairs' shares."""
     ours, theirs = (_bins(some, edges) for some in (controls, plausible))
-    counts = np.bincount(ours, minlength=len(edges) + 1)
-    weights = np.bincount(theirs, minlength=len(edges) + 1)[ours] / counts[ours]
+    here, there = (np.bincount(some, minlength=len(edges) + 1) for some in (ours, theirs))
+    # In a bin without controls the rate over all bins stands in.
+    weights = there[ours] / here[ours] + there[here == 0].sum() / len(controls)
     found = clustered_proportion(_errors(controls, ties), sources(controls), weights.tolist())
     return replace(found, n=len(plausible))
 

@@ -31,6 +31,7 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="contrast",
+    version=2,
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
     kind=MinimalPair,
     settings=ContrastSettings,

@@ -14,6 +14,7 @@ from babelscope.core.tables import Table
 from babelscope.methods.contrast.pictures import accuracies, figure, kinds_of, pictures
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
+from babelscope.stats.detection import impossible
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -94,6 +95,7 @@ def _made(system: str, rows: Sequence[Row], records: Sequence[Record], tests: st
                 "search": "its own translation has it",
             },
             behind=behind,
+            more=f"{note[:1].upper()}{note[1:]}." if (note := impossible(worst.estimate)) else "",
         )
     ]
 

@@ -71,6 +71,7 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
 
 METHOD = Method(
     name="likelihood",
+    version=2,
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,
