@@ -125,7 +125,7 @@ def test_human_correlations_over_sentences_and_systems() -> None:
     with pytest.raises(
         BabelscopeError, match="nothing and the human scores have no system and item in common"
     ):
-        human_correlations(human, {"nothing": {("x", "y"): 1.0}}, lambda: RNG)
+        human_correlations(human, {"nothing": {("x", "y"): 1.0}})
 
 
 def test_score_files() -> None:

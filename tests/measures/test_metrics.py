@@ -77,9 +77,7 @@ def test_a_plug_in_is_found_and_has_the_mean_as_corpus_score(monkeypatch: pytest
     found = corpus_estimate("words", ["a", "a b c", "a b"], [["x"], ["y"], ["z"]])
     # A mean: Student's interval of 1, 3 and 2.
     reach = 4.302653 / math.sqrt(3)
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (2.0, max(2 - reach, 0.0), 2 + reach)
-    )
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, max(2 - reach, 0.0), 2 + reach))
 
 
 def test_the_bound_of_kqrg_is_the_scale_s_or_the_caller_s() -> None:
