@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from babelscope.util.seeds import stream
-from benchmarks.coverage_kinds import KINDS, Point
+from benchmarks.coverage_kinds import KINDS
+from benchmarks.coverage_simple import Point
 
 SEED = 0
 NUMBERS = (3, 5, 10, 20, 50, 200, 1000)
@@ -140,7 +141,7 @@ _HEAD = """# How often intervals cover the truth
 Made by `make coverage`; not written by hand. Every kind of interval that a command prints is tried on data
 whose truth is known: {draws:,} data sets a point ({fewer:,} from n = 200), seed {seed} (each point has a stream
 of its own, named after it). `n` counts what is independent: items, or clusters of items. The truths and the
-data are in `benchmarks/coverage_kinds.py`: proportions from 0.02 to 0.98, kappa and alpha from 0 to 0.9, normal
+data are in `benchmarks/coverage_*.py`: proportions from 0.02 to 0.98, kappa and alpha from 0 to 0.9, normal
 and exponential values, intra-class correlation from 0 to 0.6, clusters of four items or of one to seven.
 
 The bars: from n = 5 a mean coverage over the points of 93 to 98 % and no point below 88 %; below, a mean of at
