@@ -203,7 +203,7 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
     clean = {source: realise(made.meaning, rng).target for source, (made, _) in by_source.items()}
     result = contrast(Scripted(clean), items, resamples=100)
     for name in TRUTH:
-        assert row(result, "generated_errors", name).labels["note"] == NOT_MEASURABLE
+        assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
 
 
 def test_the_papers_table() -> None:
@@ -259,7 +259,9 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
     }  # fmt: skip
     seldom = [each for each in records if not each["detected"].get("best")]
     _, rare = free_errors(seldom, **chosen)
-    assert (rare.estimate.value, rare.labels["note"]) == (0, NOT_MEASURABLE)
+    # No cut at 0: fewer alarms than false ones.
+    assert rare.estimate.value < 0 <= rare.estimate.high
+    assert str(rare.labels["note"]).startswith(f"{NOT_MEASURABLE}; below 0: ")
 
 
 def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:

@@ -7,6 +7,7 @@ Functions that end in `_bounds` work on arrays, the clusters on the last axis; t
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -277,7 +278,9 @@ def welch(ours: Sequence[float], theirs: Sequence[float], what: str = "values") 
         return Estimate.without_interval(value, n, f"a group of one of the {what}")
     if np.ptp(ours) == 0 and np.ptp(theirs) == 0:
         return Estimate.without_interval(value, n, f"all {what} of a group alike")
-    bounds = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of one group whose seeds all give the same
+        bounds = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
     return _estimate(value, (bounds.low, bounds.high), n)
 
 

@@ -97,7 +97,7 @@ def _generated(
     elif not false:
         note = "no references to count false alarms on: give other error types in the same test set"
     elif not estimate.low > 0:
-        note = impossible(estimate) or NOT_MEASURABLE
+        note = "; ".join(filter(None, [NOT_MEASURABLE, impossible(estimate)]))
     else:
         note = impossible(estimate)
     counts = {
