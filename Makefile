@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all check bench lab-models clean fuzz torture mutants
+.PHONY: help setup demo test test-all check bench lab-models clean fuzz torture mutants coverage
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test-all: $(READY)  ## the slow tests, and wheel and sdist in an empty environme
 
 bench: $(READY)  ## how cost grows, as tables in runs/growth.md: a quarter of an hour
 	$(BIN)/python -m benchmarks.growth --out runs/growth.md
+
+coverage: $(READY)  ## how often every kind of interval covers the truth, as docs/coverage.md: over an hour
+	$(BIN)/python -m benchmarks.coverage --out docs/coverage.md
 
 # Each within 2 s of a processor and 500 MB. What is over a bound, or crashes, is kept in runs/fuzz.
 fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour

@@ -15,7 +15,7 @@ from babelscope.annotate.agreement import agreement_between_people, agreement_wi
 from babelscope.annotate.answers import AnswerFile, find_answers, items_of, read_annotators
 from babelscope.annotate.items import read_tasks
 from babelscope.core.results import Row
-from babelscope.stats.agreement import cohens_kappa, krippendorffs_alpha
+from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 from tests.annotate.annotating import item, write_items
@@ -40,7 +40,7 @@ def answer(items: Path, answers: Mapping[str, Sequence[Any]], kind: str | None =
 
 def people(items: Path) -> list[Row]:
     paths = find_answers([items])
-    return agreement_between_people(read_annotators(paths), items_of(paths), rng)
+    return agreement_between_people(read_annotators(paths), items_of(paths))
 
 
 def values(rows: Sequence[Row], name: str, **labels: str) -> list[float]:
@@ -80,7 +80,7 @@ def test_three_have_an_alpha_too(queue: Path) -> None:
     assert len(values(rows, "kappa", labels="raw")) == 3
     alphas = {row.labels["labels"]: row for row in rows if row.name == "alpha"}
     units = [[each for each in unit if each] for unit in zip(*three.values(), strict=True)]
-    assert alphas["raw"].estimate == krippendorffs_alpha(units, rng())
+    assert alphas["raw"].estimate == krippendorffs_alpha(units)
     assert (alphas["raw"].estimate.n, alphas["raw"].counts) == (5, {"single": 1, "skipped": 0})
     assert alphas["raw"].labels["annotators"] == "anna, bert, carl"
     assert (alphas["real"].estimate.n, alphas["binary"].estimate.n) == (4, 2)
@@ -117,7 +117,7 @@ def test_verdicts_are_held_against_people(queue: Path) -> None:
         (f"r:{n}", {"id": f"SECRET-{n}", "system": "SECRET", "verdict": verdict, "correct": {"text": "x"}})
         for n, verdict in enumerate(verdicts)
     ]
-    rows = agreement_with_method(read_annotators(paths), items_of(paths), records, rng, name="contrast")
+    rows = agreement_with_method(read_annotators(paths), items_of(paths), records, name="contrast")
     found = {row.labels["annotators"]: row for row in rows if row.name == "agreement"}
     # anna: right on 0 and 1, wrong on 5; bert: right on 0, wrong on 1 and 5.
     assert found["anna"].counts == {"judgements": 3, "agreed": 2, "open": 2, "undecided": 1, "missing": 0}
@@ -126,7 +126,7 @@ def test_verdicts_are_held_against_people(queue: Path) -> None:
     assert values(rows, "kappa", annotators="anna") == [
         cohens_kappa(["True", "False", "False"], ["True", "False", "True"]).value
     ]
-    few = agreement_with_method(read_annotators(paths), {}, records[:1], rng, name="few")
+    few = agreement_with_method(read_annotators(paths), {}, records[:1], name="few")
     assert few[0].counts["missing"] == 5
 
 
@@ -140,16 +140,16 @@ def test_whose_verdict_it_is_must_be_clear(tmp_path: Path) -> None:
         for name in ("a", "b")
         for n in range(3)
     ]
-    rows = agreement_with_method(said, {}, records[:3], rng, name="r")
+    rows = agreement_with_method(said, {}, records[:3], name="r")
     assert values(rows, "pearson", level="sentence") == [pytest.approx(1)]
     with pytest.raises(BabelscopeError, match="item SECRET-0 has verdicts on 2 systems"):
-        agreement_with_method(said, {}, records, rng, name="r")
+        agreement_with_method(said, {}, records, name="r")
     with pytest.raises(BabelscopeError, match="r:0: item SECRET-0 has a verdict already, at r:0"):
-        agreement_with_method(said, {}, [*records[:3], records[0]], rng, name="r")
+        agreement_with_method(said, {}, [*records[:3], records[0]], name="r")
     with pytest.raises(BabelscopeError, match="r:0 has no number in `top_kqrg`; name the right one"):
-        agreement_with_method(said, {}, records[:3], rng, name="r", field="top_kqrg")
+        agreement_with_method(said, {}, records[:3], name="r", field="top_kqrg")
     with pytest.raises(BabelscopeError, match="none of the items that were judged"):
-        agreement_with_method(said, {}, [("r:9", {"id": "other", "score": 1.0})], rng, name="r")
+        agreement_with_method(said, {}, [("r:9", {"id": "other", "score": 1.0})], name="r")
 
 
 def test_scores_of_systems_are_correlated_as_in_table_4(tmp_path: Path, babelscope: Babelscope) -> None:
@@ -217,7 +217,7 @@ def test_the_gender_asked_for_is_read_from_the_items(tmp_path: Path) -> None:
     items.unlink()
     paths = sorted(tmp_path.glob("*.answers.*"))
     with pytest.raises(BabelscopeError, match="it must lie beside the answers, unchanged"):
-        agreement_between_people(read_annotators(paths), items_of(paths), rng)
+        agreement_between_people(read_annotators(paths), items_of(paths))
 
 
 @pytest.mark.parametrize(

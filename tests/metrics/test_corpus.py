@@ -1,4 +1,4 @@
-"""Corpus scores from sums of statistics: sacreBLEU's own, and resamples that parts and systems share."""
+"""Corpus scores from sums of statistics: sacreBLEU's own, and sentences that parts and systems leave out together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import resampled_sums
+from babelscope.metrics.corpus import sums_without
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.util.errors import BabelscopeError
 
@@ -63,20 +63,16 @@ def test_nothing_has_no_score() -> None:
         assert math.isnan(find_metric(metric).corpus(np.zeros(columns)))
 
 
-def test_resamples_are_of_all_sentences_and_shared_by_all_parts() -> None:
+def test_parts_leave_out_the_same_sentences() -> None:
     columns = np.arange(12.0).reshape(6, 2)
-    columns[:, 1] = 1
     parts = [np.arange(6), np.array([0, 2]), np.array([1, 3, 4, 5])]
-    whole, first, rest = resampled_sums(columns, parts, np.random.default_rng(1), resamples=400)
+    whole, first, rest = sums_without(columns, parts)
     assert np.allclose(whole, first + rest)
-    assert (whole[:, 1] == 6).all(), "as many as there are, with repetition"
-    assert first[:, 1].mean() == pytest.approx(2, abs=0.2)
-    assert whole[:, 0].mean() == pytest.approx(columns[:, 0].sum(), rel=0.05)
-    again = resampled_sums(columns[:, ::-1], [parts[1]], np.random.default_rng(1), resamples=400)[0]
-    assert np.array_equal(again, first[:, ::-1]), "the same sentences, whatever the columns are"
+    assert whole.tolist() == [(columns.sum(axis=0) - row).tolist() for row in columns]
+    assert first[1].tolist() == columns[[0, 2]].sum(axis=0).tolist(), "a sentence of another part"
 
 
-def test_batches_leave_the_sums_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("babelscope.metrics.corpus._BATCH", 12)
-    found = resampled_sums(np.ones((5, 1)), [np.arange(5)], np.random.default_rng(0), resamples=7)[0]
-    assert found.tolist() == [[5.0]] * 7
+def test_many_sentences_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("babelscope.metrics.corpus.MOST_GROUPS", 2)
+    (found,) = sums_without(np.array([[1.0], [2.0], [4.0], [8.0], [16.0]]), [np.arange(5)])
+    assert found.tolist() == [[10.0], [21.0]], "without the first, third and fifth; without the others"

@@ -27,7 +27,8 @@ def test_the_value_is_scipys(statistic: Statistic) -> None:
     assert found.n == 20
     if statistic == "pearson":
         theirs = pearsonr(first, second).confidence_interval()
-        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+        assert found.low <= theirs.low + 1e-9, "Fisher's interval, or the wider one of the jackknife"
+        assert found.high >= theirs.high - 1e-9
 
 
 @pytest.mark.parametrize("statistic", THEIRS)
@@ -55,19 +56,20 @@ def test_ranks_that_agree_perfectly_end_half_a_step_below_one(
     statistic: Statistic, half_step: float, variance: float, spared: int
 ) -> None:
     ten = [float(number) for number in range(10)]
-    reach = 1.959964 * math.sqrt(variance / (10 - spared))
+    # Student's quantile for Kendall's; leaving out one of ten does not change Spearman's.
+    reach = (2.262157 if statistic == "kendall" else 1.959964) * math.sqrt(variance / (10 - spared))
     low = math.tanh(math.atanh(1 - half_step) - reach)
     found = correlation(ten, ten, statistic)
-    assert (found.value, found.low, found.high) == pytest.approx((1, low, 1), abs=1e-12)
+    assert (found.value, found.low, found.high) == pytest.approx((1, low, 1), abs=1e-6)
     turned = correlation(ten, ten[::-1], statistic)
-    assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -low), abs=1e-12)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-1, -1, -low), abs=1e-6)
 
 
 @pytest.mark.parametrize(("statistic", "spared"), [("pearson", 3), ("spearman", 3), ("kendall", 4)])
 def test_an_interval_needs_more_points_than_it_has_unknowns(statistic: Statistic, spared: int) -> None:
     points, other = [1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 1.0, 4.0, 3.0, 5.0]
     few = correlation(points[:spared], other[:spared], statistic)
-    assert (few.low, few.high, few.n) == (-1, 1, spared)
+    assert (few.no_interval, few.n) == (f"{spared} pairs", spared)
     more = correlation(points[: spared + 1], other[: spared + 1], statistic)
     assert -1 < more.low < more.value < more.high < 1
 
@@ -83,7 +85,7 @@ def test_the_interval_over_sentences_is_that_of_resampled_items() -> None:
     items = [(f"s{system}", str(item)) for item in range(40) for system in range(2)]
     truth = {unit: float(RNG.normal()) for unit in items}
     metric = {unit: value + float(RNG.normal()) for unit, value in truth.items()}
-    rows = human_correlations(truth, {"m": metric}, lambda: np.random.default_rng(0))
+    rows = human_correlations(truth, {"m": metric})
     sentence = next(
         row.estimate for row in rows if row.labels["level"] == "sentence" and row.name == "pearson"
     )
@@ -95,7 +97,7 @@ def test_the_interval_over_sentences_is_that_of_resampled_items() -> None:
 
 
 def test_few_points_leave_much_open() -> None:
-    assert correlation([1, 2, 3], [1, 2, 4], "spearman").low == -1
+    assert correlation([1, 2, 3], [1, 2, 4], "spearman").no_interval == "3 pairs"
     perfect = correlation([1, 2, 3, 4], [1, 2, 3, 4], "spearman")
     assert (perfect.value, perfect.high) == (1, 1)
     assert perfect.low < 0
@@ -107,7 +109,7 @@ def test_human_correlations_over_sentences_and_systems() -> None:
     human = {unit: float(RNG.normal()) + "abcd".index(unit[0]) for unit in units}
     metric = {unit: score + float(RNG.normal()) for unit, score in human.items() if unit != ("a", "0")}
     metric["e", "7"] = 1.0
-    rows = human_correlations(human, {"m": metric}, lambda: np.random.default_rng(1), resamples=200)
+    rows = human_correlations(human, {"m": metric})
     table = {(row.name, row.labels["level"]): row for row in rows}
     both = [unit for unit in units if unit in metric]
     columns = [human[u] for u in both], [metric[u] for u in both]
@@ -124,7 +126,7 @@ def test_human_correlations_over_sentences_and_systems() -> None:
     with pytest.raises(
         BabelscopeError, match="nothing and the human scores have no system and item in common"
     ):
-        human_correlations(human, {"nothing": {("x", "y"): 1.0}}, lambda: RNG)
+        human_correlations(human, {"nothing": {("x", "y"): 1.0}})
 
 
 def test_score_files() -> None:
@@ -149,7 +151,7 @@ def rows_of(human: dict[str, list[float]], metric: dict[str, list[float]]) -> di
         {(system, str(item)): score for system, some in scores.items() for item, score in enumerate(some)}
         for scores in (human, metric)
     )
-    rows = human_correlations(one, {"m": other}, lambda: np.random.default_rng(0))
+    rows = human_correlations(one, {"m": other})
     return {(row.name, str(row.labels["level"])): row.estimate for row in rows}
 
 
@@ -162,24 +164,18 @@ def test_systems_are_compared_by_their_own_means() -> None:
     assert found["spearman", "system"].value == pytest.approx(spearmanr(*means).statistic)
 
 
-def test_two_items_are_drawn_together_or_one_alone() -> None:
+def test_two_items_say_little_about_others() -> None:
     human = {"a": [1.0, 1.5], "b": [2.0, 2.5], "c": [3.0, 3.5], "d": [4.0, 2.75]}
     metric = {"a": [1.0, 4.0], "b": [2.5, 2.0], "c": [3.0, 3.0], "d": [4.0, 3.75]}
     found = rows_of(human, metric)["pearson", "sentence"]
-    # A quarter of all resamples have the first item only, a quarter the second only: the interval's ends.
-    first, second = (
-        pearsonr(*([scores[item] for scores in side.values()] for side in (human, metric))).statistic
-        for item in (0, 1)
-    )
     whole = pearsonr(*([score for some in side.values() for score in some] for side in (human, metric)))
-    assert second < whole.statistic < first
-    assert (found.low, found.value, found.high, found.n) == pytest.approx((second, whole.statistic, first, 8))
+    assert (found.value, found.no_interval, found.n) == (pytest.approx(whole.statistic), "2 items", 8)
 
 
 def test_one_item_and_scores_all_alike_say_nothing() -> None:
     one = rows_of({"a": [1.0], "b": [2.0], "c": [3.0]}, {"a": [1.0], "b": [2.0], "c": [4.0]})
     estimate = one["spearman", "sentence"]
-    assert (estimate.value, estimate.low, estimate.high, estimate.n) == (pytest.approx(1), -1, 1, 3)
+    assert (estimate.value, estimate.no_interval, estimate.n) == (pytest.approx(1), "1 items", 3)
     alike = rows_of({"a": [1.0, 2.0], "b": [2.0, 1.0]}, {"a": [5.0, 5.0], "b": [5.0, 5.0]})
     assert alike["pearson", "sentence"].n == 0
 
@@ -189,6 +185,6 @@ def test_what_differs_by_rounding_only_has_no_correlation(statistic: Statistic) 
     assert correlation([1e6, 1e6 + 1e-9, 1e6 - 1e-9], [1.0, 2.0, 3.0], statistic).n == 0
     # Small numbers are no rounding errors.
     assert correlation([1e-9, 2e-9, 3e-9], [1.0, 2.0, 4.0], statistic).value > 0.9
-    # Two points always lie on a line, which the interval knows.
+    # Two points always lie on a line.
     two = correlation([1.0, 2.0], [7.0, 5.0], statistic)
-    assert (two.value, two.low, two.high, two.n) == (pytest.approx(-1), -1, 1, 2)
+    assert (two.value, two.no_interval, two.n) == (pytest.approx(-1), "2 pairs", 2)

@@ -1,9 +1,11 @@
-"""Intervals: they contain what they should, and say nothing where nothing can be said."""
+"""Intervals of proportions, means and figures of totals, against a few lines of arithmetic of their own."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import statistics
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,199 +14,204 @@ from hypothesis import strategies as st
 
 from babelscope.core.results import Estimate
 from babelscope.stats.intervals import (
-    percentile_estimate,
+    cluster_sums,
+    clustered_mean,
+    clustered_proportion,
+    difference,
+    f1,
+    figure_of_totals,
+    mean_and_sd,
+    mean_of_counts,
     perplexity,
     proportion,
     ratio_of_sums,
-    resampled_counts,
-    resampled_totals,
-    rogan_gladen,
+    welch,
 )
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.seeds import stream
+
+CLUSTERED = st.lists(st.tuples(st.floats(-10, 10), st.sampled_from("abcdef")), min_size=1, max_size=20)
+Z = 1.959964
 
 
-@given(st.lists(st.tuples(st.floats(-1e3, 0), st.integers(1, 40)), min_size=2, max_size=20))
-def test_a_ratio_of_sums_lies_in_its_interval_and_that_in_the_range(
-    clusters: list[tuple[float, int]],
+def wilson(share: float, n: float, z: float = Z) -> tuple[float, float]:
+    middle, reach = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return (middle - reach) / (1 + z * z / n), (middle + reach) / (1 + z * z / n)
+
+
+def test_a_proportion_has_wilsons_interval() -> None:
+    found = proportion(8, 10)
+    assert (found.low, found.high) == pytest.approx(wilson(0.8, 10), abs=1e-6)
+    for successes, n in ((0, 5), (5, 5), (1, 1), (0, 1)):
+        edge = proportion(successes, n)
+        assert edge.low <= edge.value <= edge.high
+        assert edge.low < edge.high
+    assert proportion(0, 0).n == 0
+
+
+def test_clusters_of_one_item_or_of_equal_items_are_independent_items() -> None:
+    values = [1.0, 1.0, 0.0, 1.0]
+    alone = clustered_proportion(values, list("abcd"))
+    right = proportion(3, 4)
+    assert (alone.low, alone.high) == pytest.approx((right.low, right.high))
+    twice = clustered_proportion(values * 2, list("abcd") * 2)
+    assert (twice.low, twice.high, twice.n) == pytest.approx((alone.low, alone.high, 8))
+
+
+def test_an_effective_sample_size_is_told_by_the_spread_of_clusters() -> None:
+    # Cluster means 0.75, 0.5, 1, 0.5 and 0.25 of four: the variance of their mean, and Student's t for 4 degrees.
+    counts = [3, 2, 4, 2, 1]
+    values = [float(i < count) for count in counts for i in range(4)]
+    clusters = [name for name in "abcde" for _ in range(4)]
+    variance = statistics.variance([count / 4 for count in counts]) / 5
+    effective = min(0.6 * 0.4 / variance, 20) * (Z / 2.776445) ** 2
+    found = clustered_proportion(values, clusters)
+    assert (found.low, found.high) == pytest.approx(wilson(0.6, max(effective, 5)), abs=1e-6)
+    assert found.n == 20
+
+
+def test_a_proportion_of_all_or_none_is_that_of_as_many_clusters() -> None:
+    clusters = [str(n // 2) for n in range(40)]
+    for value in (0.0, 1.0):
+        found, right = clustered_proportion([value] * 40, clusters), proportion(int(20 * value), 20)
+        assert (found.value, found.low, found.high) == pytest.approx((value, right.low, right.high))
+    assert clustered_proportion([], []).n == 0
+    # Every cluster half right: they could not vary less, and there are no more than 8 items.
+    mixed = clustered_proportion([1.0, 0.0] * 4, list("aabbccdd"))
+    assert (mixed.low, mixed.high) == pytest.approx(wilson(0.5, max(8 * (Z / 3.182446) ** 2, 4)), abs=1e-6)
+
+
+def test_weights_are_worth_what_kish_says_and_weightless_items_nothing() -> None:
+    found = clustered_proportion([1.0, 0.0, 1.0, 1.0], list("abcd"), [4.0, 3.0, 1.0, 0.0])
+    assert found.value == pytest.approx(5 / 8)
+    assert (found.low, found.high) == pytest.approx(wilson(5 / 8, 64 / 26), abs=1e-6)
+    assert clustered_proportion([1.0], ["a"], [0.0]).n == 0
+
+
+def test_a_difference_of_independent_proportions_is_newcombes() -> None:
+    # Newcombe (1998), 56/70 against 48/80, method 10: 0.0524 to 0.3339.
+    found = difference(proportion(56, 70), proportion(48, 80), 150)
+    assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+    unknown = Estimate.without_interval(0.5, 1, "1 item")
+    assert difference(proportion(1, 2), unknown, 3).no_interval == "1 item"
+    assert difference(proportion(1, 2), Estimate.of_nothing(), 3).n == 0
+
+
+def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
+    # 6 right, 2 false, 3 missed: precision 6/8, recall 6/9.
+    found = f1(6, 5)
+    assert found.value == pytest.approx(2 * (6 / 8) * (6 / 9) / (6 / 8 + 6 / 9))
+    assert 0 < found.low < found.value < found.high < 1
+    # An item that is both false and missed is as bad as one of each.
+    assert f1(6, 1, both=2).value == pytest.approx(found.value)
+    assert f1(0, 0).n == 0
+    assert f1(3, 0).low < 1
+
+
+def mean_of(pairs: Sequence[tuple[float, str]]) -> Estimate:
+    return clustered_mean([v for v, _ in pairs], [c for _, c in pairs])
+
+
+@given(CLUSTERED, st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_changes_a_clustered_mean(
+    pairs: list[tuple[float, str]], random: object
 ) -> None:
-    totals, lengths = zip(*clusters, strict=True)
-    found = ratio_of_sums(totals, lengths, stream(0, "test"), resamples=200)
-    assert found.value == pytest.approx(math.fsum(totals) / sum(lengths))
-    ratios = [total / length for total, length in clusters]
-    assert min(ratios) - 1e-9 <= found.low <= found.value <= found.high <= max(ratios) + 1e-9
-    assert found.n == len(clusters)
+    found = mean_of(pairs)
+    assert found.n == len(pairs)
+    assert found.value == pytest.approx(math.fsum(v for v, _ in pairs) / len(pairs), abs=1e-12)
+    shuffled = list(pairs)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert mean_of(shuffled).as_json() == found.as_json()
+    twice = mean_of(pairs * 2)
+    assert (twice.value, twice.no_interval, twice.n) == (found.value, found.no_interval, 2 * len(pairs))
+    assert (twice.low, twice.high) == pytest.approx((found.low, found.high), rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(5)
-    covered = 0
-    for number in range(200):
-        lengths = rng.integers(5, 30, 60)
-        totals = -2.0 * lengths + rng.normal(0, np.sqrt(lengths))
-        found = ratio_of_sums(totals.tolist(), lengths.tolist(), stream(number, "test"), resamples=400)
-        covered += found.low <= -2.0 <= found.high
-    assert 0.90 <= covered / 200 <= 0.99
+def test_a_symmetric_mean_has_students_interval_and_a_skewed_one_johnsons() -> None:
+    found = ratio_of_sums([1.0, 2.0, 3.0, 4.0, 5.0], [1] * 5)
+    reach = 2.776445 * statistics.stdev([1, 2, 3, 4, 5]) / math.sqrt(5)
+    assert (found.low, found.high) == pytest.approx((3 - reach, 3 + reach), abs=1e-5)
+    skewed = [0.1, 0.2, 0.3, 0.4, 4.0]
+    mean, sd = statistics.fmean(skewed), statistics.stdev(skewed)
+    error = sd / math.sqrt(5)
+    # The sample skewness G1 of Fisher and Pearson.
+    skewness = 5 / (4 * 3) * sum((x - mean) ** 3 for x in skewed) / sd**3
+    longer = skewness / math.sqrt(5) / 6 * (1 + 2 * 2.776445**2) * error
+    found = ratio_of_sums(skewed, [1] * 5)
+    ends = mean - 2.776445 * error, mean + 2.776445 * error + longer
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-4)
 
 
-def test_clusters_are_drawn_whole() -> None:
-    # Ten items of one token each, once as ten clusters and once as two: fewer clusters, wider interval.
-    many = ratio_of_sums([-1.0, -3.0] * 5, [1] * 10, stream(0, "test"))
-    few = ratio_of_sums([-5.0, -15.0], [5, 5], stream(0, "test"))
-    assert many.value == few.value
-    assert few.high - few.low > many.high - many.low
+def test_clusters_are_left_out_whole() -> None:
+    values = [0.0, 1.0] * 20
+    apart = clustered_mean(values, [str(n) for n in range(40)])
+    together = clustered_mean(sorted(values), [str(n // 10) for n in range(40)])
+    assert together.value == apart.value
+    assert together.high - together.low > 2 * (apart.high - apart.low)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    first, again = (ratio_of_sums([-1.0, -2.0, -4.0], [1, 2, 3], stream(7, "test")) for _ in range(2))
-    assert first == again
-
-
-def test_equal_clusters_one_cluster_and_none() -> None:
-    assert ratio_of_sums([-1.0] * 5, [1] * 5, stream(0, "test")) == Estimate(-1.0, -1.0, -1.0, 5)
-    assert ratio_of_sums([-1.0], [1], stream(0, "test")) == Estimate(-1.0, -math.inf, math.inf, 1)
-    assert ratio_of_sums([], [], stream(0, "test")).n == 0
-
-
-@pytest.mark.parametrize(
-    ("totals", "lengths"), [([-1.0, -math.inf], [1, 1]), ([-1.0, math.nan], [1, 1]), ([-1.0], [0])]
-)
-def test_what_has_no_ratio_is_refused(totals: list[float], lengths: list[int]) -> None:
+def test_what_says_nothing_about_others_has_no_interval() -> None:
+    for found, why in (
+        (ratio_of_sums([-1.0], [1]), "1 sentence"),
+        (ratio_of_sums([-1.0] * 5, [1] * 5), "all 5 sentences alike"),
+        (ratio_of_sums([-2.0, -20.0], [1, 10]), "all 2 sentences alike"),
+        (clustered_mean([0.5, 0.5], ["a", "a"]), "1 source sentence"),
+        (mean_of_counts({7: 1}), "1 sentence"),
+        (mean_of_counts({7: 3}), "all 3 sentences alike"),
+        (mean_and_sd([2.0, 2.0], "seeds")[1], "all 2 seeds alike"),
+        (welch([1.0, 1.0], [2.0, 2.0], "seeds"), "all seeds of a group alike"),
+        (welch([1.0], [2.0, 3.0], "seeds"), "a group of one of the seeds"),
+    ):
+        assert found.no_interval == why
+        assert math.isnan(found.low)
+        assert found.as_json()["low"] is None
+        assert found.interval(str) == f"no interval: {why}"
+    assert ratio_of_sums([], []).n == 0
     with pytest.raises(BabelscopeError, match="needs finite numerators and positive denominators"):
-        ratio_of_sums(totals, lengths, stream(0, "test"))
+        ratio_of_sums([-1.0, -math.inf], [1, 1])
 
 
 def test_perplexity_is_exp_of_minus_the_mean_and_turns_the_interval_round() -> None:
     found = perplexity(Estimate(-2.0, -3.0, -1.0, 9))
     assert found == Estimate(math.exp(2), math.exp(1), math.exp(3), 9)
-    assert perplexity(Estimate(-1e4, -math.inf, -1.0, 1)).high == math.inf
+    assert perplexity(Estimate.without_interval(-1e4, 1, "1 sentence")).value == math.inf
     assert perplexity(Estimate.of_nothing()).n == 0
 
 
-def test_a_proportion_has_wilsons_interval() -> None:
-    """By hand: (p + z²/2n ± z·sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n), with 8 of 10."""
-    z, p, n = 1.959964, 0.8, 10
-    middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    estimate = proportion(8, 10)
-    assert estimate.value == 0.8
-    assert estimate.low == pytest.approx((middle - spread) / (1 + z * z / n), abs=1e-6)
-    assert estimate.high == pytest.approx((middle + spread) / (1 + z * z / n), abs=1e-6)
+def test_a_figure_of_totals_without_a_value_for_one_cluster_left_out() -> None:
+    def quotient(totals: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return totals[..., 0] / totals[..., 1]
 
-
-@pytest.mark.parametrize(("successes", "n"), [(0, 5), (5, 5), (1, 1), (0, 1)])
-def test_a_proportion_at_the_edge_keeps_its_value_inside(successes: int, n: int) -> None:
-    estimate = proportion(successes, n)
-    assert estimate.low <= estimate.value <= estimate.high
-    assert estimate.low < estimate.high
-
-
-def test_a_proportion_of_nothing() -> None:
-    assert proportion(0, 0).n == 0
-
-
-def test_a_corrected_rate_is_rogan_and_gladens() -> None:
-    # 30 alarms in 100, of a detector that finds 80 % and raises 10 % false alarms: (0.3 - 0.1) / (0.8 - 0.1).
-    found = rogan_gladen(30, 100, found=80, wrong=100, false_alarms=10, right=100)
-    assert found.value == pytest.approx(2 / 7)
-    # Step by step from Lang and Reiczigel's formulas: adjusted rates 31.92/103.84, 81/102 and 11/102.
-    assert (found.low, found.high) == (pytest.approx(0.141919, abs=1e-6), pytest.approx(0.436526, abs=1e-6))
-    assert found.n == 100
-
-
-@given(*(st.tuples(st.integers(1, 500), st.floats(0, 1)) for _ in range(3)))
-def test_errors_and_right_texts_can_change_places(
-    asked: tuple[int, float], wrong: tuple[int, float], right: tuple[int, float]
-) -> None:
-    (n, alarms), (bad, found), (good, false) = (
-        (size, round(size * share)) for size, share in (asked, wrong, right)
+    sample = np.array([[3.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
+    found, right = (
+        figure_of_totals(sample, quotient, 3, what="items"),
+        ratio_of_sums([3.0, 1.0, 2.0], [1, 1, 2]),
     )
-    here = rogan_gladen(alarms, n, found=found, wrong=bad, false_alarms=false, right=good)
-    there = rogan_gladen(n - alarms, n, found=good - false, wrong=good, false_alarms=bad - found, right=bad)
-    assert 0 <= here.low <= here.value <= here.high <= 1
-    assert (there.value, there.low, there.high) == pytest.approx(
-        (1 - here.value, 1 - here.high, 1 - here.low)
+    assert found.value == right.value
+    assert found.low > right.low, "of 3 clusters, where a ratio's count for what their sizes are worth"
+    only = figure_of_totals(np.array([[3.0, 1.0], [0.0, 0.0]]), quotient, 2, what="items")
+    assert only.no_interval == "one of the items decides whether there is a value"
+
+
+def test_sums_are_in_the_order_of_names() -> None:
+    assert cluster_sums([[1, 2, 4], [1, 1, 1]], ["b", "a", "b"]).tolist() == [[2, 1], [5, 2]]
+
+
+def test_mean_and_sd_of_seeds() -> None:
+    mean, sd = mean_and_sd([94.3, 94.7, 95.1])
+    assert (mean.value, sd.value, mean.n) == (pytest.approx(94.7), pytest.approx(0.4), 3)
+    assert mean.high - mean.value == pytest.approx(4.302653 * 0.4 / math.sqrt(3), rel=1e-5)
+    assert (sd.low, sd.high) == pytest.approx((0.2083, 2.5139), rel=1e-3)
+    with pytest.raises(BabelscopeError, match="at least two"):
+        mean_and_sd([1.0])
+
+
+@given(st.lists(st.integers(0, 60), min_size=2, max_size=40))
+def test_the_mean_of_counts_is_that_of_the_values(values: list[int]) -> None:
+    found = mean_of_counts(Counter(values))
+    plain = ratio_of_sums([float(value) for value in values], [1] * len(values))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (plain.value, plain.low, plain.high), nan_ok=True
     )
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 0.6])
-@pytest.mark.parametrize(
-    ("n", "sensitivity", "wrong", "false_rate", "right"),
-    [
-        (100, 0.5, 100, 0.01, 100),
-        (500, 0.2, 300, 0.006, 500),
-        (500, 0.6, 20, 0.05, 400),
-        (60, 0.95, 60, 0.0, 60),
-    ],
-)
-def test_a_corrected_rates_interval_covers_the_truth(
-    share: float, n: int, sensitivity: float, wrong: int, false_rate: float, right: int
-) -> None:
-    rng = np.random.default_rng(11)
-    apparent = share * sensitivity + (1 - share) * false_rate
-    covered = 0
-    for _ in range(400):
-        found = rogan_gladen(
-            rng.binomial(n, apparent), n,
-            found=rng.binomial(wrong, sensitivity), wrong=wrong,
-            false_alarms=rng.binomial(right, false_rate), right=right,
-        )  # fmt: skip
-        covered += found.low <= share <= found.high
-    # 95 % or more; 400 draws of a 95 % interval fall below 0.92 once in a few hundred times.
-    assert covered / 400 >= 0.92
-
-
-def test_more_calibration_narrows_the_interval_and_none_says_nothing() -> None:
-    little, much = (
-        rogan_gladen(30, 100, found=0.8 * n, wrong=n, false_alarms=0.1 * n, right=n) for n in (50, 5000)
-    )
-    assert little.high - little.low > much.high - much.low
-    assert rogan_gladen(3, 10, found=0, wrong=0, false_alarms=0, right=5).n == 0
-    blind = rogan_gladen(3, 10, found=1, wrong=10, false_alarms=2, right=10)
-    assert (blind.value, blind.low, blind.high) == (0.3, 0.0, 1.0)
-    with pytest.raises(BabelscopeError, match="11 of 10 texts is no count"):
-        rogan_gladen(11, 10, found=1, wrong=1, false_alarms=0, right=1)
-
-
-def test_resampled_counts_cover_what_is_known() -> None:
-    rng = np.random.default_rng(0)
-
-    def share(counts: Any) -> Any:
-        return np.stack([counts[..., 1] / counts.sum(axis=-1)])
-
-    cells = [1] * 300 + [0] * 700
-    (estimate,) = resampled_counts(cells, 2, share, np.random.default_rng(0))
-    table = np.array([[1 - cell, cell] for cell in cells])
-    assert [estimate] == resampled_totals([table], share, np.random.default_rng(0), sizes=[1000])
-    assert estimate.value == 0.3
-    # The percentile interval of a proportion is close to the normal one.
-    assert (estimate.low, estimate.high) == pytest.approx((0.2716, 0.3284), abs=0.003)
-    nothing, one = (
-        resampled_counts(cells, 2, lambda counts: counts[..., :1].T, rng)[0] for cells in ([], [0])
-    )
-    assert (nothing.n, one.value, one.low) == (0, 1, -np.inf)
-
-
-def test_a_cluster_is_drawn_with_its_own_denominator() -> None:
-    # Every cluster has the same ratio, so that every resample has it too.
-    assert ratio_of_sums([-2.0, -20.0, -80.0], [1, 10, 40], stream(0, "test")) == Estimate(-2, -2, -2, 3)
-
-
-@pytest.mark.parametrize(("false_alarms", "right"), [(3, 4), (4, 5)])
-def test_a_detector_known_from_too_little_leaves_everything_open(false_alarms: int, right: int) -> None:
-    # 1 of 1 is more than 3 of 4, but 2 of 3 no more than 4 of 6 or 5 of 7, which the interval is made of.
-    found = rogan_gladen(9, 10, found=1, wrong=1, false_alarms=false_alarms, right=right)
-    share = (0.9 - false_alarms / right) / (1 - false_alarms / right)
-    assert (found.value, found.low, found.high) == (pytest.approx(share), 0, 1)
-
-
-def test_an_interval_leaves_out_resamples_without_a_value() -> None:
-    drawn = np.array([math.nan, *np.linspace(0, 1, 101)])
-    found = percentile_estimate(0.4, drawn, 5)
-    assert (found.low, found.high) == pytest.approx((0.025, 0.975))
-    one, none_known = percentile_estimate(0.4, drawn, 1), percentile_estimate(0.4, drawn[:1], 5)
-    assert (one.low, one.high, one.n) == (-math.inf, math.inf, 1)
-    assert (none_known.low, none_known.high, none_known.n) == (-math.inf, math.inf, 5)
-    assert percentile_estimate(math.nan, drawn, 3).n == 0
-    assert percentile_estimate(0.4, drawn, 0).n == 0
-    assert percentile_estimate(2.0, drawn, 2).high == 2.0, "no interval denies its own value"
-    assert percentile_estimate(-2.0, drawn, 2).low == -2.0
+    assert found.no_interval == plain.no_interval
+    assert mean_of_counts({}).n == 0

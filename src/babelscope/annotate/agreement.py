@@ -13,17 +13,16 @@ import numpy as np
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
 from babelscope.core.results import Row
-from babelscope.stats.agreement import cohens_kappa, compare, krippendorffs_alpha, weight_of, weighted
+from babelscope.stats.agreement import compare, weight_of, weighted
 from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
 from babelscope.stats.labels import Task as Labelled
+from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
 """Annotator name -> item digest -> answer."""
-NewStream = Callable[[], np.random.Generator]
-"""Makes a random generator, the same at every call."""
 Labels = dict[str, str | int]
 
 MOST_ANNOTATORS = 100
@@ -36,7 +35,7 @@ DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """Task -> field of a record that human scores are compared with by default."""
 
 
-def agreement_between_people(answers: Answers, tasks: Mapping[str, Task], rng: NewStream) -> list[Row]:
+def agreement_between_people(answers: Answers, tasks: Mapping[str, Task]) -> list[Row]:
     """For each task: kappa of every two annotators, and alpha if there are more; for scores, correlations."""
     if len(answers) > MOST_ANNOTATORS:
         raise BabelscopeError(
@@ -48,13 +47,13 @@ def agreement_between_people(answers: Answers, tasks: Mapping[str, Task], rng: N
         if len(some) < 2:
             raise BabelscopeError(f"agreement on {task} needs the answers of two annotators")
         if task in SCORED:
-            rows += _score_rows(task, some, unfinished, rng)
+            rows += _score_rows(task, some, unfinished)
             continue
         judged = {name: _judgements(own, task, tasks) for name, own in some.items()}
         labelled = cast(Labelled, task)
         rows += compare(judged, labelled)
         if len(judged) > 2:
-            rows += _alpha_rows(judged, labelled, rng)
+            rows += _alpha_rows(judged, labelled)
     return rows
 
 
@@ -94,7 +93,7 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
     return found
 
 
-def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream) -> list[Row]:
+def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled) -> list[Row]:
     """Krippendorff's alpha of all annotators together, with raw and with binary labels."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
     versions: dict[str, Callable[[Judgement], str | None]] = {
@@ -107,11 +106,11 @@ def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled, rng: NewStream)
         kept = [unit for unit in units if None not in unit]
         labels: Labels = {"task": task, "annotators": ", ".join(judged), "labels": name}
         counts = {"single": sum(len(unit) == 1 for unit in kept), "skipped": len(units) - len(kept)}
-        rows.append(Row("alpha", krippendorffs_alpha(kept, rng()), labels, counts))
+        rows.append(Row("alpha", krippendorffs_alpha(kept), labels, counts))
     return rows
 
 
-def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) -> list[Row]:
+def _score_rows(task: str, answers: Answers, unfinished: int) -> list[Row]:
     """For each number: Pearson and Spearman of every two annotators, and interval alpha of all."""
     rows = []
     for field in SCORED[task]:
@@ -126,7 +125,7 @@ def _score_rows(task: str, answers: Answers, unfinished: int, rng: NewStream) ->
                 rows.append(Row(statistic, found, names, {"common": len(both), "unfinished": unfinished}))
         keys = dict.fromkeys(key for own in numbers.values() for key in own)
         units = [[own[key] for own in numbers.values() if key in own] for key in keys]
-        together = krippendorffs_alpha(units, rng(), level="interval")
+        together = krippendorffs_alpha(units, level="interval")
         counts = {"single": sum(len(unit) == 1 for unit in units), "unfinished": unfinished}
         rows.append(Row("alpha", together, {**labels, "annotators": ", ".join(numbers)}, counts))
     return rows
@@ -208,7 +207,6 @@ def agreement_with_method(
     answers: Answers,
     tasks: Mapping[str, Task],
     rows: Sequence[tuple[str, Mapping[str, Any]]],
-    rng: NewStream,
     *,
     name: str,
     field: str | None = None,
@@ -220,9 +218,7 @@ def agreement_with_method(
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
             records = AutomaticJudgements(rows, field or DEFAULT_FIELDS[task])
-            found += _correlation_rows(
-                some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task], rng
-            )
+            found += _correlation_rows(some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task])
         else:
             right = {
                 who: [
@@ -236,7 +232,7 @@ def agreement_with_method(
             # What is right of an item is judged once, and every system has a verdict of its own on it.
             for system, own_rows in _by_system(rows).items() if task == "choice" else [("", rows)]:
                 own_labels: Labels = {**labels, "system": system} if system else labels
-                found += _agreement_rows(right, AutomaticJudgements(own_rows, None), own_labels, rng)
+                found += _agreement_rows(right, AutomaticJudgements(own_rows, None), own_labels)
     return found
 
 
@@ -253,7 +249,6 @@ def _agreement_rows(
     right: Mapping[str, Sequence[tuple[Answered, bool | None]]],
     records: AutomaticJudgements,
     labels: Labels,
-    rng: NewStream,
 ) -> list[Row]:
     """Share of human judgements that a method agrees with, by annotator and over all; weighted if verdicts are.
 
@@ -279,7 +274,7 @@ def _agreement_rows(
             own = sums.setdefault(answered.item, [0.0, 0.0])
             own[0] += weight * (verdict == human)
             own[1] += weight
-        agreed = weighted(sums.values(), rng())
+        agreed = weighted(sums.values())
         names: Labels = {**labels, "annotators": name, "labels": "binary"}
         rows.append(Row("agreement", agreed, names, {"judgements": len(pairs), **counts}))
         if name != "all":
@@ -294,7 +289,6 @@ def _correlation_rows(
     labels: Labels,
     human_field: str,
     field: str,
-    rng: NewStream,
 ) -> list[Row]:
     """Pearson and Spearman of human with automatic scores, for each annotator and for their mean (`all`)."""
     scores: dict[tuple[str, str], float] = {}
@@ -319,7 +313,7 @@ def _correlation_rows(
     for name, human in people.items():
         # Keep only this annotator's items: human_correlations would count the others as missing.
         some = {unit: score for unit, score in scores.items() if unit in human}
-        for row in human_correlations(human, {field: some}, rng):
+        for row in human_correlations(human, {field: some}):
             names: Labels = {**labels, "annotators": name, "labels": human_field, **row.labels}
             rows.append(Row(row.name, row.estimate, names, {"missing": missing}))
     return rows

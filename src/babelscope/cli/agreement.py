@@ -17,8 +17,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from babelscope.core.results import Row
     from babelscope.stats.agreement import Quirk as Published
     from babelscope.stats.agreement import Verdict
@@ -90,7 +88,7 @@ def agreement(
     ] = "opensubs",
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
@@ -107,13 +105,13 @@ def agreement(
                 raise BabelscopeError(
                     "--patterns and --published-flaw are about released annotations; use --verdicts"
                 )
-            rows = _answered(answers, verdicts, field, seed)
+            rows = _answered(answers, verdicts, field)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(files, task, patterns, verdicts, published_flaw or [], without_corpus, seed)
+            rows = _released(files, task, patterns, verdicts, published_flaw or [], without_corpus)
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
@@ -121,24 +119,19 @@ def agreement(
             write(render(rows))
 
 
-def _answered(answers: list[Path], verdicts: Path | None, field: str | None, seed: int) -> list[Row]:
+def _answered(answers: list[Path], verdicts: Path | None, field: str | None) -> list[Row]:
     """Agreement of answers given on the page."""
     from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
     from babelscope.annotate.answers import items_of, read_annotators
-    from babelscope.util.seeds import stream
 
     said = read_annotators(answers)
     tasks = items_of(answers)
-
-    def rng() -> Generator:
-        return stream(seed, "agreement")
-
     # One annotator alone can still be compared with a method.
-    rows = agreement_between_people(said, tasks, rng) if len(said) > 1 or verdicts is None else []
+    rows = agreement_between_people(said, tasks) if len(said) > 1 or verdicts is None else []
     if verdicts is not None:
         of = {str(task.get("tests")) for task in tasks.values()}
         for name, records in _by_method(verdicts, of).items():
-            rows += agreement_with_method(said, tasks, records, rng, name=name, field=field)
+            rows += agreement_with_method(said, tasks, records, name=name, field=field)
     elif field is not None:
         raise BabelscopeError("--field is about the records of --verdicts")
     return rows
@@ -173,7 +166,6 @@ def _released(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
-    seed: int,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
     from babelscope.stats.agreement import compare, compare_with_earlier
@@ -186,7 +178,7 @@ def _released(
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
-        rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus, seed)
+        rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus)
     elif quirks:
         raise BabelscopeError("--published-flaw is about the agreement of --patterns")
     return rows
@@ -230,20 +222,17 @@ def _methods(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
-    seed: int,
 ) -> list[Row]:
     from babelscope.core.results import Row
     from babelscope.stats.agreement import mucow_agreement, winomt_agreement
-    from babelscope.util.seeds import stream
 
-    rng = stream(seed, "agreement")
     given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
     rows = []
     if task == Task.winomt:
         if quirks:
             raise BabelscopeError("--published-flaw is about MuCoW")
         for path, found in given.items():
-            rows.append((path, winomt_agreement(annotators, found, rng)))
+            rows.append((path, winomt_agreement(annotators, found)))
     elif patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
     else:
@@ -251,7 +240,7 @@ def _methods(
         named: list[Published] = [each.value for each in quirks]
         for path, found in given.items():
             own = None if path == patterns else found
-            rows.append((path, mucow_agreement(annotators, drawn_from, rng, verdicts=own, quirks=named)))
+            rows.append((path, mucow_agreement(annotators, drawn_from, verdicts=own, quirks=named)))
     labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == Task.mucow else {}
     return [
         Row(row.name, row.estimate, {**row.labels, "verdicts": path.stem, **labels}, row.counts)

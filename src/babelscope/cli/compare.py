@@ -64,7 +64,7 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
     to: ToFile = None,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
 ) -> None:
     """Compare runs: figures side by side, and their differences.
 
@@ -79,9 +79,7 @@ def compare(
     check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(to, figures(as_json)) as write:
-        found = _compared(
-            runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary, seed
-        )
+        found = _compared(runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
@@ -153,7 +151,6 @@ def _compared(
     variables: list[str],
     figure: str,
     summary: bool,
-    seed: int,
 ) -> _Compared:
     from babelscope.runs import comparing
     from babelscope.runs import comparing_groups as comparing_many
@@ -168,7 +165,7 @@ def _compared(
     with progress("comparing", len(found.groups)) as advance:
         for group in found.groups:
             if not summary:
-                found.more["paired"] += comparing.paired_differences(group, seed=seed)
+                found.more["paired"] += comparing.paired_differences(group)
                 found.more["evaluators"] += comparing_many.evaluator_agreement(group, figure)
             found.more["seeds"] += comparing_many.seed_rows(group, patterns)
             # A run may have methods without this figure.
@@ -226,7 +223,7 @@ def _seeds(rows: list[Row], *, even: bool) -> Table:
             [
                 *(str(mean.labels.get(label, "")) for label in labels),
                 f"{number(mean.estimate.value, digits)} ± {number(sd.estimate.value, digits)}",
-                f"[{number(mean.estimate.low, digits)}, {number(mean.estimate.high, digits)}]",
+                mean.estimate.interval(lambda each: number(each, digits)),
                 str(mean.estimate.n),
             ]
             for mean, sd in pairs

@@ -40,7 +40,7 @@ def correlate(
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,
+    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render
@@ -48,7 +48,6 @@ def correlate(
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
     from babelscope.util.progress import working
-    from babelscope.util.seeds import stream
 
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
     chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
@@ -64,7 +63,7 @@ def correlate(
         if not chosen:
             scores[name] = parse_scores(read_json_lines(path), field=field)
     with working("correlating"):
-        rows = human_correlations(judged, scores, lambda: stream(seed, "correlate"))
+        rows = human_correlations(judged, scores)
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))

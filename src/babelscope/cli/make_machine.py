@@ -126,7 +126,7 @@ def machine_references(
         if queue is not None:
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
-        rows = bias_rows(outcomes, distances, seed=seed)
+        rows = bias_rows(outcomes, distances)
         if as_json:
             for row in rows:
                 print_json(row.as_json())

@@ -45,6 +45,11 @@ class Comparable:
         raise TypeError(f"the field {self.field!r} of a record cannot be {found!r}")
 
     @property
+    def is_verdict(self) -> bool:
+        """Whether its values are those of verdicts, each worth 0 to 1."""
+        return self.worth is not None and all(0 <= each <= 1 for each in self.worth.values())
+
+    @property
     def _path(self) -> tuple[str, ...]:
         return (self.field,) if isinstance(self.field, str) else self.field
 

@@ -220,7 +220,8 @@ class Finding:
     def severity(self) -> tuple[int, float]:
         """Sort key: the most serious finding first."""
         order = {"errors": 0, "some": 1, "none": 2, "note": 3}
-        return order[self.tone], -self.estimate.low if self.share else 0.0
+        least = 0.0 if self.estimate.no_interval else self.estimate.low
+        return order[self.tone], -least if self.share else 0.0
 
     @property
     def link(self) -> tuple[Mapping[str, str], str]:
@@ -372,5 +373,4 @@ def tooltip(name: str, estimate: Estimate, unit: Unit = "percent") -> str:
     """A figure with interval and n in one line, for tooltips."""
     if not estimate.n:
         return f"{name}: no figure"
-    value, low, high = (FORMATS[unit](each) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{name}: {value} [{low}, {high}], n = {estimate.n}"
+    return f"{name}: {estimate.text(FORMATS[unit])}, n = {estimate.n}"

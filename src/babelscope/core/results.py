@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,17 @@ class Estimate:
     low: float
     high: float
     n: int
+    no_interval: str = ""
+    """Why no interval is honest; `low` and `high` are then NaN."""
 
     def __post_init__(self) -> None:
         if self.n < 0:
             raise BabelscopeError(f"an estimate cannot be made from {self.n} items")
+        if self.no_interval:
+            if not (math.isnan(self.low) and math.isnan(self.high)):
+                raise BabelscopeError("an estimate without an interval cannot have the ends of one")
         # NaN fails every comparison, so this refuses it too.
-        if self.n and not self.low <= self.value <= self.high:
+        elif self.n and not self.low <= self.value <= self.high:
             raise BabelscopeError(
                 f"an estimate must lie in its interval, but {self.value} is not in [{self.low}, {self.high}]"
             )
@@ -44,12 +49,41 @@ class Estimate:
         """The estimate when there was no item to make it from."""
         return cls(math.nan, math.nan, math.nan, 0)
 
-    def as_json(self) -> dict[str, float | int | None]:
+    @classmethod
+    def without_interval(cls, value: float, n: int, why: str) -> Estimate:
+        """A figure whose uncertainty cannot be told, and why, in a few words: "1 sentence"."""
+        return cls(value, math.nan, math.nan, n, why)
+
+    def converted(self, convert: Callable[[float], float]) -> Estimate:
+        """The figure on another scale; `convert` only rises or only falls."""
+        if not self.n:
+            return self
+        if self.no_interval:
+            return replace(self, value=convert(self.value))
+        low, high = sorted((convert(self.low), convert(self.high)))
+        return replace(self, value=convert(self.value), low=low, high=high)
+
+    def interval(self, form: Callable[[float], str]) -> str:
+        """The interval in brackets, each end by `form`, or why there is none."""
+        if self.no_interval:
+            return f"no interval: {self.no_interval}"
+        return f"[{form(self.low)}, {form(self.high)}]"
+
+    def text(self, form: Callable[[float], str]) -> str:
+        """Value and interval; a dash for nothing."""
+        if not self.n:
+            return "–"
+        interval = self.interval(form)
+        return f"{form(self.value)} {f'({interval})' if self.no_interval else interval}"
+
+    def as_json(self) -> dict[str, float | int | str | None]:
         """As JSON, which knows neither NaN nor infinity: they become null."""
+        why = {"no_interval": self.no_interval} if self.no_interval else {}
         return {
             "value": finite_or_none(self.value),
             "low": finite_or_none(self.low),
             "high": finite_or_none(self.high),
+            **why,
             "n": self.n,
         }
 
@@ -76,7 +110,7 @@ class Row:
     """Ties, skipped, truncated...: numbers of items."""
 
     def __post_init__(self) -> None:
-        fields = ["name", "value", "low", "high", "n", *self.labels, *self.counts]
+        fields = ["name", "value", "low", "high", "no_interval", "n", *self.labels, *self.counts]
         if len(set(fields)) < len(fields):
             raise BabelscopeError(f"the row {self.name!r} has two fields of one name: {', '.join(fields)}")
 
@@ -241,7 +275,7 @@ def figure_columns(
     cells = [
         [
             number(row.estimate.value, digits),
-            f"[{number(row.estimate.low, digits)}, {number(row.estimate.high, digits)}]",
+            row.estimate.interval(lambda each: number(each, digits)),
             str(row.estimate.n),
             *(str(row.counts.get(count, "")) for count in counts),
         ]

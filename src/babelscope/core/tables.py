@@ -57,10 +57,7 @@ def of_rows(
 
 
 def in_a_cell(estimate: Estimate, decimals: int | None = None) -> str:
-    if not estimate.n:
-        return "–"
-    value, low, high = (number(each, decimals) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: number(each, decimals))
 
 
 def as_text(table: Table) -> str:

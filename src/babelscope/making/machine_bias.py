@@ -12,8 +12,7 @@ import numpy as np
 from babelscope.core.results import Row
 from babelscope.language.registry import error_type, language
 from babelscope.making.machine_references import Outcome
-from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, proportion, resampled_totals
-from babelscope.util.seeds import stream
+from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, figure_of_totals, proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,6 @@ class _Measured:
 def bias_rows(
     outcomes: Sequence[Outcome],
     discrepancies: Mapping[str, float] | None = None,
-    *,
-    seed: int = 0,
-    resamples: int = 2000,
 ) -> list[Row]:
     """Rows over all pairs (`all`) and for each phenomenon.
 
@@ -74,7 +70,7 @@ def bias_rows(
                 )
                 for each in members
             ]
-            rows += _shifts(measure, values, labels, seed, resamples)
+            rows += _shifts(measure, values, labels)
         if discrepancies is not None:
             values = [
                 _Measured(
@@ -84,7 +80,7 @@ def bias_rows(
                 )
                 for each in members
             ]
-            rows += _shifts("discrepancy", values, labels, seed, resamples)
+            rows += _shifts("discrepancy", values, labels)
     return rows
 
 
@@ -111,30 +107,23 @@ def _counted(outcomes: Sequence[Outcome], labels: dict[str, str | int]) -> list[
     ]
 
 
-def _shifts(
-    measure: str, values: Sequence[_Measured], labels: dict[str, str | int], seed: int, resamples: int
-) -> list[Row]:
+def _shifts(measure: str, values: Sequence[_Measured], labels: dict[str, str | int]) -> list[Row]:
     """Means over human and machine references, and the shifts by selection and by translation."""
     known = [each for each in values if not math.isnan(each.human)]
     kept = [each for each in known if not math.isnan(each.machine)]
     if not kept:
         return []
-    name = f"machine-references/{measure}"
     sources = [each.source for each in known]
     own = [each.source for each in kept]
 
     def mean(some: Sequence[float], clusters: Sequence[str]) -> Row:
-        return Row(measure, clustered_mean(some, clusters, stream(seed, name), resamples=resamples))
+        return Row(measure, clustered_mean(some, clusters))
 
     inside = [float(not math.isnan(each.machine)) for each in known]
     human = [each.human for each in known]
     columns = [inside, [a * b for a, b in zip(inside, human, strict=True)], [1.0] * len(known), human]
-    (selection,) = resampled_totals(
-        [cluster_sums(columns, sources)],
-        _selected,
-        stream(seed, name),
-        sizes=[len(kept)],
-        resamples=resamples,
+    selection = figure_of_totals(
+        cluster_sums(columns, sources), _selected, len(kept), what="source sentences"
     )
     made = [
         (mean(human, sources), {"of": "human"}),
@@ -148,5 +137,7 @@ def _shifts(
 def _selected(totals: Array) -> Array:
     """Mean over kept pairs minus mean over all, from totals [..., 4]: n kept, sum kept, n all, sum all."""
     kept, of_kept, every, of_all = (totals[..., column] for column in range(4))
-    # A resample without a kept pair has no mean over them; its shift is set to 0.
-    return np.where(kept > 0, of_kept / np.maximum(kept, 1.0), of_all / every)[None] - (of_all / every)[None]
+    # Without the one sentence that has kept pairs there is no mean, and so no interval.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Array = of_kept / kept - of_all / every
+    return found

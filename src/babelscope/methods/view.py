@@ -72,7 +72,7 @@ def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: An
 
 def complement(estimate: Estimate) -> Estimate:
     """An error rate from an accuracy."""
-    return Estimate(1 - estimate.value, 1 - estimate.high, 1 - estimate.low, estimate.n)
+    return estimate.converted(lambda share: 1 - share)
 
 
 def noted(group: Group, names: Mapping[str, str]) -> list[Caveat]:
@@ -159,18 +159,12 @@ def _heading(figure: Figures, system: str, *, several: bool) -> str:
 
 def in_percent(estimate: Estimate) -> str:
     """A proportion with its interval, without the sign: that stands in the heading."""
-    if not estimate.n:
-        return "–"
-    value, low, high = (f"{100 * each:.1f}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: f"{100 * each:.1f}")
 
 
 def in_short(estimate: Estimate) -> str:
     """A value with its interval, to three digits."""
-    if not estimate.n:
-        return "–"
-    value, low, high = (f"{each:.3g}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: f"{each:.3g}")
 
 
 def every_figure(group: Group) -> list[Table]:

@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from babelscope.core.results import Estimate
-from babelscope.metrics.base import Array, Metric, References, Texts, find_metric
-from babelscope.stats.intervals import percentile_estimate
+from babelscope.metrics.base import Array, Metric, References, Scale, Texts, find_metric
+from babelscope.stats.intervals import jackknife_estimate
 
-# Random counts held at the same time.
-_BATCH = 1 << 22
+# Groups of sentences that are left out in turn; beyond that more of them would not make an interval any surer.
+MOST_GROUPS = 1000
+FEWEST = 3
+"""Sentences, below which the interval of a corpus score would cover the truth too seldom."""
 
 
 def corpus_estimate(
-    metric: str | Metric,
-    hypotheses: Texts,
-    references: References,
-    rng: np.random.Generator,
-    *,
-    sources: Texts = (),
-    resamples: int = 1000,
+    metric: str | Metric, hypotheses: Texts, references: References, *, sources: Texts = ()
 ) -> Estimate:
-    """A corpus score on the metric's scale, with a percentile bootstrap interval over sentences."""
+    """A corpus score on the metric's scale, with a jackknife's interval over sentences."""
     if not hypotheses and not references:
         return Estimate.of_nothing()
     found = find_metric(metric)
     statistics = found.statistics(hypotheses, references, sources)
-    scores = [
-        found.corpus(statistics[rng.integers(0, len(statistics), len(statistics))].sum(axis=0))
-        for _ in range(resamples)
-    ]
-    return percentile_estimate(found.corpus(statistics.sum(axis=0)), np.array(scores), len(hypotheses))
+    rest = sums_without(statistics, [np.arange(len(statistics))])[0]
+    left_out = np.array([found.corpus(sums) for sums in rest])
+    value = found.corpus(statistics.sum(axis=0))
+    return jackknife_estimate(value, left_out, len(hypotheses), fewest=FEWEST, within=bounds_of(found.scale))
 
 
-def resampled_sums(
-    columns: Array, parts: Sequence[Array], rng: np.random.Generator, *, resamples: int = 1000
-) -> list[Array]:
-    """Sums of columns [sentences, k] over each part in bootstrap resamples of all sentences: [resamples, k] a part.
+def bounds_of(scale: Scale) -> tuple[float, float]:
+    """The ends of a scale; what has none is unbounded."""
+    return -math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high
 
-    Parts are given as indices of sentences. All parts share the same resamples, and so do two calls with equal
-    generators and numbers of sentences: differences between parts, or between systems, are paired.
+
+def sums_without(columns: Array, parts: Sequence[Array]) -> list[Array]:
+    """Sums of columns [sentences, k] over each part without each group of sentences in turn: [groups, k] a part.
+
+    Parts are numbers of sentences. A group is one sentence, or where there are over a thousand, each thousandth.
+    All parts leave out the same groups, and so do calls with as many sentences: differences between parts, or
+    between systems, are paired.
     """
-    sentences = len(columns)
-    found: list[list[Array]] = [[] for _ in parts]
-    size = max(1, _BATCH // max(1, sentences))
-    for start in range(0, resamples, size):
-        drawn = rng.multinomial(
-            sentences, np.full(sentences, 1 / sentences), size=min(size, resamples - start)
-        ).astype(float)
-        for own, part in zip(found, parts, strict=True):
-            own.append(drawn[:, part] @ columns[part])
-    return [np.concatenate(own) for own in found]
+    groups = np.arange(len(columns)) % MOST_GROUPS
+    found = []
+    for part in parts:
+        sums = np.zeros((min(len(columns), MOST_GROUPS), columns.shape[1]))
+        np.add.at(sums, groups[part], columns[part])
+        found.append(columns[part].sum(axis=0) - sums)
+    return found

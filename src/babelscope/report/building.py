@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
-from babelscope.core.page import Finding, Section, View, count_of
+from babelscope.core.page import Finding, Section, View, count_of, plain
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.methods.view import noted
@@ -234,7 +234,7 @@ def _chapter(
     compared: list[Finding] = []
     is_compared = False
     for group, section, _ in told:
-        differences = paired_differences(group, seed=seed) if len(group.columns) > 1 else []
+        differences = paired_differences(group) if len(group.columns) > 1 else []
         is_compared |= bool(differences)
         compared += paired_findings(differences, section)
         parts.append(_part(group, section, series, differences, several))
@@ -354,12 +354,15 @@ def _figure(finding: Finding) -> Mapping[str, str]:
     """A finding's value and interval as text, and as places on a line from 0 to 100."""
     estimate = finding.estimate
     if finding.share:
-        value, low, high = (f"{100 * each:.1f}" for each in (estimate.value, estimate.low, estimate.high))
-        return {"value": f"{value} %", "interval": f"[{low} %, {high} %]", "bar": _gauge(estimate)}
-    value, low, high = (
-        f"{each:.3g}".replace("-", "−") for each in (estimate.value, estimate.low, estimate.high)
-    )
-    return {"value": value, "interval": f"[{low}, {high}]", "bar": ""}
+        bar = "" if estimate.no_interval else _gauge(estimate)
+        form: Callable[[float], str] = "{:.1%}".format
+    else:
+        bar, form = "", plain
+    return {
+        "value": form(estimate.value).replace("%", " %"),
+        "interval": estimate.interval(form).replace("%", " %"),
+        "bar": bar,
+    }
 
 
 def _gauge(estimate: Estimate) -> Markup:

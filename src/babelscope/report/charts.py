@@ -234,7 +234,8 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
         if curve.dashed:
             continue
         for at, point in points:
-            told = f"{curve.name}, {at:g}: {form(point.value)} [{form(point.low)}, {form(point.high)}]"
+            interval = f" [{form(point.low)}, {form(point.high)}]" if math.isfinite(point.low) else ""
+            told = f"{curve.name}, {at:g}: {form(point.value)}{interval}"
             parts.append(whisker_y(point, across[at] + aside, y, number))
             parts.append(mark(across[at] + aside, y(point.value), number, title=told))
     told = "; ".join(

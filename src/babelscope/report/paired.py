@@ -78,7 +78,7 @@ def differences_pictures(group: Group, rows: Sequence[Row], section: Section) ->
     found = []
     for share in (True, False):
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
-        if all(row.estimate.value == row.estimate.low == row.estimate.high == 0 for row in own):
+        if all(row.estimate.value == 0 and row.estimate.no_interval for row in own):
             continue  # a picture of nothing; the table says so
         for unit in dict.fromkeys(_unit(row, section) for row in own):
             same = [row for row in own if _unit(row, section) == unit]

@@ -11,9 +11,8 @@ from babelscope.core.comparable import PartLabels
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.methods.base import ANSWER_FILES
 from babelscope.runs.reading import Run, StoredCell, cells_of_run
-from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
+from babelscope.stats.paired import holm, paired_difference
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.seeds import stream
 
 
 class NotComparable(BabelscopeError):
@@ -112,10 +111,10 @@ def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
 # -- item by item ----------------------------------------------------------------------------------
 
 
-def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) -> list[Row]:
+def paired_differences(group: Group) -> list[Row]:
     """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
 
-    Bootstrap and sign flips are over source sentences; Holm corrects for all tests of the method on the test set.
+    Intervals and tests are over source sentences; Holm corrects for all tests of the method on the test set.
     Systems judged by different evaluators are not compared.
     """
     found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
@@ -124,13 +123,9 @@ def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) ->
             continue
         systems: dict[str, str | int] = {"system": one.name, "against": other.name}
         for part, members in _differences_by_part(one.cell, other.cell).items():
-            sources, values, signs = zip(*members, strict=True)
+            sources, values, signs, worth = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
-            # All methods share these streams, named after the first that was compared: other names change intervals.
-            rng = stream(seed, "contrast/difference")
-            difference = clustered_mean(values, sources, rng, resamples=resamples)
-            by_source = cluster_sums([values], sources)[:, 0].tolist()
-            p = paired_p(by_source, stream(seed, "contrast/p"))
+            difference, p = paired_difference(values, sources, verdicts=worth[0])
             counts = {
                 "wins": sum(value > 0 for value in better),
                 "losses": sum(value < 0 for value in better),
@@ -152,10 +147,10 @@ def paired_differences(group: Group, *, seed: int = 0, resamples: int = 2000) ->
 
 def _differences_by_part(
     one: JudgedCell, other: JudgedCell
-) -> dict[PartLabels, list[tuple[str, float, int]]]:
-    """Part -> (cluster, difference, 1 or -1 if lower is better) of each item that has a number on both sides."""
+) -> dict[PartLabels, list[tuple[str, float, int, bool]]]:
+    """(cluster, difference, 1 if higher is better, else -1, whether of verdicts) of all common items, by part."""
     theirs = {record["id"]: record for record in other.records}
-    parts: dict[PartLabels, list[tuple[str, float, int]]] = {}
+    parts: dict[PartLabels, list[tuple[str, float, int, bool]]] = {}
     for record in one.records:
         against = theirs.get(record["id"])
         for each in one.comparable if against is not None else ():
@@ -163,5 +158,6 @@ def _differences_by_part(
             if value is not None and its is not None and each.part(record) == each.part(against or {}):
                 sign = 1 if each.higher_is_better else -1
                 part = parts.setdefault(each.part(record), [])
-                part.append((str(record.get(each.cluster, record["id"])), value - its, sign))
+                cluster = str(record.get(each.cluster, record["id"]))
+                part.append((cluster, value - its, sign, each.is_verdict))
     return {part: parts[part] for part in sorted(parts)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,7 +13,7 @@ from babelscope.core.columns import Column, FigureKey, Group
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.base import find_method, method_names
 from babelscope.stats.agreement import rank_agreement
-from babelscope.stats.intervals import mean_and_sd
+from babelscope.stats.intervals import mean_and_sd, welch
 from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_lines, shorten
@@ -80,7 +79,7 @@ def _rows_of_seed_groups(
     for title, figures in values.items():
         for figure, own in figures.items():
             labels = _labels(group, figure, {**more, "system": title})
-            mean, sd = mean_and_sd(list(own.values()))
+            mean, sd = mean_and_sd(list(own.values()), "seeds")
             rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
@@ -103,16 +102,9 @@ def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: 
     """Mean difference of two groups: paired by seed if both have the same seeds, else Welch's interval."""
     mine, others = ({seed_of(name): value for name, value in own.items()} for own in (ours, theirs))
     if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
-        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)])
+        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)], "seeds")
         return Row("seed_difference", found, {**labels, "pairing": "by seed"})
-    from scipy.stats import ttest_ind
-
-    value = math.fsum(ours.values()) / len(ours) - math.fsum(theirs.values()) / len(theirs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # scipy warns if all seeds give the same value
-        bounds = ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False).confidence_interval()
-    low, high = (value if math.isnan(each) else float(each) for each in (bounds.low, bounds.high))
-    estimate = Estimate(value, min(low, value), max(high, value), len(ours) + len(theirs))
+    estimate = welch(list(ours.values()), list(theirs.values()), "seeds")
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
 
 
@@ -128,8 +120,8 @@ def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
 def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     """Mean Spearman correlation over all pairs of evaluators, over systems and over items (section 3.5).
 
-    Over systems: correlates `figure` of the systems that all evaluators judged, if there are at least three. Over
-    items: correlates the scores of each system's items. The interval is the range over all pairs.
+    Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
+    scores of each system's items. There is no interval, but the least and the greatest of all pairs are measured.
     """
     judged: dict[str, dict[str, Column]] = {}
     for column in group.columns:

@@ -156,7 +156,7 @@ def _comparison_rows(run: Run, methods: Methods) -> list[Row]:
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
-            rows += paired_differences(group, seed=run.manifest.seed)
+            rows += paired_differences(group)
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
         rows += seed_rows(group, patterns) if patterns else ()
     return rows

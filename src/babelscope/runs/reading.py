@@ -179,12 +179,16 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
         raise ValueError("a row without its name and labels")
     estimate = Estimate.of_nothing()
     if stored["n"]:
-        # JSON has null for infinity: an unbounded interval, or an infinite perplexity.
+        # JSON has null for what is not finite: a perplexity, an end of its interval.
         value, low, high = (stored[name] for name in ("value", "low", "high"))
-        estimate = Estimate(
-            math.inf if value is None else value,
-            -math.inf if low is None else low,
-            math.inf if high is None else high,
-            stored["n"],
-        )
+        value = math.inf if value is None else value
+        if low is None and high is None:
+            # Earlier versions had unbounded intervals of one item, without a word.
+            why = stored.get("no_interval", "none stored")
+            if not isinstance(why, str):
+                raise ValueError("a row whose reason for no interval is none")
+            estimate = Estimate.without_interval(value, stored["n"], why)
+        else:
+            ends = -math.inf if low is None else low, math.inf if high is None else high
+            estimate = Estimate(value, *ends, stored["n"])
     return Row(stored["name"], estimate, labels, {name: stored[name] for name in names[after:]})

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from babelscope.core.results import Estimate, Row
-from babelscope.stats.intervals import Array, proportion, ratio_of_sums, resampled_totals
+from babelscope.stats.intervals import clustered_proportion, proportion
 from babelscope.stats.labels import (
     BOTH,
     CORRECT,
@@ -26,65 +24,16 @@ from babelscope.stats.labels import (
     common_samples,
     reduced,
 )
+from babelscope.stats.reliability import cohens_kappa
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten, whole_number
 
 
-def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
-    """Cohen's kappa with its asymptotic interval; 1 if both said one and the same thing throughout."""
-    from statsmodels.stats.inter_rater import cohens_kappa as kappa_of
-
-    if not first:
-        return Estimate.of_nothing()
-    names = sorted({*first, *second})
-    table = np.zeros((len(names), len(names)))
-    for one, other in zip(first, second, strict=True):
-        table[names.index(one), names.index(other)] += 1
-    if len(names) == 1:  # chance agreement is certain too, and the quotient is 0 / 0
-        return Estimate(1.0, 1.0, 1.0, len(first))
-    with np.errstate(invalid="ignore", divide="ignore"):  # its z value, which is not asked for
-        found = kappa_of(table)
-    value = float(found.kappa)
-    low, high = (value if math.isnan(bound) else float(bound) for bound in (found.kappa_low, found.kappa_upp))
-    return Estimate(value, max(-1.0, min(value, low)), min(1.0, max(value, high)), len(first))
-
-
-Level = Literal["nominal", "interval"]
-"""What a difference between two values is: any or none, or as large as it is."""
-
-
-def krippendorffs_alpha(
-    units: Sequence[Sequence[Any]], rng: np.random.Generator, *, level: Level = "nominal"
-) -> Estimate:
-    """Krippendorff's alpha of what annotators said about each unit, with a bootstrap interval over units.
-
-    1 minus observed by expected disagreement (Krippendorff 2011, "Computing Krippendorff's
-    Alpha-Reliability"). A unit with fewer than two values says nothing about agreement and is left out;
-    `n` counts the others. It is 1 if everything is one and the same value, as kappa is.
-    """
-    told = [unit for unit in units if len(unit) > 1]
-    if not told:
-        return Estimate.of_nothing()
-    values = sorted({value for unit in told for value in unit})
-    if level == "nominal":
-        distances: Array = 1.0 - np.eye(len(values))
-    else:
-        distances = np.subtract.outer(values, values).astype(float) ** 2
-    counts = np.array([[unit.count(value) for value in values] for unit in map(list, told)], dtype=float)
-    observed = np.einsum("uc,cd,ud->u", counts, distances, counts) / (counts.sum(axis=1) - 1)
-
-    def alpha(totals: Array) -> Array:
-        disagreement, drawn = totals[..., 0], totals[..., 1:]
-        expected = np.einsum("...c,cd,...d->...", drawn, distances, drawn) / (drawn.sum(axis=-1) - 1)
-        alike = expected == 0
-        return np.where(alike, 1.0, 1.0 - disagreement / np.where(alike, 1.0, expected))[None]
-
-    columns = np.column_stack([observed, counts])
-    return resampled_totals([columns], alpha, rng, sizes=[len(told)])[0]
-
-
 def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
-    """Mean Spearman correlation over all pairs of evaluators that scored the same systems (section 3.5)."""
+    """Mean Spearman correlation over all pairs of evaluators that scored the same systems (section 3.5).
+
+    Without an interval: pairs share their evaluators, and a few chosen evaluators are no sample of others.
+    """
     from scipy.stats import spearmanr
 
     if len(scores) < 2:
@@ -95,8 +44,8 @@ def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
             raise BabelscopeError(f"the evaluator {name} scored other systems than the first one")
     columns = [[own[system] for system in systems] for own in scores.values()]
     found = [float(spearmanr(one, other).statistic) for one, other in itertools.combinations(columns, 2)]
-    # The spread is that over pairs: the least and the greatest agreement.
-    return Estimate(math.fsum(found) / len(found), min(found), max(found), len(found))
+    spread = f"{len(found)} pairs of evaluators, {min(found):.3g} to {max(found):.3g}"
+    return Estimate.without_interval(math.fsum(found) / len(found), len(found), spread)
 
 
 def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> dict[str, Judgement]:
@@ -239,9 +188,7 @@ def weight_of(record: Mapping[str, Any], place: str) -> float:
     return float(weight)
 
 
-def winomt_agreement(
-    annotators: Sequence[Annotator], verdicts: Sequence[Verdict], rng: np.random.Generator
-) -> Row:
+def winomt_agreement(annotators: Sequence[Annotator], verdicts: Sequence[Verdict]) -> Row:
     """Agreement of verdicts with the annotators' binary labels, weighted where the verdicts are (table 2).
 
     No decision counts as the gold gender, "to treat pattern matching as fairly as possible".
@@ -262,13 +209,12 @@ def winomt_agreement(
         counts["agreed"] += agreed
         counts["unknown"] += len(judged) * (verdict.correct is None)
         sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
-    return Row("agreement", weighted(sums, rng), {"task": "winomt", "labels": "binary"}, counts)
+    return Row("agreement", weighted(sums), {"task": "winomt", "labels": "binary"}, counts)
 
 
 def mucow_agreement(
     annotators: Sequence[Annotator],
     patterns: Sequence[Verdict],
-    rng: np.random.Generator,
     *,
     verdicts: Sequence[Verdict] | None = None,
     quirks: Sequence[Quirk] = (),
@@ -310,13 +256,15 @@ def mucow_agreement(
         if verdict is not None:
             agreed = verdict.correct is pattern.correct
             sums.append((scale * verdict.weight * agreed, scale * verdict.weight))
-    return Row("agreement", weighted(sums, rng), {"task": "mucow", "labels": "binary"}, counts)
+    return Row("agreement", weighted(sums), {"task": "mucow", "labels": "binary"}, counts)
 
 
-def weighted(sums: Iterable[Sequence[float]], rng: np.random.Generator) -> Estimate:
+def weighted(sums: Iterable[Sequence[float]]) -> Estimate:
     """The share of what agreed, from what agreed and what was judged in each item; weightless ones are left out."""
     weighty = [each for each in sums if each[1] > 0]
-    return ratio_of_sums([each[0] for each in weighty], [each[1] for each in weighty], rng)
+    shares = [agreed / judged for agreed, judged in weighty]
+    items = [str(number) for number in range(len(weighty))]
+    return clustered_proportion(shares, items, [judged for _, judged in weighty])
 
 
 def _check_source(verdict: Verdict, judgement: Judgement) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import kendalltau, norm, rankdata, t
 
 from babelscope.core.results import Estimate, Row
-from babelscope.stats.intervals import percentile_estimate
+from babelscope.stats.intervals import Array, cluster_sums, jackknife_variance
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -19,32 +20,99 @@ Unit = tuple[str, str]
 """System and item: what was judged."""
 
 
-def correlation(first: Sequence[float], second: Sequence[float], statistic: Statistic) -> Estimate:
-    """The correlation of paired values, with Fisher's interval; of nothing if one side does not vary.
+_MISSING: Mapping[Statistic, int] = {"pearson": 3, "spearman": 3, "kendall": 4}
 
-    The spread of Fisher's z is Bonett and Wright's (2000) for ranks. Ranks that agree perfectly have no finite z:
-    theirs is that of the value half a step away. Too few pairs leave everything from -1 to 1 possible.
-    """
+
+def correlation(
+    first: Sequence[float],
+    second: Sequence[float],
+    statistic: Statistic,
+    clusters: Sequence[str] | None = None,
+    *,
+    what: str = "pairs",
+) -> Estimate:
+    """The correlation of paired values with the interval of `fisher_test`; of nothing if one side does not vary."""
+    return correlation_and_p(first, second, statistic, clusters, what=what)[0]
+
+
+def correlation_and_p(
+    first: Sequence[float],
+    second: Sequence[float],
+    statistic: Statistic,
+    clusters: Sequence[str] | None = None,
+    *,
+    what: str = "pairs",
+) -> tuple[Estimate, float]:
+    """The same with the p of no correlation, by the test that the interval is made of; NaN without an interval."""
     n = len(first)
-    value = _value(np.asarray(first, dtype=float), np.asarray(second, dtype=float), statistic)
+    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    value = _value(one, other, statistic)
     if math.isnan(value):
-        return Estimate.of_nothing()
-    missing, variance, half_step = {
-        "pearson": (3, 1.0, 0.0),
-        "spearman": (3, 1 + value**2 / 2, 6 / (n**3 - n)),
-        "kendall": (4, 0.437, 2 / (n**2 - n)),
-    }[statistic]
-    if n <= missing:
-        return Estimate(value, -1.0, 1.0, n)
-    inside = min(abs(value), 1 - half_step)
-    z = math.copysign(math.atanh(inside) if inside < 1 else math.inf, value)
-    reach = 1.959964 * math.sqrt(variance / (n - missing))
-    return Estimate(value, min(value, math.tanh(z - reach)), max(value, math.tanh(z + reach)), n)
+        return Estimate.of_nothing(), math.nan
+    names = [str(number) for number in range(n)] if clusters is None else clusters
+    groups = len(set(names))
+    if n <= _MISSING[statistic] or groups < 3:
+        return Estimate.without_interval(value, n, f"{groups} {what}"), math.nan
+    if statistic != "kendall":
+        sums = cluster_sums(_moments(one, other, statistic), names)
+        left_out = _pearson(sums.sum(axis=0) - sums)
+    else:
+        left_out = None
+    if statistic == "pearson" and abs(value) >= 1 - 1e-12:
+        return Estimate.without_interval(value, n, "on one line"), math.nan
+    z, reach, p = fisher_test(np.array(value), left_out, n, statistic)
+    low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
+    return Estimate(value, min(value, low), max(value, high), n), float(p)
 
 
-def _value(first: Any, second: Any, statistic: Statistic) -> float:
-    from scipy.stats import kendalltau, rankdata
+def fisher_test(
+    value: Array, left_out: Array | None, n: int, statistic: Statistic
+) -> tuple[Array, Array, Array]:
+    """Fisher's z of a correlation of n pairs, how far its 95 % interval reaches, and the p of no correlation.
 
+    The wider of two intervals: with the spread of normal values, which for ranks is Bonett and Wright's (2000), and
+    with that of the jackknife over clusters, which long tails do not mislead; the correlations without each of
+    them are `left_out` [..., clusters]. Kendall's has the former only, with Student's quantile. Ranks that agree
+    perfectly have no finite z: theirs is that of the value half a step away.
+    """
+    spreads: dict[Statistic, tuple[Any, float]] = {
+        "pearson": (1.0, 0.0),
+        "spearman": (1 + value**2 / 2, 6 / (n**3 - n)),
+        "kendall": (0.437, 2 / (n**2 - n)),
+    }
+    variance, half_step = spreads[statistic]
+    inside = np.minimum(np.abs(value), 1 - half_step)
+    z = np.copysign(np.arctanh(np.minimum(inside, 1 - 1e-15)), value)
+    spread = np.sqrt(variance / (n - _MISSING[statistic]))
+    if left_out is None:
+        return z, t.ppf(0.975, n - 1) * spread, 2 * t.sf(np.abs(z) / spread, n - 1)
+    shortened = np.clip(np.nan_to_num(left_out), half_step - 1 + 1e-15, 1 - half_step - 1e-15)
+    jackknife = np.sqrt(jackknife_variance(np.arctanh(shortened)))
+    degrees = left_out.shape[-1] - 1
+    reach = np.maximum(norm.ppf(0.975) * spread, t.ppf(0.975, degrees) * jackknife)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.fmax(2 * norm.sf(np.abs(z) / spread), 2 * t.sf(np.abs(z) / jackknife, degrees))
+    return z, reach, p
+
+
+def _moments(first: Array, second: Array, statistic: Statistic) -> list[list[float]]:
+    """What Pearson's correlation is made of, of values or of their ranks, a column each."""
+    if statistic == "spearman":
+        first, second = rankdata(first), rankdata(second)
+    x, y = first - first.mean(), second - second.mean()
+    return [column.tolist() for column in (np.ones_like(x), x, y, x * x, y * y, x * y)]
+
+
+def _pearson(sums: Array) -> Array:
+    """Pearson's correlation from sums of moments [..., 6]; NaN where a side does not vary."""
+    n, x, y, xx, yy, xy = (sums[..., column] for column in range(6))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        product = np.maximum(xx - x * x / n, 0.0) * np.maximum(yy - y * y / n, 0.0)
+        found: Array = np.clip((xy - x * y / n) / np.sqrt(product), -1.0, 1.0)
+    return found
+
+
+def _value(first: Array, second: Array, statistic: Statistic) -> float:
     # Equal up to rounding is equal: a correlation of rounding errors says nothing.
     if len(first) < 2 or any(np.ptp(each) <= 1e-12 * np.abs(each).max() for each in (first, second)):
         return math.nan
@@ -52,21 +120,17 @@ def _value(first: Any, second: Any, statistic: Statistic) -> float:
         return float(kendalltau(first, second).statistic)
     if statistic == "spearman":
         first, second = rankdata(first), rankdata(second)
-    # Bootstrap resamples have no use for scipy's p-values, which take most of its time.
     return float(np.corrcoef(first, second)[0, 1])
 
 
 def human_correlations(
     human: Mapping[Unit, float],
     metrics: Mapping[str, Mapping[Unit, float]],
-    rng: Callable[[], np.random.Generator],
-    *,
-    resamples: int = 1000,
 ) -> list[Row]:
     """Pearson and Spearman of each metric with human scores, over sentences and over systems (table 4).
 
-    A sentence is one system's answer to one item; its interval is bootstrapped over items. A system's score is
-    the mean over its sentences; the interval is Fisher's. What only one side has is left out and counted.
+    A sentence is one system's answer to one item; its interval is over items. A system's score is the mean over its
+    sentences, and its interval over systems. What only one side has is left out and counted.
     """
     rows = []
     for name, scores in metrics.items():
@@ -77,8 +141,9 @@ def human_correlations(
         counts = {"only_human": len(human) - len(both), "only_metric": len(scores) - len(both)}
         means = _means(both, pairs)
         for statistic in ("pearson", "spearman"):
-            sentence = _clustered(both, pairs, statistic, rng(), resamples)
-            system = correlation(means[:, 0].tolist(), means[:, 1].tolist(), statistic)
+            items = [item for _, item in both]
+            sentence = correlation(pairs[:, 0].tolist(), pairs[:, 1].tolist(), statistic, items, what="items")
+            system = correlation(means[:, 0].tolist(), means[:, 1].tolist(), statistic, what="systems")
             for level, estimate in (("sentence", sentence), ("system", system)):
                 rows.append(Row(statistic, estimate, {"metric": name, "level": level}, counts))
     return rows
@@ -93,26 +158,6 @@ def _means(units: Sequence[Unit], pairs: Any) -> Any:
             for own in systems
         ]
     )
-
-
-def _clustered(
-    units: Sequence[Unit], pairs: Any, statistic: Statistic, rng: np.random.Generator, resamples: int
-) -> Estimate:
-    """A correlation over all units, resampled by items: the answers to one item are not independent."""
-    value = _value(pairs[:, 0], pairs[:, 1], statistic)
-    if math.isnan(value):
-        return Estimate.of_nothing()
-    members: dict[str, list[int]] = {}
-    for number, (_, item) in enumerate(units):
-        members.setdefault(item, []).append(number)
-    groups = [np.array(own) for own in members.values()]
-    if len(groups) < 2:
-        return Estimate(value, -1.0, 1.0, len(units))
-    drawn = []
-    for _ in range(resamples):
-        chosen = pairs[np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])]
-        drawn.append(_value(chosen[:, 0], chosen[:, 1], statistic))
-    return percentile_estimate(value, np.array(drawn), len(units))
 
 
 def parse_scores(

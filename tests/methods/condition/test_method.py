@@ -19,7 +19,6 @@ from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import (
     CONFIDENCE_EDGES,
-    accuracy,
     least_certain,
     lowest_accuracy,
     margin_of,
@@ -27,6 +26,8 @@ from babelscope.methods.condition.figures import (
     verdict_of,
     weights_of,
 )
+from babelscope.methods.condition.figures import accuracy_rows as figures_of
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
 from tests.support.toys import ToySystem
@@ -251,6 +252,31 @@ def test_nothing_overflows(margin: float) -> None:
     assert 0 <= rows["weighted"].estimate.low <= rows["weighted"].estimate.high <= 1
 
 
+def apart(items: int) -> list[str]:
+    """A source for each item."""
+    return [str(number) for number in range(items)]
+
+
+def test_items_of_one_source_are_worth_less_than_items_apart() -> None:
+    records = [
+        {
+            "source": str(number // 4),
+            "category": "a",
+            "skipped": "",
+            "verdict": "correct" if number < 16 else "wrong",
+        }
+        | {"evaluator": "e", "score": 0.6, "correct_logprob": -1.0, "incorrect_logprob": -2.0}
+        for number in range(20)
+    ]
+    together = next(row for row in figures_of(records) if row.name == "all").estimate
+    alone = [{**record, "source": str(number)} for number, record in enumerate(records)]
+    single = next(row for row in figures_of(alone) if row.name == "all").estimate
+    assert together.value == single.value == 0.8
+    # Sources all right or all wrong: five items, not 20.
+    assert (together.low, together.high) == pytest.approx(wilson(0.8, 5, 1.959964), abs=1e-6)
+    assert together.high - together.low > 1.5 * (single.high - single.low)
+
+
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     draw = random.Random(1)
     inside = 0
@@ -258,22 +284,23 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         # Errors among the least confident: P(correct) = .5 + .5 u at confidence quantile u.
         confidence = [draw.random() for _ in range(60)]
         worth = [float(draw.random() < 0.5 + 0.5 * u) for u in confidence]
-        found = accuracy(worth, weights_of(confidence, [""] * 60))
+        found = clustered_proportion(worth, apart(60), weights_of(confidence, [""] * 60))
         inside += found.low <= 5 / 6 <= found.high
     assert 0.93 <= inside / 400 <= 0.99
-    assert accuracy([1.0] * 5, [5, 4, 3, 2, 1]).low < 0.7
+    assert clustered_proportion([1.0] * 5, apart(5), [5, 4, 3, 2, 1]).low < 0.7
 
 
 def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> None:
     draw = random.Random(1)
     inside = 0
     for _ in range(200):
-        groups = [([float(draw.random() < 0.8) for _ in range(80)], [1.0] * 80) for _ in range(6)]
+        groups = [([float(draw.random() < 0.8) for _ in range(80)], apart(80), [1.0] * 80) for _ in range(6)]
         found = lowest_accuracy(groups)
-        assert found.value == min(sum(worth) / 80 for worth, _ in groups)
+        assert found.value == min(sum(worth) / 80 for worth, _, _ in groups)
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
-    assert lowest_accuracy([([1.0, 0.0], [2.0, 1.0])]) == accuracy([1.0, 0.0], [2.0, 1.0])
+    one = ([1.0, 0.0], apart(2), [2.0, 1.0])
+    assert lowest_accuracy([one]) == clustered_proportion(*one)
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
@@ -283,12 +310,15 @@ def wilson(p: float, n: float, z: float) -> tuple[float, float]:
 
 def test_weights_count_as_many_items_as_they_are_worth() -> None:
     # Kish: (3 + 2 + 1)^2 / (9 + 4 + 1) items; of the weights 3 + 1 of 6 are on the right side.
-    found = accuracy([1.0, 0.0, 1.0], [3, 2, 1])
+    found = clustered_proportion([1.0, 0.0, 1.0], apart(3), [3, 2, 1])
     assert (found.value, found.n) == (pytest.approx(4 / 6), 3)
     assert (found.low, found.high) == pytest.approx(wilson(4 / 6, 36 / 14, 1.959964), abs=1e-6)
-    assert accuracy([], []).n == lowest_accuracy([]).n == 0
+    assert lowest_accuracy([]).n == 0
     # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
-    groups = [([1.0] * 6 + [0.0] * 4, [1.0] * 10), ([1.0] * 14 + [0.0] * 6, [1.0] * 20)]
+    groups = [
+        ([1.0] * 6 + [0.0] * 4, apart(10), [1.0] * 10),
+        ([1.0] * 14 + [0.0] * 6, apart(20), [1.0] * 20),
+    ]
     least = lowest_accuracy(groups)
     assert (least.value, least.n) == (pytest.approx(0.6), 30)
     assert least.low == pytest.approx(

@@ -24,7 +24,7 @@ from babelscope.runs.comparing import paired_differences
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
-    rows = figures(records, ties="half", controls=["control"], seed=0, resamples=300)
+    rows = figures(records, ties="half", controls=["control"])
     return {
         (each.name, str(each.labels.get("reference"))): each for each in rows if "controls" in each.counts
     }
@@ -118,7 +118,7 @@ def test_there_are_ten_bins_at_most() -> None:
 def test_controls_are_told_from_plausible_types() -> None:
     rows = figures(
         made("control", 4, 1, None) + made("type", 4, 1, None),
-        ties="half", controls=["control"], seed=0, resamples=100,
+        ties="half", controls=["control"],
     )  # fmt: skip
     told = {each.name: each.labels.get("control") for each in rows if each.name in ("control", "type")}
     assert told == {"control": "yes", "type": None}
@@ -151,7 +151,7 @@ def compared_records(records: list[Record]) -> list[Row]:
         cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
         columns.append(Column(name, cell))
     group = Group("contrast", "t", tuple(columns))
-    return [*paired_differences(group, resamples=200), *METHOD.across(group, settings, 0)]
+    return [*paired_differences(group), *METHOD.across(group, settings, 0)]
 
 
 def test_systems_are_compared_on_the_same_pairs_and_corrected_by_holm() -> None:
@@ -193,7 +193,7 @@ def test_discrepancies_are_clipped_only_where_asked() -> None:
 def test_discrepancies_that_are_not_known_are_counted() -> None:
     records = made("type", 4, 1, 0.5)
     records[3] |= score_record(Scores(-1.0, (-2.0,), -math.inf))
-    rows = figures(records, ties="half", controls=[], seed=0, resamples=100)
+    rows = figures(records, ties="half", controls=[])
     found = [each for each in rows if each.name == "discrepancy"]
     assert [each.labels.get("phenomenon") for each in found] == [None, "type"]
     for each in found:
@@ -209,7 +209,7 @@ def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
     )
     for record, extra in zip(records, (*extras, {"ambig word": "bank"}), strict=True):
         record["extra"] = extra
-    rows = figures(records, ties="half", controls=[], seed=0, resamples=100)
+    rows = figures(records, ties="half", controls=[])
     assert [(each.name, each.estimate.value, each.estimate.n) for each in rows[2:]] == [
         ("news", 0.0, 1),
         ("bank:money", 0.0, 1),
@@ -218,11 +218,23 @@ def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
 
 
 def test_an_empty_bin_has_the_rate_of_all_controls() -> None:
-    # Three bins: of the controls there are 0, 1 and 8 pairs with 0, 1 and 2 errors, as a resample may have it.
-    controls = np.array([0.0, 1, 8, 0, 1, 2])
-    expected, excess = _expected_and_excess(controls, np.array([2.0, 3, 5, 1, 1, 2]))
-    assert expected == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
-    assert excess == pytest.approx(4 / 10 - expected)
+    # Three bins: of the controls there are 0, 1 and 8 pairs with 0, 1 and 2 errors.
+    def pairs(bins: list[int], errors: list[int]) -> list[dict[str, object]]:
+        return [
+            {
+                "source": str(number),
+                "discrepancy": float(each),
+                "verdict": "wrong" if number in errors else "correct",
+            }
+            for number, each in enumerate(bins)
+        ]
+
+    controls = pairs([1] + [2] * 8, [0, 1, 2])
+    found = _expected_and_excess(
+        controls, pairs([0, 0, 1, 1, 1, 2, 2, 2, 2, 2], []), np.array([0.5, 1.5]), "half"
+    )
+    assert found.value == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
+    assert found.n == 10
 
 
 def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> None:

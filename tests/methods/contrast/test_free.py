@@ -25,7 +25,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.cells import make_cells
 from babelscope.methods.contrast.output_errors import NOT_MEASURABLE, output_error_rows
 from babelscope.methods.contrast.table import table
-from babelscope.stats.intervals import rogan_gladen
+from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
@@ -204,7 +204,7 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
     clean = {source: realise(made.meaning, rng).target for source, (made, _) in by_source.items()}
     result = contrast(Scripted(clean), items, resamples=100)
     for name in TRUTH:
-        assert row(result, "generated_errors", name).labels["note"] == NOT_MEASURABLE
+        assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
 
 
 def test_the_papers_table() -> None:
@@ -249,7 +249,7 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
         record("not told 1"),
         record("not told 2", verdict="wrong"),
     ]
-    chosen: dict[str, Any] = {"ties": "half", "controls": [], "seed": 0, "resamples": 100}
+    chosen: dict[str, Any] = {"ties": "half", "controls": []}
     forced, generated = output_error_rows(records, **chosen)
     assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
     assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)
@@ -260,7 +260,9 @@ def test_errors_that_are_seen_often_enough_are_measurable() -> None:
     }  # fmt: skip
     seldom = [each for each in records if not each["detected"].get("best")]
     _, rare = output_error_rows(seldom, **chosen)
-    assert (rare.estimate.value, rare.labels["note"]) == (0, NOT_MEASURABLE)
+    # No cut at 0: fewer alarms than false ones.
+    assert rare.estimate.value < 0 <= rare.estimate.high
+    assert str(rare.labels["note"]).startswith(f"{NOT_MEASURABLE}; below 0: ")
 
 
 def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:

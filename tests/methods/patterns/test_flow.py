@@ -70,7 +70,8 @@ def test_shares_and_changes() -> None:
     changes = {(row.labels["to"], row.labels["class"]): row.estimate for row in rows if row.name == "change"}
     assert changes["distilled", "female"].value == pytest.approx(-0.3)
     assert changes["student", "female"].value == pytest.approx(-0.2)
-    assert changes["distilled", "female"].high <= 0
+    # Three of ten, all in one direction: as many as no test could take for a change.
+    assert changes["distilled", "female"].high > 0
     assert sum(changes["distilled", name].value for name in CLASSES) == pytest.approx(0)
     other = [Occurrence("cook", ("female", "female", "male")), *one[1:]]
     rows = shift_rows([one, other])

@@ -170,8 +170,5 @@ def _paragraph(question: str, answers: Sequence[str]) -> str:
 
 def _shown(estimate: Estimate, *, percent: bool = False) -> str:
     """A figure with its interval and n."""
-    value, low, high = (
-        f"{100 * number:.1f} %" if percent else f"{number:.3g}"
-        for number in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} [{low}, {high}] (n = {estimate.n})"
+    shown = estimate.text(lambda each: f"{100 * each:.1f} %" if percent else f"{each:.3g}")
+    return f"{shown} (n = {estimate.n})"

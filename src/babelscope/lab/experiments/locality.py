@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import math
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
@@ -253,18 +252,27 @@ def locality_rows(found: dict[Trial, dict[str, Any]]) -> list[Row]:
         counts = {"unfinished": sum(figures["unfinished"] for figures in own.values())}
         if len(own) == 1:
             (only,) = own.values()
-            bleu = Estimate(only["bleu"], only["low"], only["high"], only["sentences"])
+            bleu = _stored(only)
             rows.append(Row("bleu", bleu, labels, counts))
         else:
-            mean, sd = mean_and_sd([figures["bleu"] for figures in own.values()])
-            bounds = max(0.0, mean.low), min(100.0, mean.high)
-            bleu = Estimate(mean.value, *bounds, mean.n)
+            mean, sd = mean_and_sd([figures["bleu"] for figures in own.values()], "repetitions")
+            bleu = mean.converted(lambda score: min(max(score, 0.0), 100.0))
             rows += [Row("bleu", bleu, labels, counts), Row("sd", sd, labels)]
         regular = groups.get((model, "regular"), {})
         both = sorted(own.keys() & regular.keys())
         if setting == "regular" or not both:
             continue
         apart = [own[repetition]["bleu"] - regular[repetition]["bleu"] for repetition in both]
-        difference = mean_and_sd(apart)[0] if len(apart) > 1 else Estimate(apart[0], -math.inf, math.inf, 1)
+        if len(apart) > 1:
+            difference = mean_and_sd(apart, "repetitions")[0]
+        else:
+            difference = Estimate.without_interval(apart[0], 1, "1 repetition")
         rows.append(Row("minus_regular", difference, labels))
     return rows
+
+
+def _stored(figures: Mapping[str, Any]) -> Estimate:
+    """The BLEU of one repetition."""
+    if figures["low"] is None:
+        return Estimate.without_interval(figures["bleu"], figures["sentences"], figures["no_interval"])
+    return Estimate(figures["bleu"], figures["low"], figures["high"], figures["sentences"])

@@ -13,8 +13,8 @@ from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
 from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
-from babelscope.methods.condition.figures import accuracy
 from babelscope.runs.judging import condition
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.systems.asking import ask_sample
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.sets import TestSet
@@ -126,7 +126,13 @@ def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[R
         "skipped": sum(bool(record["skipped"]) for record in records),
     }
     agreed = [float(record["correct"] == record["truth"]) for record in known]
+    sources = [record["source"] for record in known]
     return [
-        Row("agreement", accuracy(agreed, [1.0] * len(known)), labels, counts),
-        Row("weighted", accuracy(agreed, [record["weight"] for record in known]), labels, counts),
+        Row("agreement", clustered_proportion(agreed, sources), labels, counts),
+        Row(
+            "weighted",
+            clustered_proportion(agreed, sources, [record["weight"] for record in known]),
+            labels,
+            counts,
+        ),
     ]

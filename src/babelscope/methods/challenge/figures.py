@@ -21,9 +21,9 @@ from babelscope.methods.challenge.sets import (
     subsets_of,
 )
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import resampled_sums
+from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
 from babelscope.stats.correlation import correlation
-from babelscope.stats.intervals import Array, mean_and_sd, percentile_estimate, proportion
+from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate, mean_and_sd, proportion
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
@@ -50,24 +50,42 @@ class SystemScores:
         """The corpus score of the sentences with these numbers."""
         return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
 
-    def resampled(self, *, seed: int, resamples: int) -> list[dict[str, Array]]:
-        """For each subset the scores [resamples] by metric, and as `length` the mean source length in tokens."""
+    def left_out(self) -> list[dict[str, Array]]:
+        """For each subset its score without each group of sentences, by metric, and as `length` its mean length."""
         columns = [*self.statistics.values(), self.lengths[:, None], np.ones_like(self.lengths)[:, None]]
         edges = np.cumsum([each.shape[1] for each in columns])[:-1]
-        rng = stream(seed, "challenge/bootstrap")
-        # Several minimum distances can give the same sentences: resample them once.
+        # Below the least distance that occurs, all minimum distances give the same sentences.
         once = {subset.members.tobytes(): subset.members for subset in self.subsets}
-        drawn = resampled_sums(np.hstack(columns), list(once.values()), rng, resamples=resamples)
+        rest = sums_without(np.hstack(columns), list(once.values()))
         found = {}
-        for key, sums in zip(once, drawn, strict=True):
+        for (key, members), sums in zip(once.items(), rest, strict=True):
             *own, lengths, counts = np.split(sums, edges, axis=1)
-            scores = {
-                str(metric): _score_each(metric, some)
-                for metric, some in zip(self.statistics, own, strict=True)
-            }
-            with np.errstate(invalid="ignore"):  # a resample may miss a small subset
+            scores = {}
+            for metric, some in zip(self.statistics, own, strict=True):
+                # Without sentences of other subsets only, the score is the same.
+                scores[str(metric)] = np.full(len(sums), self.corpus_score(metric, members))
+                for group in _groups(members):
+                    scores[str(metric)][group] = corpus_score(metric, some[group])
+            with np.errstate(invalid="ignore"):  # of one group nothing is left
                 found[key] = {**scores, "length": (lengths / counts)[:, 0]}
         return [found[subset.members.tobytes()] for subset in self.subsets]
+
+
+def _groups(members: Array) -> Array:
+    """The groups that sentences are in."""
+    found: Array = np.unique(members % MOST_GROUPS)
+    return found
+
+
+def _estimate(value: float, left_out: Array, members: Array, metric: str = "") -> Estimate:
+    """A figure of a subset, from its values without each group; with a metric, one on its scale."""
+    own = _groups(members)
+    within = (-math.inf, math.inf)
+    if metric and ":" not in metric:
+        within = bounds_of(find_metric(metric).scale)
+    if len(own) < FEWEST:
+        left_out = left_out[own]
+    return jackknife_estimate(value, left_out, len(members), fewest=FEWEST, within=within, clusters=len(own))
 
 
 def corpus_score(metric: str, sums: Array) -> float:
@@ -95,31 +113,28 @@ def system_scores(records: Sequence[Record], distances: Sequence[int], *, exact:
 
 
 def quality_rows(
-    own: SystemScores, resampled: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
+    own: SystemScores, left_out: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
 ) -> list[Row]:
     """For every subset: its scores, their difference from all sentences (`minus_all`), and the mean source length."""
     rows = []
-    for subset, drawn in zip(own.subsets, resampled, strict=True):
-        n = len(subset.members)
+    for subset, rest in zip(own.subsets, left_out, strict=True):
         whole = subset is own.subsets[0]
         shown = {"instances": subset.instances, **(counts if whole else {})}
         for metric in own.statistics:
             value = own.corpus_score(metric, subset.members)
-            rows.append(Row(metric, percentile_estimate(value, drawn[metric], n), subset.labels, shown))
+            estimate = _estimate(value, rest[metric], subset.members, metric)
+            rows.append(Row(metric, estimate, subset.labels, shown))
             if not whole:
-                difference = percentile_estimate(
-                    value - own.corpus_score(metric, own.subsets[0].members),
-                    drawn[metric] - resampled[0][metric],
-                    n,
-                )
+                apart = value - own.corpus_score(metric, own.subsets[0].members)
+                difference = _estimate(apart, rest[metric] - left_out[0][metric], subset.members)
                 rows.append(Row("minus_all", difference, {**subset.labels, "metric": metric}))
         mean = float(own.lengths[subset.members].mean())
-        rows.append(Row("length", percentile_estimate(mean, drawn["length"], n), subset.labels))
+        rows.append(Row("length", _estimate(mean, rest["length"], subset.members), subset.labels))
     return rows
 
 
 def control_rows(
-    own: SystemScores, resampled: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
+    own: SystemScores, left_out: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
 ) -> list[Row]:
     """Each subset against random corpora of the same size, matched to its source lengths sentence by sentence.
 
@@ -127,7 +142,7 @@ def control_rows(
     interval of the score, and `control_rank` the share of corpora at or below the score.
     """
     rows = []
-    for subset, drawn in zip(own.subsets[1:], resampled[1:], strict=True):
+    for subset, rest in zip(own.subsets[1:], left_out[1:], strict=True):
         # The same corpora for every metric, and for every system on this test set.
         corpora = length_matched_corpora(
             own.lengths, subset.members, stream(seed, "challenge/controls"), draws=draws, apart=apart
@@ -135,13 +150,13 @@ def control_rows(
         for metric, statistics in own.statistics.items():
             scores = [corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in corpora]
             value = own.corpus_score(metric, subset.members)
-            score = percentile_estimate(value, drawn[metric], len(subset.members))
+            score = _estimate(value, rest[metric], subset.members, metric)
             labels: Labels = {**subset.labels, "metric": metric}
-            mean, sd = mean_and_sd(scores)
+            mean, sd = mean_and_sd(scores, "corpora")
             rows += [Row("control_mean", mean, labels), Row("control_sd", sd, labels)]
             if sd.value > 0:
-                z = [(each - mean.value) / sd.value for each in (score.value, score.low, score.high)]
-                rows.append(Row("control_z", Estimate(z[0], z[1], z[2], len(subset.members)), labels))
+                z = score.converted(lambda each, mid=mean.value, unit=sd.value: (each - mid) / unit)  # type: ignore[misc]
+                rows.append(Row("control_z", z, labels))
             below = sum(each <= value for each in scores)
             rows.append(Row("control_rank", proportion(below, draws), labels, {"at_or_below": below}))
     return rows
@@ -158,13 +173,13 @@ def length_matched_corpora(
     return order[rng.integers(first, last, size=(draws, len(members)))]
 
 
-def distance_rows(own: SystemScores, resampled: Sequence[Mapping[str, Array]]) -> list[Row]:
-    """Correlation of quality with distance, over minimum distances (last column of table 5) and over sentences.
+def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) -> list[Row]:
+    """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
 
     Over sets: the score of each subset of a phenomenon against its minimum distance. The subsets are nested, so
-    the interval comes from resampled sentences, not from independent points. Of the minimum distances that keep
-    all sentences of the phenomenon, only the greatest counts. Over sentences: the score of a sentence against
-    the greatest distance in it.
+    the interval is over sentences, not over independent points. Minimum distances that leave
+    all of the phenomenon's sentences in are one subset, and only the greatest of them counts. Over sentences:
+    the sentence's score against the greatest distance in it.
     """
     rows = []
     for phenomenon, side in phenomena_and_sides(own.instances):
@@ -185,15 +200,29 @@ def distance_rows(own: SystemScores, resampled: Sequence[Mapping[str, Array]]) -
                 values = np.array(
                     [own.corpus_score(metric, own.subsets[number].members) for number in chosen]
                 )
-                drawn = np.array([resampled[number][metric] for number in chosen])
+                rest = np.array([left_out[number][metric] for number in chosen])
                 value = float(_coefficients(points, values[:, None], coefficient)[0])
-                estimate = percentile_estimate(value, _coefficients(points, drawn, coefficient), len(chosen))
+                fewest = min((own.subsets[number].members for number in chosen), key=len)
+                estimate = _over_sets(value, _coefficients(points, rest, coefficient), len(chosen), fewest)
             here: Labels = {**labels, "metric": metric}
             name = f"distance_{coefficient}"
             rows.append(Row(name, estimate, {**here, "over": "sets", "distances": distances}))
             over = correlation(greatest.tolist(), own.sentence_scores[metric][numbers].tolist(), coefficient)
             rows.append(Row(name, over, {**here, "over": "sentences"}))
     return rows
+
+
+def _over_sets(value: float, left_out: Array, sets: int, fewest: Array) -> Estimate:
+    """A correlation over sets of sentences, from those without each group; Fisher's z, which has no ends."""
+    if math.isnan(value):
+        return Estimate.of_nothing()
+    if len(_groups(fewest)) < FEWEST:
+        return Estimate.without_interval(value, sets, f"a set of {len(fewest)}")
+    if abs(value) >= 1 - 1e-12 or not (np.abs(left_out) < 1 - 1e-12).all() or not np.ptp(left_out):
+        return Estimate.without_interval(value, sets, f"{sets} sets")
+    z, rest = math.atanh(value), np.arctanh(left_out)
+    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, len(_groups(fewest))))
+    return Estimate(value, min(value, low), max(value, high), sets)
 
 
 def _coefficients(points: Array, values: Array, coefficient: Coefficient) -> Array:
@@ -233,15 +262,14 @@ def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[i
 def difference_rows(
     systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]], where: Labels
 ) -> list[Row]:
-    """score(system) - score(against) for every two systems on every subset, by paired bootstrap."""
+    """score(system) - score(against) of every two systems on every subset, paired by sentence."""
     rows = []
-    for (first, (own, drawn)), (second, (other, others)) in itertools.combinations(systems.items(), 2):
+    for (first, (own, rest)), (second, (other, others)) in itertools.combinations(systems.items(), 2):
         for number, subset in enumerate(own.subsets):
             for metric in own.statistics:
                 value = own.corpus_score(metric, subset.members) - other.corpus_score(metric, subset.members)
-                estimate = percentile_estimate(
-                    value, drawn[number][metric] - others[number][metric], len(subset.members)
-                )
+                apart = rest[number][metric] - others[number][metric]
+                estimate = _estimate(value, apart, subset.members)
                 labels: Labels = {
                     **where,
                     "system": first,
@@ -251,7 +279,3 @@ def difference_rows(
                 }
                 rows.append(Row("difference", estimate, labels))
     return rows
-
-
-def _score_each(metric: str, sums: Array) -> Array:
-    return np.array([corpus_score(metric, each) for each in sums])

@@ -103,13 +103,13 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
         "empty": sum(not record["translation"].strip() for record in records),
         **{note: notes[note] for note in _NOTES},
     }
-    resampled = own.resampled(seed=seed, resamples=settings.resamples)
+    left_out = own.left_out()
     return [
-        *quality_rows(own, resampled, counts),
+        *quality_rows(own, left_out, counts),
         *control_rows(
-            own, resampled, seed=seed, draws=settings.matched_corpora, apart=settings.length_tolerance
+            own, left_out, seed=seed, draws=settings.matched_corpora, apart=settings.length_tolerance
         ),
-        *distance_rows(own, resampled),
+        *distance_rows(own, left_out),
         *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
     ]
 
@@ -126,7 +126,7 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     return found
 
 
-def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+def system_differences(group: Group, settings: ChallengeSettings, _seed: int) -> list[Row]:
     """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
     by_system = {column.name: column.cell.records for column in group.columns}
     if len(by_system) < 2:
@@ -136,12 +136,13 @@ def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> 
     for system, records in by_system.items():
         both = [record for record in records if record["item"] in common]
         own = system_scores(both, settings.distances, exact=settings.exact)
-        found[system] = own, own.resampled(seed=seed, resamples=settings.resamples)
+        found[system] = own, own.left_out()
     return difference_rows(found, {})
 
 
 METHOD = Method(
     name="challenge",
+    version=2,
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,

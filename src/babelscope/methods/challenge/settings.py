@@ -23,7 +23,7 @@ class ChallengeSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
-    """Bootstrap resamples of the sentences."""
+    """Understood for one version, and without effect: intervals need no resamples."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
     """Random corpora of equally long sentences that each set is compared with."""
     length_tolerance: int = Field(default=1, ge=0)

@@ -117,8 +117,7 @@ def _drawn(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def _with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:
-    value, low, high = (f"{x:{sign}.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: f"{each:{sign}.{digits}f}")
 
 
 def _phenomenon(labels: Mapping[str, str | int]) -> str:

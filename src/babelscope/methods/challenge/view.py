@@ -94,7 +94,7 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
     if score is None or mean is None:
         return None
     own, base = score.estimate, mean.estimate.value
-    return Estimate(own.value - base, own.low - base, own.high - base, own.n)
+    return own.converted(lambda score: score - base)
 
 
 def findings(group: Group) -> list[Finding]:
@@ -109,9 +109,10 @@ def findings(group: Group) -> list[Finding]:
             for kind in _kinds(group)
             for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
             if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST_SENTENCES
+            if not away.no_interval
         ]
         if lower:  # negate, so that below 0 is worse
-            parts = [(kind, far, Estimate(-a.value, -a.high, -a.low, a.n)) for kind, far, a in parts]
+            parts = [(kind, far, a.converted(lambda score: -score)) for kind, far, a in parts]
         if not parts:
             continue
         kind, distance, away = min(parts, key=lambda part: part[2].high)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from scipy.special import expit
 from scipy.stats import rankdata
-from statsmodels.stats.proportion import proportion_confint
 
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, TiedWeights
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets.mucow import NO_CATEGORY
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
@@ -62,36 +62,23 @@ def weights_of(
     return weights
 
 
-def accuracy(worth: Sequence[float], weights: Sequence[float], *, outside: float = 0.05) -> Estimate:
-    """Weighted mean of verdicts with Wilson's interval at Kish's effective sample size.
-
-    In simulations (15 to 200 items, errors anywhere or among the least confident) it covers the truth in
-    94 to 99 % of cases, where a bootstrap covers it in 90 to 95 %. It needs no seed, and is not [1, 1]
-    if all verdicts are correct. `outside` is 1 minus the confidence level.
-    """
-    if not worth:
-        return Estimate.of_nothing()
-    total = math.fsum(weights)
-    value = math.fsum(w * x for w, x in zip(weights, worth, strict=True)) / total
-    effective = total**2 / math.fsum(w * w for w in weights)
-    low, high = proportion_confint(value * effective, effective, outside, method="wilson")
-    # Rounding can put a bound on the wrong side of a value of 0 or 1.
-    return Estimate(value, min(value, float(low)), max(value, float(high)), len(worth))
+Columns = tuple[Sequence[float], Sequence[str], Sequence[float]]
+"""What verdicts are worth, the sources they are about, and their weights."""
 
 
-def lowest_accuracy(groups: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Estimate:
-    """The lowest accuracy among non-empty groups of (verdicts, weights) (section 4.2).
+def lowest_accuracy(groups: Sequence[Columns]) -> Estimate:
+    """The lowest accuracy among non-empty groups (section 4.2).
 
     The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
     (Bonferroni): the interval covers the truth in 95 % of cases even if all groups are equally good.
     """
     if not groups:
         return Estimate.of_nothing()
-    found = [accuracy(*group) for group in groups]
+    found = [clustered_proportion(*group) for group in groups]
     return Estimate(
         min(each.value for each in found),
         min(each.low for each in found),
-        min(accuracy(*group, outside=0.05 / len(groups)).high for group in groups),
+        min(clustered_proportion(*group, outside=0.05 / len(groups)).high for group in groups),
         sum(each.n for each in found),
     )
 
@@ -105,6 +92,8 @@ class JudgedItems:
     worth: list[float]
     categories: list[str]
     weights: list[float]
+    sources: list[str]
+    """Items of one source are not independent."""
 
 
 def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
@@ -119,6 +108,7 @@ def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> Ju
         [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
+        [record["source"] for record in kept],
     )
 
 
@@ -140,18 +130,18 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
         }
         rows.append(Row(name, estimate, {**evaluator, **labels, "weighting": weighting}, counts))
 
-    def parts(members: Sequence[int], weighting: str) -> tuple[list[float], list[float]]:
+    def parts(members: Sequence[int], weighting: str) -> Columns:
         weights = [judged.weights[i] if weighting == "category" else 1.0 for i in members]
-        return [judged.worth[i] for i in members], weights
+        return [judged.worth[i] for i in members], [judged.sources[i] for i in members], weights
 
     for name, weighting in (("all", "none"), ("weighted", "category")):
-        row(name, accuracy(*parts(everything, weighting)), everything, skipped.total(), weighting)
+        row(name, clustered_proportion(*parts(everything, weighting)), everything, skipped.total(), weighting)
     groups = _indices_by_category(judged.categories)
     # Sorted, so that the order of items does not matter; categories whose items were all skipped stay in.
     names = sorted({*groups, *skipped})
     ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     for weighting, suffix in (("category", ""), ("none", " unweighted")):
-        found = {name: accuracy(*parts(groups.get(name, ()), weighting)) for name in names}
+        found = {name: clustered_proportion(*parts(groups.get(name, ()), weighting)) for name in names}
         for name in names:
             row(name + suffix, found[name], groups.get(name, ()), skipped[name], weighting, category=name)
         lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
@@ -172,7 +162,7 @@ def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
             "items": sum(inside),
             "correct": sum(worth == 1 for worth, here in zip(judged.worth, inside, strict=True) if here),
         }
-        share = accuracy([float(here) for here in inside], [1.0] * len(inside))
+        share = clustered_proportion([float(here) for here in inside], judged.sources)
         rows.append(Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts))
     return rows
 

@@ -38,6 +38,7 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
+    version=2,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,

@@ -11,8 +11,7 @@ from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties
 from babelscope.methods.contrast.figures import by_phenomenon, sources, tie_credits
-from babelscope.stats.intervals import cluster_sums, clustered_mean, holm, paired_p
-from babelscope.util.seeds import stream
+from babelscope.stats.paired import holm, paired_difference
 
 _Labels = dict[str, str | int]
 
@@ -26,13 +25,13 @@ class _Test:
     p: float
 
 
-def reference_differences(group: Group, settings: Any, seed: int) -> list[Row]:
+def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
     """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources.
 
-    The p-values come from sign flips over source sentences, corrected by Holm for all tests on the test set.
+    Tested over source sentences, and corrected by Holm for all tests on the test set.
     """
     by_system = {column.name: column.cell.records for column in group.columns}
-    tests = _reference_tests(by_system, settings.ties, seed, settings.resamples)
+    tests = _reference_tests(by_system, settings.ties)
     adjusted = holm([test.p for test in tests])
     return [
         Row(
@@ -44,9 +43,7 @@ def reference_differences(group: Group, settings: Any, seed: int) -> list[Row]:
     ]
 
 
-def _reference_tests(
-    by_system: Mapping[str, Sequence[Record]], ties: Ties, seed: int, resamples: int
-) -> list[_Test]:
+def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[_Test]:
     """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
     tests = []
     for system, records in by_system.items():
@@ -60,7 +57,7 @@ def _reference_tests(
             if both:
                 values = [machine[source] - human[source] for source in both]
                 labels: _Labels = {"system": system, "phenomenon": phenomenon}
-                tests.append(_paired_test(labels, values, both, seed, resamples))
+                tests.append(_Test(labels, *paired_difference(values, both, verdicts=True)))
     return tests
 
 
@@ -70,12 +67,3 @@ def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, f
     for source, worth in zip(sources(records), tie_credits(records, ties), strict=True):
         found.setdefault(source, []).append(worth)
     return {source: math.fsum(some) / len(some) for source, some in found.items()}
-
-
-def _paired_test(
-    labels: _Labels, values: Sequence[float], clusters: Sequence[str], seed: int, resamples: int
-) -> _Test:
-    rng = stream(seed, "contrast/difference")
-    difference = clustered_mean(values, clusters, rng, resamples=resamples)
-    by_source = cluster_sums([values], clusters)[:, 0].tolist()
-    return _Test(labels, difference, paired_p(by_source, stream(seed, "contrast/p")))

@@ -5,22 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
 from babelscope.core.ties import Ties, credit
-from babelscope.stats.intervals import (
-    Array,
-    cluster_sums,
-    clustered_mean,
-    clustered_proportion,
-    proportion,
-    resampled_totals,
-)
-from babelscope.util.seeds import stream
+from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
 _NOTES = ("truncated", "changed", "unfinished")
 _SOURCES_A_BIN = 25
@@ -66,30 +58,22 @@ def discrepancy(scores: Scores, *, clipped: bool = False) -> float:
     return max(0.0, distance) if clipped else distance
 
 
-def figures(
-    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
-) -> list[Row]:
+def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
     """Rows of one system on one test set: `all`, each phenomenon and reference kind, and MuCoW's groups.
 
     A row named after its group is an accuracy; a row `discrepancy` follows where 1-bests are known.
     """
     rows: list[Row] = []
     for name, labels, members in _accuracy_groups(records, controls):
-        # The same random draws for every row, so that a group with all items gets the interval of `all`.
-        rng = stream(seed, "contrast/accuracy")
-        accuracy = clustered_proportion(
-            tie_credits(members, ties), sources(members), rng, resamples=resamples
-        )
+        accuracy = clustered_proportion(tie_credits(members, ties), sources(members))
         rows.append(Row(name, accuracy, labels, _counts(members, ties)))
         known = _with_discrepancy(members)
         if known and (name == "all" or "phenomenon" in labels):
-            rng = stream(seed, "contrast/discrepancy")
-            values = [record["discrepancy"] for record in known]
-            mean = clustered_mean(values, sources(known), rng, resamples=resamples)
+            mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
             rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
     return [
         *rows,
-        *false_positive_rows(records, ties=ties, controls=controls, seed=seed, resamples=resamples),
+        *false_positive_rows(records, ties=ties, controls=controls),
     ]
 
 
@@ -166,16 +150,15 @@ def _is_infinite(scores: Mapping[str, Any]) -> bool:
     return None in (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
 
 
-def false_positive_rows(
-    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
-) -> list[Row]:
+def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
     """`expected_false_positives`, as the controls predict them, and `excess_errors`, the error rate beyond them.
 
-    The model: every error on a control is a false positive, and a plausible pair is as likely to be a false
-    positive as a control with the same discrepancy. So all controls together are divided into bins of equal
-    size by discrepancy, and the error rate of the controls in its bin is the probability that a plausible
-    pair is a false positive. Without discrepancies there is one bin, the controls of the same reference kind.
-    Values are shares of pairs. Sources of controls and of plausible pairs are resampled independently.
+    The model: every error on a control is a false positive, and a plausible pair is exposed to false
+    positives as a control pair with the same discrepancy is. So the controls, all together, are cut into
+    bins of equal size by their discrepancy, and each plausible pair is expected to be a false positive with
+    the error rate of the controls in its bin. Without discrepancies there is one bin, of the controls with
+    the same reference kind. Values are shares of pairs; the excess is what is left of the error rate, and its
+    interval takes controls and plausible pairs for independent.
     """
     groups = by_phenomenon(records)
     plausible = {key: some for key, some in groups.items() if key[0] not in controls}
@@ -195,22 +178,14 @@ def false_positive_rows(
         ]
     rows = []
     for controlled, groups, binned in families:
-        # A single source sentence cannot be resampled.
+        # One sentence says nothing about others.
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
         if not exposed or len(set(sources(controlled))) < 2:
             continue
         edges = _bin_edges(controlled) if binned else np.array([])
-        samples = [_pairs_and_errors_by_bin(some, edges, ties) for some in (controlled, *exposed.values())]
-        rng = stream(seed, "contrast/false-positives")
-        sizes = [len(some) for some in exposed.values() for _ in range(2)]
-        estimates = resampled_totals(samples, _expected_and_excess, rng, sizes=sizes, resamples=resamples)
-        for number, ((phenomenon, reference), some) in enumerate(exposed.items()):
-            expected, excess = estimates[2 * number : 2 * number + 2]
-            if expected.high == 0.0:
-                # No control is wrong, so no resample varies; take the upper end of a proportion of 0 instead.
-                most = proportion(0, len(set(sources(controlled)))).high
-                expected = Estimate(0.0, 0.0, most, expected.n)
-                excess = Estimate(excess.value, excess.low - most, excess.high, excess.n)
+        for (phenomenon, reference), some in exposed.items():
+            expected, errors = _expected_rate(controlled, some, edges, ties), _errors(some, ties)
+            excess = difference(clustered_proportion(errors, sources(some)), expected, len(some))
             labels = {"phenomenon": phenomenon, "reference": reference}
             counts = {
                 "errors": sum(record["verdict"] == "wrong" for record in some),
@@ -230,28 +205,23 @@ def _bin_edges(controls: Sequence[Record]) -> Array:
     return np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
 
 
-def _pairs_and_errors_by_bin(records: Sequence[Record], edges: Array, ties: Ties) -> Array:
-    """[sources, 2 * bins]: for each source its pairs in each bin, then its errors in each bin."""
+def _expected_rate(
+    controls: Sequence[Record], plausible: Sequence[Record], edges: Array, ties: Ties
+) -> Estimate:
+    """The error rate of controls, weighted so that their bins have the plausible pairs' shares."""
+    ours, theirs = (_bins(some, edges) for some in (controls, plausible))
+    here, there = (np.bincount(some, minlength=len(edges) + 1) for some in (ours, theirs))
+    # In a bin without controls the rate over all bins stands in.
+    weights = there[ours] / here[ours] + there[here == 0].sum() / len(controls)
+    found = clustered_proportion(_errors(controls, ties), sources(controls), weights.tolist())
+    return replace(found, n=len(plausible))
+
+
+def _errors(records: Sequence[Record], ties: Ties) -> list[float]:
+    return [1.0 - worth for worth in tie_credits(records, ties)]
+
+
+def _bins(records: Sequence[Record], edges: Array) -> Array:
     values = [record["discrepancy"] for record in records] if len(edges) else [0.0] * len(records)
-    bins = np.searchsorted(edges, values)
-    errors = [1.0 - worth for worth in tie_credits(records, ties)]
-    here = [(bins == each).astype(float) for each in range(len(edges) + 1)]
-    return cluster_sums([*here, *(inside * errors for inside in here)], sources(records))
-
-
-def _expected_and_excess(controls: Array, *plausible: Array) -> Array:
-    """For each plausible type the expected share of false positives and the excess of its error rate.
-
-    Arguments are totals of pairs, then of errors, by bin: [..., 2 * bins].
-    """
-    bins = controls.shape[-1] // 2
-    pairs, errors = controls[..., :bins], controls[..., bins:]
-    overall = errors.sum(axis=-1, keepdims=True) / pairs.sum(axis=-1, keepdims=True)
-    # A resample can leave a bin without controls; it then takes the rate over all bins.
-    rates = np.where(pairs > 0, errors / np.maximum(pairs, 1.0), overall)
-    shares = []
-    for each in plausible:
-        n = each[..., :bins].sum(axis=-1)
-        expected = (rates * each[..., :bins]).sum(axis=-1) / n
-        shares += [expected, each[..., bins:].sum(axis=-1) / n - expected]
-    return np.stack(shares)
+    found: Array = np.searchsorted(edges, values)
+    return found

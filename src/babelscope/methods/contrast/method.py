@@ -18,11 +18,9 @@ from babelscope.methods.contrast.settings import ContrastSettings, identity
 from babelscope.testsets.items import MinimalPair
 
 
-def summarise(records: Sequence[Record], settings: ContrastSettings, seed: int) -> list[Row]:
+def summarise(records: Sequence[Record], settings: ContrastSettings, _seed: int) -> list[Row]:
     """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own translations."""
-    chosen: dict[str, Any] = {
-        "ties": settings.ties, "controls": settings.controls, "seed": seed, "resamples": settings.resamples
-    }  # fmt: skip
+    chosen: dict[str, Any] = {"ties": settings.ties, "controls": settings.controls}
     return [*figures(records, **chosen), *output_error_rows(records, **chosen)]
 
 
@@ -33,6 +31,7 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="contrast",
+    version=2,
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
     kind=MinimalPair,
     settings=ContrastSettings,

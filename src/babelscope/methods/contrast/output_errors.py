@@ -12,9 +12,9 @@ from babelscope.language.base import Analysed
 from babelscope.language.detecting import can_detect, detectors, languages_with_detectors, looks_at_source
 from babelscope.language.registry import error_type, language
 from babelscope.methods.contrast.figures import by_phenomenon, sources, tie_credits
-from babelscope.stats.intervals import clustered_proportion, rogan_gladen
+from babelscope.stats.detection import impossible, rogan_gladen
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets.items import MinimalPair
-from babelscope.util.seeds import stream
 
 NOT_MEASURABLE = "not measurable in free output"
 
@@ -53,9 +53,7 @@ def detect_errors(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list
     return found
 
 
-def output_error_rows(
-    records: Sequence[Record], *, ties: Ties, controls: Sequence[str], seed: int, resamples: int
-) -> list[Row]:
+def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
     """`forced_errors` and `generated_errors` for each phenomenon and reference kind.
 
     `generated_errors` is the share of sources whose 1-best has the error: the detector's share of alarms,
@@ -69,8 +67,7 @@ def output_error_rows(
         control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
         labels = {"phenomenon": phenomenon, "reference": reference, **control}
         wrong = [1.0 - worth for worth in tie_credits(members, ties)]
-        rng = stream(seed, "contrast/accuracy")
-        forced = clustered_proportion(wrong, sources(members), rng, resamples=resamples)
+        forced = clustered_proportion(wrong, sources(members))
         rows.append(Row("forced_errors", forced, labels))
         others = [each for each in known if each["phenomenon"] != phenomenon]
         right = others if looks_at_source(phenomenon) else members
@@ -101,8 +98,10 @@ def _generated_errors_row(
         note = "no source that its detector can tell for"
     elif not false:
         note = "no references to count false alarms on: give other error types in the same test set"
-    elif estimate.low <= 0:
-        note = NOT_MEASURABLE
+    elif not estimate.low > 0:
+        note = "; ".join(filter(None, [NOT_MEASURABLE, impossible(estimate)]))
+    else:
+        note = impossible(estimate)
     counts = {
         "alarms": sum(map(any, alarms.values())),
         "found": sum(map(sum, found.values())),

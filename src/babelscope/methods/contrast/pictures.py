@@ -33,8 +33,7 @@ def reference_kinds(group: Group) -> list[str]:
 
 def with_interval(estimate: Estimate, factor: float = 1) -> str:
     """The value and its interval as text, each times `factor`, to two digits."""
-    value, low, high = (f"{factor * each:.2g}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return estimate.text(lambda each: f"{factor * each:.2g}")
 
 
 def pictures(group: Group) -> list[Picture]:

@@ -34,7 +34,7 @@ class ContrastSettings(Settings):
     controls: tuple[str, ...] = Field(default_factory=controls)
     """The implausible phenomena (section 3): the implausible error types, unless others are named."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
-    """Bootstrap resamples for the intervals."""
+    """Understood for one version, and without effect: intervals need no resamples."""
 
     @field_validator("detect_in_output")
     @classmethod

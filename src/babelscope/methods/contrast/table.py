@@ -79,8 +79,7 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
         if len(values) > 1:
             mean, sd = mean_and_sd(values)
             return f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}{mark}"
-        low, high = (factor * edge for edge in (found[0].estimate.low, found[0].estimate.high))
-        return f"{values[0]:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{mark}"
+        return found[0].estimate.text(lambda each: f"{factor * each:.{digits}f}") + mark
 
     return cell
 

@@ -14,6 +14,7 @@ from babelscope.language.registry import error_label
 from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
+from babelscope.stats.detection import impossible
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -97,6 +98,7 @@ def _worst_generated_error(
                 "search": "its own translation has it",
             },
             behind=behind,
+            more=f"{note[:1].upper()}{note[1:]}." if (note := impossible(worst.estimate)) else "",
         )
     ]
 

@@ -14,7 +14,6 @@ from babelscope.methods.likelihood.settings import LikelihoodSettings
 from babelscope.stats.intervals import perplexity, ratio_of_sums
 from babelscope.systems.asking import ask_score, scored_as_json
 from babelscope.testsets.items import ParallelSentence
-from babelscope.util.seeds import stream
 
 
 def ask(
@@ -44,7 +43,7 @@ def judge(records: Sequence[Record], _settings: LikelihoodSettings) -> list[Reco
     return judged
 
 
-def summarise(records: Sequence[Record], settings: LikelihoodSettings, seed: int) -> list[Row]:
+def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: int) -> list[Row]:
     """Log-probability a token over all references, in nats with EOS counted, and the perplexity it makes.
 
     A reference with an impossible token (probability 0) has no finite score: it is left out and counted
@@ -60,8 +59,7 @@ def summarise(records: Sequence[Record], settings: LikelihoodSettings, seed: int
         if finite:
             totals.append(math.fsum(x for each in finite for x in each["logprobs"]))
             lengths.append(sum(len(each["logprobs"]) for each in finite))
-    rng = stream(seed, "likelihood/bootstrap")
-    mean = ratio_of_sums(totals, lengths, rng, resamples=settings.resamples)
+    mean = ratio_of_sums(totals, lengths)
     shown = {
         "tokens": sum(lengths),
         "infinite": counts["infinite"],
@@ -73,6 +71,7 @@ def summarise(records: Sequence[Record], settings: LikelihoodSettings, seed: int
 
 METHOD = Method(
     name="likelihood",
+    version=2,
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,

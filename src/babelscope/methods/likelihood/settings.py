@@ -15,4 +15,4 @@ class LikelihoodSettings(Settings):
     references: Literal["all", "first"] = "all"
     """Score every reference of an item, or its first only."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
-    """Bootstrap resamples for the interval."""
+    """Understood for one version, and without effect: intervals need no resamples."""

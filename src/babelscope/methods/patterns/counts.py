@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.results import Estimate, Row
+from babelscope.stats.correlation import correlation_and_p
 from babelscope.stats.intervals import proportion
 from babelscope.testsets.mucow import Sense
 from babelscope.util.errors import BabelscopeError
@@ -191,12 +192,8 @@ class GenderCounts:
 
 def occupation_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:
     """Pearson's r over the common occupations with its interval, and p (appendix C)."""
-    from scipy.stats import pearsonr
-
     common = sorted(first.keys() & second.keys())
     if len(common) < 3:
         raise BabelscopeError(f"a correlation needs at least 3 occupations in common, not {len(common)}")
-    found = pearsonr([first[each] for each in common], [second[each] for each in common])
-    bounds = found.confidence_interval(0.95)
-    value = float(found.statistic)
-    return Estimate(value, float(bounds.low), float(bounds.high), len(common)), float(found.pvalue)
+    ours, theirs = ([own[each] for each in common] for own in (first, second))
+    return correlation_and_p(ours, theirs, "pearson", what="occupations")

@@ -11,10 +11,10 @@ from pathlib import Path
 from babelscope.core.registry import Registry
 from babelscope.core.results import Row
 from babelscope.methods.patterns.counts import Flow, Forms, Occurrence, flows_of, occurrences
-from babelscope.stats.intervals import clustered_mean, mean_and_sd, proportion
+from babelscope.stats.intervals import mean_and_sd, proportion
+from babelscope.stats.paired import paired_difference
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import parse_json
-from babelscope.util.seeds import stream
 from babelscope.util.text import read_bytes, read_lines, require_equal_counts
 
 STAGES = ("data", "distilled", "student")
@@ -84,13 +84,11 @@ def _stage_and_class(node: str, stages: Sequence[str]) -> str | None:
     return f"{parts[1]}_{parts[2]}" if len(parts) == 3 and parts[1] in stages else None
 
 
-def shift_rows(
-    models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES, *, seed: int = 0
-) -> list[Row]:
+def shift_rows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES) -> list[Row]:
     """The share of each class at every stage, and by how much it changes from one stage to the next.
 
     Over several models (each with the stages of its own) shares are means, and intervals of changes are over
-    models (Student's t); of one model they are bootstrapped over its sentences.
+    models (Student's t); of one model they are paired, over its sentences.
     """
     first = models[0]
     classes = list(dict.fromkeys(name for found in models for each in found for name in each.classes))
@@ -114,7 +112,7 @@ def shift_rows(
             if len(models) == 1:
                 places = [str(number) for number in range(len(first))]
                 values = [float(each) for each in moved[0]]
-                rows.append(Row("change", clustered_mean(values, places, stream(seed, "flow")), labels))
+                rows.append(Row("change", paired_difference(values, places, verdicts=True)[0], labels))
             else:
                 mean, sd = mean_and_sd([sum(own) / len(own) for own in moved])
                 rows += [Row("change", mean, labels), Row("change sd", sd, labels)]

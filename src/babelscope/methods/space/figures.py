@@ -16,7 +16,6 @@ from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
-from babelscope.util.seeds import stream
 
 Region = Literal["top", "beam", "samples"]
 View = Literal["tokens", "text"]
@@ -38,8 +37,6 @@ class FigureSettings(Protocol):
     def unresolved(self) -> Literal["leave-out", "keep"]: ...
     @property
     def curves(self) -> bool: ...
-    @property
-    def resamples(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +168,9 @@ def ranking_gains(
     )
 
 
-def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
+def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
-    cell = _SystemRecords(records, settings, seed)
+    cell = _SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]
     names = list(records[0].get("metrics", ())) if records else []
     for name in names or [""]:
@@ -191,7 +188,6 @@ class _SystemRecords:
 
     records: Sequence[Record]
     settings: FigureSettings
-    seed: int
 
     def mean(
         self,
@@ -200,18 +196,15 @@ class _SystemRecords:
         labels: _Labels | None = None,
         counts: Mapping[str, int] | None = None,
     ) -> Row:
-        """The row of a mean over sentences; None (unresolved) and NaN (undefined) are left out and counted."""
+        """A mean over sentences: None is unresolved, NaN undefined; both are left out and counted."""
         known, left_out = self._known(values)
-        # The same random draws for every row, so that regions are compared on the same resamples.
-        rng = stream(self.seed, "hypothesis_space/mean")
-        estimate = clustered_mean(*self._columns(known), rng, resamples=self.settings.resamples)
+        estimate = clustered_mean(*self._columns(known))
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
     def share(self, name: str, values: Sequence[bool | None], labels: _Labels, yes: str) -> Row:
-        """The row of a proportion of sentences; the count of true values is named `yes`."""
+        """The proportion of sentences of which something is true; `yes` names their count."""
         known, left_out = self._known(values)
-        rng = stream(self.seed, "hypothesis_space/share")
-        estimate = clustered_proportion(*self._columns(known), rng, resamples=self.settings.resamples)
+        estimate = clustered_proportion(*self._columns(known))
         return Row(name, estimate, labels, {yes: sum(value is True for value in values), **left_out})
 
     def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
@@ -241,8 +234,7 @@ def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
         counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
         for metric in ("bleu", "chrf"):
             texts, references = [text for text, _ in kept], [own for _, own in kept]
-            rng = stream(cell.seed, f"hypothesis_space/{metric}")
-            estimate = corpus_estimate(metric, texts, references, rng, resamples=cell.settings.resamples)
+            estimate = corpus_estimate(metric, texts, references)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 

@@ -41,7 +41,7 @@ class SpaceSettings(Settings):
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
-    """Bootstrap resamples for the intervals."""
+    """Understood for one version, and without effect: intervals need no resamples."""
 
     @field_validator("metric", mode="before")
     @classmethod

@@ -68,13 +68,7 @@ def _table_cell(rows: Iterable[Row], system: str, heading: str) -> str:
 
 
 def _estimate(row: Row, scale: float, digits: int = 2) -> str:
-    estimate = row.estimate
-    if not estimate.n:
-        return "–"
-    value, low, high = (
-        f"{scale * each:.{digits}f}" for each in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} [{low}, {high}]"
+    return row.estimate.text(lambda each: f"{scale * each:.{digits}f}")
 
 
 def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.stats.intervals import clustered_mean, proportion
-from babelscope.util.seeds import stream
 from babelscope_parrot.echo.settings import EchoSettings
 
 
-def summarise(records: Sequence[Record], _settings: EchoSettings, seed: int) -> list[Row]:
+def summarise(records: Sequence[Record], _settings: EchoSettings, _seed: int) -> list[Row]:
     """The share of echoes as `all`, and the mean share of repeated words."""
     echoes = sum(record["verdict"] == "echo" for record in records)
     shares = [record["share"] for record in records]
     sources = [record["source"] for record in records]
-    mean = clustered_mean(shares, sources, stream(seed, "echo/share"))
+    mean = clustered_mean(shares, sources)
     empty = sum(not record["translation"] for record in records)
     return [Row("all", proportion(echoes, len(records))), Row("repeated", mean, counts={"empty": empty})]
 

@@ -12,6 +12,7 @@ from babelscope.testsets.items import AmbiguousSource
 
 METHOD = Method(
     name="patterns_mucow",
+    version=2,
     summary="sense of translated words, by known words and lemmas",
     kind=AmbiguousSource,
     settings=MucowSettings,

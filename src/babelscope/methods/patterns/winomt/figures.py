@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.base import GENDERS
 from babelscope.methods.patterns.winomt.settings import Rounding, WinomtSettings
-from babelscope.stats.intervals import Array, proportion, resampled_counts
-from babelscope.util.seeds import stream
+from babelscope.stats.intervals import Array, difference, f1, proportion
 
 WITHOUT_NEUTRAL = "male and female"
 _STEREOTYPES = ("pro", "anti")
 
 
-def summarise(records: Sequence[Record], settings: WinomtSettings, seed: int) -> list[Row]:
+def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
     table, rounding = _count_table(records), settings.intermediate_rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-    rows += _bootstrapped_rows(records, stream(seed, "patterns winomt"), rounding)
+    rows += _bootstrapped_rows(table, {record["stereotype"] for record in records}, rounding)
     rows += _confusion(table)
     own = {
         "target": settings.target,
@@ -81,27 +80,27 @@ def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _bootstrapped_rows(records: Sequence[Record], rng: np.random.Generator, rounding: Rounding) -> list[Row]:
-    """F1, delta G and delta S: no proportions, so with bootstrap intervals over the items."""
-    names = ("f1_male", "f1_female", "delta_g", "delta_s")
-    estimates = resampled_counts(
-        [int(np.ravel_multi_index(_cell(record), _SHAPE)) for record in records],
-        int(np.prod(_SHAPE)),
-        lambda counts: _f1_and_deltas(counts, rounding),
-        rng,
-    )
-    stereotypes = {record["stereotype"] for record in records}
+def _bootstrapped_rows(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
+    """What is no plain proportion: F1 by gender, and the differences between genders and between stereotypes."""
+    confusion, n = table.sum(axis=2), int(table.sum())
+    own = []
+    for number in (0, 1):
+        right = int(confusion[number, number])
+        own.append(f1(right, int(confusion[number].sum() + confusion[:, number].sum()) - 2 * right, n=n))
+    kinds = [proportion(int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1)]
+    exact = [*own, difference(own[0], own[1], n), difference(kinds[0], kinds[1], n)]
     rows = []
-    for name, estimate in zip(names, estimates, strict=True):
+    for name, estimate, value in zip(
+        ("f1_male", "f1_female", "delta_g", "delta_s"), exact, _f1_and_deltas(table, rounding), strict=True
+    ):
         figure, _, gender = name.partition("_") if name.startswith("f1") else (name, "", "")
         if name != "delta_s" or stereotypes >= set(_STEREOTYPES):
-            rows.append(Row(figure, estimate, {"category": gender} if gender else {}))
+            rows.append(Row(figure, _rounded(estimate, float(value)), {"category": gender} if gender else {}))
     return rows
 
 
-def _f1_and_deltas(counts: Array, rounding: Rounding) -> Array:
-    """F1 male, F1 female, delta G, delta S from flattened count tables [..., cells]."""
-    table = counts.reshape(*counts.shape[:-1], *_SHAPE)
+def _f1_and_deltas(table: Array, rounding: Rounding) -> Array:
+    """F1 male, F1 female, delta G, delta S from counts by gold gender, predicted gender and stereotype."""
     confusion = table.sum(axis=-1)
     f1 = []
     for number in (0, 1):
@@ -125,8 +124,14 @@ def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
     decimals = _decimals(rounding)
     if decimals is None or not whole:
         return exact
-    value = round(exact.value, decimals)
-    return Estimate(value, min(value, exact.low), max(value, exact.high), whole)
+    return _rounded(exact, round(exact.value, decimals))
+
+
+def _rounded(exact: Estimate, value: float) -> Estimate:
+    """The estimate with the value as published; its interval may not deny it."""
+    if not exact.n:
+        return exact
+    return Estimate(value, min(value, exact.low), max(value, exact.high), exact.n)
 
 
 def _share(part: Array, whole: Array, rounding: Rounding) -> Array:

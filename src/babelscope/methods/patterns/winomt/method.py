@@ -12,6 +12,7 @@ from babelscope.testsets.items import AmbiguousSource
 
 METHOD = Method(
     name="patterns_winomt",
+    version=2,
     summary="gender of translated occupations, by word alignment and morphology",
     kind=AmbiguousSource,
     settings=WinomtSettings,

@@ -1,0 +1,78 @@
+"""Paired differences: an interval and a p-value of one and the same test, so that they cannot disagree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from babelscope.core.results import Estimate
+from babelscope.stats.intervals import Array, Bounds, cluster_sums, jackknife_variance, kish, leave_one_out
+
+
+def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bounds, Array]:
+    """The interval of a mean difference, and the p of none, from totals and sizes of clusters [..., clusters].
+
+    Student's t for as many clusters as they are worth. Differences of verdicts, which are -1 to 1, get two clusters
+    more, one with all of its pairs won and one with all lost (Bonett and Price 2012): a few pairs without a
+    difference do not prove that there is none.
+    """
+    degrees = np.maximum(kish(sizes) - 1, 1)
+    telling = (totals != 0).sum(axis=-1).astype(float)
+    if verdicts:
+        usual = sizes.mean(axis=-1, keepdims=True)
+        totals = np.concatenate([totals, usual, -usual], axis=-1)
+        sizes = np.concatenate([sizes, usual, usual], axis=-1)
+    centre = totals.sum(axis=-1) / sizes.sum(axis=-1)
+    error = np.sqrt(jackknife_variance(leave_one_out(totals, sizes)))
+    reach = t.ppf(0.975, degrees) * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * t.sf(np.abs(centre) / error, degrees)
+    low, high = centre - reach, centre + reach
+    if verdicts:
+        # Verdicts are coarse: no p is below the least that flipping signs of clusters can give.
+        p = np.maximum(p, np.minimum(2.0 ** (1 - telling), 1.0))
+        low, high = (
+            np.where(p < 0.05, end, bound(end, 0.0)) for end, bound in ((low, np.minimum), (high, np.maximum))
+        )
+        low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
+    return (low, high), p
+
+
+def paired_difference(
+    differences: Sequence[float], clusters: Sequence[str], *, verdicts: bool, what: str = "source sentences"
+) -> tuple[Estimate, float]:
+    """Mean of paired differences with its interval, and the two-sided p of there being none.
+
+    `verdicts`: each side is worth 0 to 1. Where there is no interval, p is that of flipped signs: 1 if no pair
+    differs, else 2 to the power of 1 - clusters.
+    """
+    n = len(differences)
+    if not n:
+        return Estimate.of_nothing(), 1.0
+    totals, sizes = cluster_sums([differences, [1.0] * n], clusters).T
+    value = math.fsum(differences) / n
+    count = len(totals)
+    if count < 2:
+        return Estimate.without_interval(value, n, f"1 {what.removesuffix('s')}"), 1.0
+    if not verdicts and _alike(leave_one_out(totals, sizes)):
+        why = f"all {count} {what} alike"
+        return Estimate.without_interval(value, n, why), 2.0 ** (1 - count) if value else 1.0
+    (low, high), p = paired_bounds(totals, sizes, verdicts=verdicts)
+    # The centre of verdicts is nearer to 0 than their mean; an interval may not deny its own value.
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n), float(p)
+
+
+def _alike(values: Any) -> bool:
+    """Whether rounding explains all differences."""
+    return bool(np.ptp(values) <= 1e-12 * max(1e-300, float(np.abs(values).max())))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values of a family of tests, in the order given."""
+    from statsmodels.stats.multitest import multipletests
+
+    return [float(p) for p in multipletests(ps, method="holm")[1]] if ps else []
