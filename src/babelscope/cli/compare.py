@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output, width_for
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -81,17 +82,22 @@ def compare(
                     write(as_line({"table": section, **row.as_json()}))
             return
         from babelscope.core import tables
+        from babelscope.core.results import shorten_signature
 
-        show = tables.as_markdown if markdown else tables.as_latex if latex else tables.as_text
+        text = functools.partial(tables.as_text, width=width_for(out))
+        show = tables.as_markdown if markdown else tables.as_latex if latex else text
         write("\n\n".join(show(each) for each in found.tables()))
         if found.signatures and not (markdown or latex):
-            write("\n" + "\n".join(map(visible, found.signatures)))
+            signatures = [
+                (name, whole if out else shorten_signature(whole)) for name, whole in found.signatures
+            ]
+            write("\n" + "\n".join(visible(f"{name}: {text}") for name, text in signatures))
 
 
 class _Compared:
     """What there is to say about some runs."""
 
-    def __init__(self, groups: list[Group], signatures: list[str]) -> None:
+    def __init__(self, groups: list[Group], signatures: list[tuple[str, str]]) -> None:
         self.groups = groups
         self.signatures = signatures
         self.more: dict[str, list[Row]] = {
@@ -151,7 +157,7 @@ def _compared(
     opened = [read_run(path) for path in runs]
     found = _Compared(
         comparing.group_runs(opened, summary_only=summary),
-        [f"{run.name}: {run.manifest.signature}" for run in opened],
+        [(run.name, run.manifest.signature) for run in opened],
     )
     for group in found.groups:
         if not summary:

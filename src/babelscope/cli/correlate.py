@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output
+from babelscope.cli.common import AsJson, OutFile, Seed, as_line, figures, output, width_for
 from babelscope.util.outputs import check_outputs
 
 
@@ -65,4 +65,4 @@ def correlate(
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows))
+            write(render(rows, width_for(out)))

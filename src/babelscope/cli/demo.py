@@ -7,32 +7,25 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json, resumable
-from babelscope.cli.report import NAME, WithReport
-from babelscope.util.terminal import visible
+from babelscope.cli.common import AllRows, AsJson, Seed, resumable
+from babelscope.cli.report import WithReport
+from babelscope.cli.run import tell
 
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder.")] = Path("runs/demo"),
     n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 200,
     seed: Seed = 0,
+    every: AllRows = False,
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
     """Evaluate two small translation models, a teacher and its student, by every method there is."""
-    from babelscope.lab.experiments.demo import demo_study, tell, write_flows
-    from babelscope.report.building import write_report
+    from babelscope.lab.experiments.demo import demo_study, write_flows
     from babelscope.runs.study import run_study
 
     with resumable():
         result = run_study(demo_study(n, seed), out=out)
-        for row in result.rows if as_json else ():
-            print_json(row.as_json())
-        if not as_json:
-            folder = visible(str(result.folder))
-            print(f"{tell(result)}\n\n{result.signature}\nall figures and every single item: {folder}")
         if report:
             write_flows(out, n)
-            write_report([out], out / NAME)
-            if not as_json:
-                print(f"to be read in a browser: {visible(str((out / NAME).absolute()))}")
+        tell(result, as_json=as_json, report=report, every=every)

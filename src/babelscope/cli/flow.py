@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, OutFile, Seed, as_line, figures, output, write_file
+from babelscope.cli.common import AsJson, Form, OutFile, Seed, as_line, figures, output, width_for, write_file
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -88,7 +88,7 @@ def flow(
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows))
+            write(render(rows, width_for(out)))
 
 
 def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:

@@ -12,6 +12,7 @@ from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.lab.training.settings import Settings
@@ -266,4 +267,4 @@ def evaluate(
         for row in rows if as_json else ():
             print_json(row.as_json())
         if not as_json:
-            print(render(rows))
+            print(render(rows, terminal_width()))

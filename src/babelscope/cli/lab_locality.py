@@ -10,6 +10,7 @@ import typer
 
 from babelscope.cli.common import AsJson, Seed, print_json, resumable
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import terminal_width
 
 
 class Model(StrEnum):
@@ -81,7 +82,7 @@ def locality(
     for row in rows if as_json else ():
         print_json(row.as_json())
     if not as_json:
-        print(render(rows))
+        print(render(rows, terminal_width()))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -7,12 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
+
+if TYPE_CHECKING:
+    from babelscope.core.columns import Group
 
 Record = dict[str, Any]
 """What a method notes about one item: JSON, so that it can be stored and read again."""
@@ -101,10 +104,16 @@ class Result:
     """So many of the rows, the last ones, are of several systems together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """What a report shows of each method and test set, as data."""
+    groups: Sequence[Group] = field(default=(), repr=False, compare=False)
+    """The same figures and records by method and test set, for those who show them."""
 
     @property
     def signature(self) -> str:
         return signature(self.config)
+
+    @property
+    def short_signature(self) -> str:
+        return shorten_signature(self.signature)
 
     def __str__(self) -> str:
         return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
@@ -168,6 +177,11 @@ def signature(config: Config) -> str:
     return "|".join(parts)
 
 
+def shorten_signature(whole: str) -> str:
+    """Its end, which is enough to tell results apart: seed, version and hash."""
+    return "|".join(whole.split("|")[-3:])
+
+
 def _brief(value: object) -> str:
     """A setting as it stands in a signature: itself if it is short and plain, else the head of its hash."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
@@ -207,7 +221,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def render(rows: Sequence[Row]) -> str:
+def render(rows: Sequence[Row], width: int | None = None) -> str:
+    """All rows in one table, folded if it is wider than `width`."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
     headings, figures = figure_columns(rows)
     lines = (
@@ -215,7 +230,8 @@ def render(rows: Sequence[Row]) -> str:
         for row, own in zip(rows, figures, strict=True)
     )
     words = len(labels) + 1
-    return draw([*labels, "figure", *headings], lines, right=range(words, words + len(headings)))
+    right = range(words, words + len(headings))
+    return draw([*labels, "figure", *headings], lines, right=right, width=width)
 
 
 def figure_columns(

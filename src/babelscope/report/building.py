@@ -21,13 +21,12 @@ from babelscope.core.html import all_rows, table_html
 from babelscope.core.page import Finding, Section, View, counted
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
-from babelscope.methods.view import noted
 from babelscope.report.charts import Drawn, Series, draw
 from babelscope.report.flows import flow_pictures
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
-from babelscope.report.sections import shown_by
+from babelscope.report.sections import caveats_of, figure_of, shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, names_of_runs, paired
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
@@ -246,23 +245,9 @@ def _chapter(
         [dataclasses.replace(each, section=key) for _, section, _ in told for each in section.findings],
         [dataclasses.replace(each, section=key) for each in compared],
         is_compared,
-        _caveats(told),
+        caveats_of([(group, section) for group, section, _ in told]),
         {name: words for _, section, _ in told for name, words in section.names.items()},
     )
-
-
-def _caveats(told: Sequence[_Told]) -> list[str]:
-    """What is to be kept in mind, each once, with the systems and test sets it is true of."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for group, section, _ in told:
-        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
-        for caveat in (*skipped, *section.caveats):
-            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
-    said = []
-    for text, systems in found.items():
-        names = [f"{name} ({', '.join(tests)})" if len(told) > 1 else name for name, tests in systems.items()]
-        said.append(f"{', '.join(names)}: {text}")
-    return said
 
 
 def _part(group: Group, section: Section, series: Series, differences: Sequence[Row], several: bool) -> Part:
@@ -350,14 +335,8 @@ def embedded(value: Any) -> Markup:
 
 def _figure(finding: Finding) -> Mapping[str, str]:
     """A finding's value and interval as text, and as places on a line from 0 to 100."""
-    estimate = finding.estimate
-    if finding.share:
-        value, low, high = (f"{100 * each:.1f}" for each in (estimate.value, estimate.low, estimate.high))
-        return {"value": f"{value} %", "interval": f"[{low} %, {high} %]", "bar": _gauge(estimate)}
-    value, low, high = (
-        f"{each:.3g}".replace("-", "−") for each in (estimate.value, estimate.low, estimate.high)
-    )
-    return {"value": value, "interval": f"[{low}, {high}]", "bar": ""}
+    value, interval = figure_of(finding)
+    return {"value": value, "interval": interval, "bar": _gauge(finding.estimate) if finding.share else ""}
 
 
 def _gauge(estimate: Estimate) -> Markup:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group
-from babelscope.core.page import About, Answer, Line, Section, Tone, View
-from babelscope.core.results import Record
+from babelscope.core.columns import Group, figure_of
+from babelscope.core.page import About, Answer, Headline, Line, Section, Tone, View
+from babelscope.core.results import Record, Row
 from babelscope.methods.view import every_figure
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
+_FEW = 3
+"""Figures of a cell in a summary."""
 _TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
 
 
@@ -50,4 +52,20 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """The first figures over all items: those without a label of their own, or whose labels say `all`."""
+    whole = [row for row in rows if all(value == "all" for value in _own(row).values())]
+    return [Headline(_called(row), row) for row in (whole or rows)[:_FEW]]
+
+
+def _own(row: Row) -> dict[str, str | int]:
+    """The labels that tell a row from the others of its name, whatever came out."""
+    return dict(figure_of(row)[1])
+
+
+def _called(row: Row) -> str:
+    said = [str(value) for value in _own(row).values() if value != "all"]
+    return f"{row.name.replace('_', ' ')} ({', '.join(said)})" if said else row.name.replace("_", " ")
+
+
+VIEW = View(section, about, answer, headline)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group, Remembered
-from babelscope.core.page import Section, View
-from babelscope.methods.view import find_view
+from babelscope.core.page import Finding, Section, View
+from babelscope.methods.view import find_view, noted
 from babelscope.report import generic
 
 
@@ -18,6 +18,31 @@ def shown_by(group: Group) -> tuple[Section, View]:
     if view is None:
         return stored(group) or generic.section(group), generic.VIEW
     return view.section(group), view
+
+
+def caveats_of(told: Sequence[tuple[Group, Section]]) -> list[str]:
+    """What is to be kept in mind of a method, each once, with the systems and test sets it is true of."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for group, section in told:
+        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
+        for caveat in (*skipped, *section.caveats):
+            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
+    said = []
+    for text, systems in found.items():
+        names = [f"{name} ({', '.join(tests)})" if len(told) > 1 else name for name, tests in systems.items()]
+        said.append(f"{', '.join(names)}: {text}")
+    return said
+
+
+def figure_of(finding: Finding) -> tuple[str, str]:
+    """A finding's value and its interval."""
+    estimate = finding.estimate
+    numbers = (estimate.value, estimate.low, estimate.high)
+    if finding.share:
+        value, low, high = (f"{100 * each:.1f} %" for each in numbers)
+    else:
+        value, low, high = (f"{each:.3g}".replace("-", "−") for each in numbers)
+    return value, f"[{low}, {high}]"
 
 
 def stored(group: Group) -> Section | None:

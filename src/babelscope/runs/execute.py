@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from babelscope.core.answers import System, properties
+from babelscope.core.columns import Group
 from babelscope.core.cost import METER
 from babelscope.core.results import Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, set_up
@@ -98,9 +99,7 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
     """Conclude a run whose records are all stored: its summary, then its status and cost."""
     result = conclude(manifest, run.records, methods, run.path)
-    own = result.rows[: len(result.rows) - result.comparisons]
-    groups = group_runs([Run(run.path, manifest, own, given=result.records)], summary_only=True)
-    result = dataclasses.replace(result, sections=sections_of(groups))
+    result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
     run.rewrite_manifest(_finished(manifest, cost))
     return result
@@ -131,18 +130,24 @@ def conclude(
                 )
         completed += method.complete(split_unanswered(own)[0], settings)
     run = Run(folder or Path("memory"), manifest, rows, given=completed)
-    compared = _compared(run, methods)
-    unanswered = split_unanswered(records)[1]
+    groups = group_runs([run], summary_only=True)
+    compared = _compared(run, groups, methods)
     return Result(
-        manifest.config, [*rows, *compared], completed, folder, unanswered, comparisons=len(compared)
+        manifest.config,
+        [*rows, *compared],
+        completed,
+        folder,
+        split_unanswered(records)[1],
+        comparisons=len(compared),
+        groups=groups,
     )
 
 
-def _compared(run: Run, methods: Methods) -> list[Row]:
+def _compared(run: Run, groups: Sequence[Group], methods: Methods) -> list[Row]:
     """What the systems of a run are beside each other, test set by test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
-    for group in group_runs([run], summary_only=True):
+    for group in groups:
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):

@@ -41,8 +41,12 @@ _REGULAR_ONLY: ContextVar[bool] = ContextVar("regular_only", default=False)
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """A text as shown in messages: quoted as by `repr`, what steers or hides text escaped, cut."""
-    text = text if len(text) <= width else text[: width - 1] + "…"
+    """A text as shown in messages: quoted, and cut."""
+    return quoted(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def quoted(text: str) -> str:
+    """A text quoted as by `repr`, what steers or hides text escaped."""
     # Not `repr` itself, which takes the joiners that many scripts are written with for unprintable.
     quote = '"' if "'" in text and '"' not in text else "'"
     return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote

@@ -1,12 +1,12 @@
-"""What `babelscope challenge` prints for people: one line a set and system, one table a metric."""
+"""The tables of `babelscope challenge`: one line a set and system, one table a metric."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from babelscope.core.results import Estimate, Row, render
-from babelscope.util.tables import draw
+from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table, of_rows
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
@@ -15,8 +15,8 @@ _Set = tuple[tuple[str, str | int], ...]
 _SET = ("phenomenon", "side", "min_distance", "distance")
 
 
-def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
-    """All figures of a challenge, as text for a terminal."""
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """All figures of a challenge."""
     shown = _short_names(rows)
     named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
     metrics = [metric for metric in named if any(row.name == metric for row in rows)]
@@ -42,13 +42,17 @@ def tables(rows: Sequence[Row], said: Sequence[Row]) -> str:
         if names == ("difference",):  # those of narrower sets are left to --json
             some = [row for row in some if _set(row) in _widest(some)]
         if some:
-            parts.append(f"{title}\n\n{_columns(some, labels, metrics, shown)}")
-    if said:
-        parts.append(f"What annotators say\n\n{render([_briefly(row, shown) for row in said])}")
-    return "\n\n".join(parts) + "\n"
+            parts.append(_columns(title, some, labels, metrics, shown))
+    return parts
 
 
-def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
+def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
+    """What annotators say, with systems named as in the tables of `rows`."""
+    shown = _short_names(rows)
+    return of_rows("What annotators say", [_briefly(row, shown) for row in said])
+
+
+def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> Table:
     """One line a set and system: the score, how far it is from the whole's, and its length-matched control."""
     scores = {(_set(row), str(row.labels["system"])): row for row in rows if row.name == metric}
     others = {
@@ -82,13 +86,15 @@ def _quality(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
             f"{z.value:+.1f}" if z else "",
             f"{rank.value:.0%} of {rank.n}" if rank else "",
         )
-    first = ("system", "phenomenon", "words between", "n", "length", _NAMES.get(metric, metric), "minus all")
-    return _drawn((*first, "length-matched: mean ± sd", "z", "at or below"), lines.values())
+    name = _NAMES.get(metric, metric)
+    words = ("system", "phenomenon", "words between")
+    compared = ("n", "length", name, "minus all", "length-matched: mean ± sd", "z", "at or below")
+    return Table(f"Quality by {name}", [*words, *compared], list(lines.values()), len(words))
 
 
 def _columns(
-    rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
-) -> str:
+    title: str, rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
+) -> Table:
     """One line for rows that share labels, with a column a metric and figure."""
     figures = list(dict.fromkeys(row.name for row in rows))
     lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
@@ -102,14 +108,8 @@ def _columns(
     headings = [
         f"{_NAMES.get(metric, metric)} {figure.partition('_')[2]}".strip() for metric, figure in pairs
     ]
-    return _drawn(
-        (*labels, *headings), [(*key, *(own.get(p, "") for p in pairs)) for key, own in lines.items()]
-    )
-
-
-def _drawn(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    right = [column for column, heading in enumerate(headings) if heading in ("n", "length", "z")]
-    return draw(headings, lines, right=right)
+    cells = [(*key, *(own.get(pair, "") for pair in pairs)) for key, own in lines.items()]
+    return Table(title, [*labels, *headings], cells, len(labels))
 
 
 def _with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:

@@ -41,9 +41,9 @@ def _study(given: Given) -> Tables:
     }
 
 
-def _show(result: Result, given: Given) -> str:
+def _table(result: Result, given: Given) -> str:
     if not given["table"]:
-        return str(result)
+        return ""
     from babelscope.methods.contrast.table import table
 
     return f"{table(result.rows, given['seed-group'])}\n{result.signature}"
@@ -82,5 +82,5 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     study=_study,
-    show=_show,
+    instead=_table,
 )

@@ -9,18 +9,19 @@ from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
-from babelscope.util.terminal import visible
+from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
 
 
 def _show(result: Result, given: Given) -> str:
-    """The paper's tables, all figures, and cases if wanted."""
-    parts = [tables(result.rows), str(result)]
+    """Cases, if wanted."""
+    parts = []
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
         own = [record for record in result.records if record["system"] == name]
-        parts += [f"{visible(name)}, {case(record)}" for record in worst_ranked(own, given["cases"])]
+        worst = worst_ranked(own, given["cases"])
+        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in worst]
     return "\n\n".join(parts)
 
 
@@ -45,5 +46,6 @@ COMMAND = JudgingCommand(
         },
     },
     show=_show,
+    tables=lambda result, _given: tables(result.rows),
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )
