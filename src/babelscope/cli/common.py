@@ -184,15 +184,12 @@ def place_of(path: Path) -> str:
     return visible(str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute))
 
 
-def places_of(folder: Path | None, records: Path | None = None, *, report: bool = False) -> list[str]:
+def places_of(folder: Path | None, *, report: bool = False) -> list[str]:
     """Lines that say where a result lies, and what can be done with it."""
-    found = [f"records: {place_of(records)}"] if records is not None else []
     if folder is None:
-        return [*found, "nothing else is kept: --out FOLDER keeps the run, for report and compare"]
-    found.append(f"run folder: {place_of(folder)}")
-    if not report:
-        found.append(f"as a page: babelscope report {shlex.quote(place_of(folder))}")
-    return found
+        return ["no run is kept; --out FOLDER keeps it, for report and compare"]
+    found = [f"run folder: {place_of(folder)}"]
+    return found if report else [*found, f"as a page: babelscope report {shlex.quote(place_of(folder))}"]
 
 
 def print_json(row: Mapping[str, Any]) -> None:

@@ -200,7 +200,7 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
                 every=given["all"],
                 to=given.values.get("to"),
                 tables=command.tables(result, given) if given["all"] or given.values.get("to") else (),
-                places=places_of(result.folder, given["records"]),
+                places=places_of(result.folder),
             )
         write(text)
 

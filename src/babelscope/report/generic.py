@@ -54,18 +54,16 @@ def section(group: Group) -> Section:
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
     """The first figures over all items: those without a label of their own, or whose labels say `all`."""
-    whole = [row for row in rows if all(value == "all" for value in _own(row).values())]
-    return [Headline(_called(row), row) for row in (whole or rows)[:_FEW]]
-
-
-def _own(row: Row) -> dict[str, str | int]:
-    """The labels that tell a row from the others of its name, whatever came out."""
-    return dict(figure_of(row)[1])
-
-
-def _called(row: Row) -> str:
-    said = [str(value) for value in _own(row).values() if value != "all"]
-    return f"{row.name.replace('_', ' ')} ({', '.join(said)})" if said else row.name.replace("_", " ")
+    labels = [dict(figure_of(row)[1]) for row in rows]
+    names = dict.fromkeys(name for own in labels for name in own)
+    varying = [name for name in names if len({own.get(name) for own in labels}) > 1]
+    told = [[str(own[name]) for name in varying if name in own and own[name] != "all"] for own in labels]
+    named = []
+    for row, said in zip(rows, told, strict=True):
+        name = row.name.replace("_", " ")
+        named.append(Headline(f"{name} ({', '.join(said)})" if said else name, row))
+    whole = [headline for headline, said in zip(named, told, strict=True) if not said]
+    return (whole or named)[:_FEW]
 
 
 VIEW = View(section, about, answer, headline)
