@@ -14,6 +14,7 @@ from babelscope.cli.commands import COMMANDS, built
 from toy_fixtures import Babelscope
 
 WIDTH = 80
+ONE_LINE = ("babelscope: error: ", "babelscope: warning: ")
 PAIR = {
     "source": "He does not come.",
     "correct": "Er kommt nicht.",
@@ -28,11 +29,15 @@ CONLLU = """\
 4\tauf\tauf\tADP\t_\t_\t2\tcompound:prt\t_\t_
 
 """
-ANSWER = {"task": "assessment", "source": "A cat.", "translation": "Katze."}
 
 
 def lines_of(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def annotated(item: int, label: str) -> dict[str, Any]:
+    gold = {"Gold Gender": "male", "Source Sentence": "The cook slept because he was tired."}
+    return {"label": [label], "Sample ID": str(item), "Index": str(item), **gold}
 
 
 SCORES = [{"system": system, "id": item, "score": item * 0.2} for system in "ab" for item in (1, 2, 3)]
@@ -54,7 +59,8 @@ FILES = {
         "bank": {"bank/frequent": ["private", "modern", "rich"], "bank/rare": ["muddy", "sandy", "steep"]}
     }),
     "scores.jsonl": lines_of(*SCORES),
-    "one.jsonl": lines_of(*({**ANSWER, "id": n, "annotator": "one", "answer": {"score": n}} for n in (1, 2))),
+    "one.jsonl": lines_of(*(annotated(item, "Male") for item in (0, 1))),
+    "two.jsonl": lines_of(annotated(0, "Male"), annotated(1, "Female")),
     "study.toml": '[[systems]]\nspec = "lab:teacher"\n[[systems]]\nspec = "lab:student"\n'
     '[[tests]]\nspec = "lab:pairs?n=4&seed=3"\n[[methods]]\nname = "contrast"\nresamples = 100\n',
 }  # fmt: skip
@@ -73,7 +79,7 @@ t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:t
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr 2
 t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --resamples 100 --draws 2 --all
-t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --resamples 100 --draws 2
+t challenge --tests lab:challenge?n=60&seed=1 --system lab:student --resamples 100 --draws 10
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
 t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
@@ -89,7 +95,7 @@ t demo --n 10 --out demo-run
 t init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
 h annotate
-t agreement one.jsonl --verdicts contrast-run
+t agreement one.jsonl two.jsonl --task winomt
 t correlate scores.jsonl --human scores.jsonl
 t data list
 t data show distil-lingeval/clause_omission.mt
@@ -99,11 +105,11 @@ t make challenge --parses a.conllu --source parsed.de --reference parsed.en --ou
 t make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student
 t make types
 t make pairs --type np_agreement --source a.en --reference a.de --out np.jsonl
-t make audit --type polarity_particle_nicht_del --source a.en --reference a.de -n 2
+d make audit --type polarity_particle_nicht_del --source a.en --reference a.de -n 2
 t lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality
-t lab corpus --n 50 --stats
-t lab train --source a.en --target a.de --out trained --shape tiny --steps 2 --vocabulary 40 --threads 1
+t lab corpus --n 200 --out corpus --stats
+t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 h lab distill
 t lab models
 h lab make-models
@@ -133,11 +139,11 @@ def is_judging(command: Any) -> bool:
 def faults(text: str) -> list[str]:
     """Lines that a terminal of 80 columns would fold, or that end in the middle of something.
 
-    A word that cannot be broken, such as an address, may stand alone on a line.
+    A word that cannot be broken, such as an address, may stand alone on a line; an error is always one line.
     """
-    too_long = [line for line in text.split("\n") if cell_len(line) > WIDTH and len(line.split()) > 1]
-    cut = [line for line in text.split("\n") if line.endswith(("…", "..."))]
-    return [*too_long, *cut]
+    lines = [line for line in text.split("\n") if not line.startswith(ONE_LINE)]
+    too_long = [line for line in lines if cell_len(line) > WIDTH and len(line.split()) > 1]
+    return [*too_long, *(line for line in lines if line.endswith("…"))]
 
 
 def case_of(words: list[str], commands: dict[str, Any]) -> str:

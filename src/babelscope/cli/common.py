@@ -19,6 +19,7 @@ from typer.core import TyperCommand
 from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
+from babelscope.util.tables import wrap
 from babelscope.util.terminal import terminal_width, visible, write_data
 from babelscope.util.text import held_lines, parse_lines, read_lines
 
@@ -154,6 +155,11 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
 def figures(as_json: bool) -> Form:
     """Rows as JSON, or as tables for people."""
     return Form.JSON if as_json else Form.TEXT
+
+
+def paragraph(text: str, hanging: str = " " * 4) -> str:
+    """Text for people, its lines as long as the terminal is wide."""
+    return "\n".join(wrap(visible(text), terminal_width(), hanging=hanging))
 
 
 def width_for(path: Path | None) -> int | None:

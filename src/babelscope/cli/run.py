@@ -10,7 +10,6 @@ import typer
 
 from babelscope.cli.common import AllRows, AsJson, place_of, places_of, print_json, result_text, resumable
 from babelscope.cli.report import NAME, WithReport
-from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
@@ -112,7 +111,6 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
         told = {"name": "shard", "shard": parsed.number, "of": parsed.of, "records": len(result.records)}
         print_json({**told, "folder": str(result.folder)})
     else:
-        print(
-            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {visible(str(result.folder))}",
-            file=sys.stderr,
-        )
+        where = place_of(result.folder or Path())
+        told = f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}"
+        print(told, file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from babelscope.cli.common import AsJson, OutFile, as_line, figures, output
+from babelscope.cli.common import AsJson, OutFile, as_line, figures, output, paragraph
 
 if TYPE_CHECKING:
     from babelscope.systems.opening import Scheme
@@ -20,11 +20,11 @@ def systems(as_json: AsJson = False, out: OutFile = None) -> None:
             if as_json:
                 write(as_line(row))
             else:
-                write(f"{row['scheme']}:  {row['summary']}")
-                write(f"  example  {row['example']}")
-                write(f"  can      {', '.join(row['capabilities'])}")
+                write(paragraph(f"{row['scheme']}:  {row['summary']}"))
+                write(paragraph(f"  example  {row['example']}"))
+                write(paragraph(f"  can      {', '.join(row['capabilities'])}"))
                 if not row["installed"]:
-                    write(f"  needs    {row['install']}")
+                    write(paragraph(f"  needs    {row['install']}"))
 
 
 def _row(scheme: Scheme) -> dict[str, Any]:
