@@ -112,5 +112,6 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
         print_json({**told, "folder": str(result.folder)})
     else:
         where = place_of(result.folder or Path())
-        told = f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}"
-        print(told, file=sys.stderr)
+        print(
+            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}", file=sys.stderr
+        )

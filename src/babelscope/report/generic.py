@@ -1,4 +1,4 @@
-"""How a method without a view is shown: its figures, and whatever its records say."""
+"""The view of methods that have none: all figures, and the fields of their records."""
 
 from __future__ import annotations
 

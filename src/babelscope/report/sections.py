@@ -1,4 +1,4 @@
-"""Where a section comes from: the method's view, what the run has stored, or every figure as it is."""
+"""Sections of a report: from the method's view, else as the run has stored them, else a table of all figures."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ def shown_by(group: Group) -> tuple[Section, View]:
     return view.section(group), view
 
 
-def caveats_of(told: Sequence[tuple[Group, Section]]) -> list[str]:
-    """What is to be kept in mind of a method, each once, with the systems and test sets it is true of."""
+def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
+    """The caveats of one method: each text once, after the systems and test sets it holds for."""
     found: dict[str, dict[str, list[str]]] = {}
-    for group, section in told:
+    for group, section in contents:
         skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
         for caveat in (*skipped, *section.caveats):
             found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
     said = []
     for text, systems in found.items():
-        names = [f"{name} ({', '.join(tests)})" if len(told) > 1 else name for name, tests in systems.items()]
+        names = [
+            f"{name} ({', '.join(tests)})" if len(contents) > 1 else name for name, tests in systems.items()
+        ]
         said.append(f"{', '.join(names)}: {text}")
     return said
 
@@ -46,7 +48,7 @@ def figure_of(finding: Finding) -> tuple[str, str]:
 
 
 def stored(group: Group) -> Section | None:
-    """What the runs of a group have stored, under the names of this page; None if one of them has nothing."""
+    """The stored sections of a group's runs joined, with the page's names; None if a run has stored none."""
     names: dict[str, dict[str, str]] = {}
     cells = {}
     for column in group.columns:
@@ -77,7 +79,7 @@ def section_of(run: Remembered, method: str, tests: str) -> object:
 
 
 def _renamed(value: Any, systems: Mapping[str, str], tests: str) -> Any:
-    """A stored section with other names of its systems and its test set: in a page, two may share one."""
+    """Replace the names of systems and test set in a stored section by those that the page uses."""
     if isinstance(value, list):
         return [_renamed(each, systems, tests) for each in value]
     if not isinstance(value, dict):

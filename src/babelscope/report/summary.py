@@ -60,15 +60,15 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
         for headline in own
     ]
     findings, caveats = _findings(result, shown, width), _caveats(shown, width)
-    closing = _closing(result, len(result.rows) - len(figures), places)
+    closing = _closing(result, len(result.rows), places, width)
     room = most - len(title) - len(closing) - 1
     reserved = min(_height(caveats), max(4, room // 5))
     table, count = _fitted_table(figures, width, max(room // 2, room - reserved - _height(findings)))
     room -= len(table) + (1 if table else 0)
     said = _part("What stands out, worst first:", findings, room - reserved, "findings")
     kept = _part("Keep in mind:", caveats, room - len(said), "caveats")
-    if count < len(figures):
-        closing = _closing(result, len(result.rows) - count, places)
+    said = _part("What stands out, worst first:", findings, room - len(kept), "findings")
+    closing = _closing(result, len(result.rows) - count, places, width)
     parts = [[*title, "", *table] if table else title, said, kept, ["", *closing]]
     return "\n".join(line for part in parts for line in part)
 
@@ -78,7 +78,7 @@ def everything(
 ) -> str:
     """Every row, in tables folded to the width, after those that the method has of its own."""
     parts = [as_text(table, width) for table in (*tables, *by_shape(result.rows))]
-    closing = [result.signature] if width is None else _closing(result, 0, places)
+    closing = [result.signature] if width is None else _closing(result, 0, places, width)
     return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
 
 
@@ -133,9 +133,11 @@ def _fitted_table(figures: Sequence[_Figure], width: int, room: int) -> tuple[li
         return drawn, len(main)
     main.sort(key=lambda each: each.shown.severity(each.system))
     fitting = main[:room]
-    while fitting and len(drawn := _table(fitting, width)) > room:
+    while fitting and len(drawn := _table(fitting, width)) >= room:
         fitting.pop()
-    return (drawn, len(fitting)) if fitting else ([], 0)
+    if not fitting:
+        return [], 0
+    return [f"The worst {len(fitting)} of {counted(len(main), 'figures')}:", *drawn], len(fitting)
 
 
 def _table(figures: Sequence[_Figure], width: int) -> list[str]:
@@ -149,8 +151,7 @@ def _table(figures: Sequence[_Figure], width: int) -> list[str]:
         "system": [each.system for each in figures],
         "figure": [headline.name for _, headline in cells],
     }
-    kinds = {group.columns[0].cell.kind for group, _ in cells}
-    if len(set(labels["method"])) <= len(kinds):  # figures of one name are of one method
+    if not _are_alike([group for group, _ in cells]):
         del labels["method"]
     if len(set(labels["test set"])) == 1:
         del labels["test set"]
@@ -161,6 +162,11 @@ def _table(figures: Sequence[_Figure], width: int) -> list[str]:
     ]
     headings = [*labels, "value", "95 % interval", "n", *counts]
     return draw(headings, rows, right=range(len(labels), len(headings)), width=width).split("\n")
+
+
+def _are_alike(groups: Sequence[Group]) -> bool:
+    """Whether a method is there twice, under other settings: the name of a figure does not say whose it is."""
+    return len({group.method for group in groups}) > len({group.columns[0].cell.kind for group in groups})
 
 
 def _numbers(headline: Headline) -> list[str]:
@@ -182,13 +188,15 @@ def _numbers(headline: Headline) -> list[str]:
 def _findings(result: Result, shown: Sequence[_Shown], width: int) -> list[list[str]]:
     """Every finding and significant difference as lines, worst first."""
     several = len({each.group.tests for each in shown}) > 1
+    alike = _are_alike([each.group for each in shown])
     found: list[tuple[tuple[int, float], list[str]]] = []
     for each in shown:
         tests = each.group.tests
         for finding in each.section.findings:
-            where = f", {tests}" if several and tests not in finding.claim else ""
+            subject = [finding.system, each.group.method] if alike else [finding.system]
+            subject += [tests] if several and tests not in finding.claim else []
             tag = finding.tag or _TAGS[finding.tone]
-            found.append((finding.severity, _said(tag, f"{finding.system}{where}", finding, width)))
+            found.append((finding.severity, _said(tag, ", ".join(subject), finding, width)))
         for finding in paired_findings(_differences(result, each.group), each.section):
             found.append((_AHEAD, _said("Difference", finding.tag, finding, width)))
     return [lines for _, lines in sorted(found, key=lambda pair: pair[0])]
@@ -249,9 +257,8 @@ def _part(heading: str, entries: Sequence[Sequence[str]], room: int, what: str) 
 # -- the end --------------------------------------------------------------------------------------------
 
 
-def _closing(result: Result, left: int, places: Sequence[str]) -> list[str]:
+def _closing(result: Result, left: int, places: Sequence[str], width: int) -> list[str]:
     """How many rows were not shown, where all of it is, and the end of the signature."""
     whole = "summary.json" if result.folder else "--json"
-    lines = [f"… {counted(left, 'rows')} more: --all, or {whole}"] if left else []
-    lines += places
-    return [*lines, f"signature: {result.short_signature} (whole: {whole})"]
+    more = wrap(f"… {counted(left, 'rows')} more: --all, or {whole}", width) if left else []
+    return [*more, *places, *wrap(f"signature: {result.short_signature} (whole: {whole})", width)]
