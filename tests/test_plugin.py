@@ -172,7 +172,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
     asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--by", "domain", "--resamples", 100)
     more = ("--matched-corpora", 5, "--length-corpora", 4, "--length-size", 3)
-    printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge")
+    printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge", "--all")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
     assert ">parrot_overlap</th>" in home.page("challenge", installed=False)

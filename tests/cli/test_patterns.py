@@ -48,7 +48,7 @@ def test_winomt(babelscope: Babelscope, tmp_path: Path) -> None:
         assert {"value", "low", "high", "n"} <= row.keys()
     records = rows_of((tmp_path / "records.jsonl").read_text())
     assert [(record["id"], record["predicted"]) for record in records] == [("1", "male"), ("2", "female")]
-    assert "minimum_accuracy" in babelscope(*WINO, "--alignments", "out.align").out
+    assert "minimum_accuracy" in babelscope(*WINO, "--alignments", "out.align", "--all").out
 
 
 def test_mucow(babelscope: Babelscope) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from babelscope import load, open_system
-from babelscope.lab.experiments.demo import demo_study, summary_text
+from babelscope.lab.experiments.demo import demo_study
 from babelscope.lab.experiments.evaluation import evaluate
 from babelscope.lab.plugin import MODELS
 from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.tokenizer import FILES
+from babelscope.report.summary import summarise
 from babelscope.runs.study import run_study
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -74,9 +75,9 @@ def test_lab_test_sets() -> None:
 
 def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
     result = run_study(demo_study(n=16), out=tmp_path / "demo")
-    told = summary_text(result)
-    assert "teacher: right in" in told
-    assert "student" in told
+    told = summarise(result, width=80)
+    assert "minimal pairs   teacher  right one preferred" in told
+    assert "word senses     student  meant meaning" in told
     again = run_study(demo_study(n=16), out=tmp_path / "demo")
     assert again.to_json() == result.to_json()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -116,7 +116,7 @@ def agreement(
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows))
+            write(render(rows, width_for(to)))
 
 
 def _answered(answers: list[Path], verdicts: Path | None, field: str | None) -> list[Row]:

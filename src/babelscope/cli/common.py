@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -16,11 +17,13 @@ import typer
 from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
-from babelscope.util.terminal import visible, write_data
+from babelscope.util.tables import wrap
+from babelscope.util.terminal import terminal_width, visible, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Record
+    from babelscope.core.results import Record, Result
+    from babelscope.core.tables import Table
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -34,6 +37,7 @@ _Answer = TypeVar("_Answer")
 _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
 Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
+AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 ToFile = Annotated[
     Path | None,
     typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
@@ -140,6 +144,47 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
 def figures(as_json: bool) -> Form:
     """Rows as JSON, or as tables for people."""
     return Form.JSON if as_json else Form.TEXT
+
+
+def paragraph(text: str, hanging: str = " " * 4) -> str:
+    """Text for people, its lines as long as the terminal is wide."""
+    return "\n".join(wrap(visible(text), terminal_width(), hanging=hanging))
+
+
+def width_for(path: Path | None) -> int | None:
+    """How wide text may be: as the terminal on stdout, as it comes in a file."""
+    return terminal_width() if path is None else None
+
+
+def result_text(
+    result: Result,
+    *,
+    every: bool,
+    to: Path | None = None,
+    tables: Sequence[Table] = (),
+    places: Sequence[str] = (),
+    follow: int = 0,
+) -> str:
+    """What people read of a result: a summary, or every row, as a file gets it; `follow` lines come after it."""
+    from babelscope.report.summary import MOST_LINES, everything, summarise
+
+    if every or to is not None:
+        return everything(result, tables, width=width_for(to), places=places)
+    return summarise(result, width=terminal_width(), places=places, most=MOST_LINES - follow)
+
+
+def place_of(path: Path) -> str:
+    """A path as people write it: from the working folder, where it is there."""
+    absolute, here = path.absolute(), Path.cwd()
+    return visible(str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute))
+
+
+def places_of(folder: Path | None, *, report: bool = False) -> list[str]:
+    """Lines that say where a result lies, and what can be done with it."""
+    if folder is None:
+        return ["no run is kept; --out FOLDER keeps it, for report and compare"]
+    found = [f"run folder: {place_of(folder)}"]
+    return found if report else [*found, f"as a page: babelscope report {shlex.quote(place_of(folder))}"]
 
 
 def print_json(row: Mapping[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -87,17 +88,24 @@ def compare(
             return
         from babelscope.core import tables
         from babelscope.core.latex import for_paper
+        from babelscope.core.results import shorten_signature
 
-        show = tables.as_markdown if markdown else for_paper if latex else tables.as_text
+        text = functools.partial(tables.as_text, width=width_for(to))
+        show = tables.as_markdown if markdown else for_paper if latex else text
         write("\n\n".join(show(each) for each in found.tables(even=latex)))
         if found.signatures and not markdown:
-            write("\n" + "\n".join(f"{'% ' if latex else ''}{visible(each)}" for each in found.signatures))
+            mark, is_whole = ("% ", True) if latex else ("", to is not None)
+            signatures = [
+                f"{mark}{name}: {whole if is_whole else shorten_signature(whole)}"
+                for name, whole in found.signatures
+            ]
+            write("\n" + "\n".join(map(visible, signatures)))
 
 
 class _Compared:
     """What there is to say about some runs."""
 
-    def __init__(self, groups: list[Group], signatures: list[str]) -> None:
+    def __init__(self, groups: list[Group], signatures: list[tuple[str, str]]) -> None:
         self.groups = groups
         self.signatures = signatures
         self.more: dict[str, list[Row]] = {
@@ -160,7 +168,7 @@ def _compared(
     opened = [read_run(path) for path in runs]
     found = _Compared(
         comparing.group_runs(opened, summary_only=summary),
-        [f"{run.name}: {run.manifest.signature}" for run in opened],
+        [(run.name, run.manifest.signature) for run in opened],
     )
     with progress("comparing", len(found.groups)) as advance:
         for group in found.groups:

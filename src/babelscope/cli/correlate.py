@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output
+from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly
 from babelscope.util.outputs import check_outputs
 
@@ -68,4 +68,4 @@ def correlate(
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows))
+            write(render(rows, width_for(to)))

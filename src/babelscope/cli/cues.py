@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, write_file
+from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
 from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import formerly
 from babelscope.util.outputs import check_outputs
@@ -149,8 +149,8 @@ def cues(
             for item in made.tests:
                 write(as_line(item.as_json()))
         left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
-        print(
+        told = (
             f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
-            f"{len(made.tests)} items to test{left_out}",
-            file=sys.stderr,
+            f"{len(made.tests)} items to test{left_out}"
         )
+        print(paragraph(told), file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import print_json
+from babelscope.cli.common import paragraph, print_json
 from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     widest = max(len(row["name"]) for row in rows)
     for row in rows:
         languages = f"{row['source_language']}-{row['target_language'] or '*'}"
-        here = "here" if row["present"] else ""
+        here = "here: " if row["present"] else ""
         items = f"{row['items']:>6} items" if row["items"] else f"{'model':>12}"
         figures = f"{items}  {_size(row['bytes']):>7}"
-        typer.echo(f"{row['name']:<{widest}}  {languages:<5}  {figures}  {here:<4}  {row['description']}")
+        typer.echo(f"{row['name']:<{widest}}  {languages:<5}  {figures}")
+        typer.echo(paragraph(f"    {here}{row['description']}"))
 
 
 @app.command("show")
@@ -76,12 +77,12 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
         ("citation", project.citation),
         ("folder", str(folder)),
     ):
-        typer.echo(f"{label:<10}{value}")
+        typer.echo(paragraph(f"{label:<10}{value}", " " * 10))
     for entry in files:
         checksum = entry["sha256"] or "unknown, so it is used where present and never downloaded"
         typer.echo(f"\n{entry['path']}{' (here)' if entry['present'] else ''}\n  sha256 {checksum}")
         if entry["url"]:
-            typer.echo(f"  {_size(entry['bytes'])} from {entry['url']}")
+            typer.echo(f"  {_size(entry['bytes'])} from\n{entry['url']}")
 
 
 @app.command("get")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, Seed, ToFile, as_line, figures, output, write_file
+from babelscope.cli.common import AsJson, Form, Seed, ToFile, as_line, figures, output, width_for, write_file
 from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -92,7 +92,7 @@ def flow(
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows))
+            write(render(rows, width_for(to)))
 
 
 def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:

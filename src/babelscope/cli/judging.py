@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import inspect
 import keyword
@@ -15,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import Form, as_line, figures, output, then_records, write_file
+from babelscope.cli.common import (
+    Form,
+    as_line,
+    figures,
+    output,
+    places_of,
+    result_text,
+    then_records,
+    write_file,
+)
 from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
@@ -198,14 +206,27 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
             for row in command.more(result, given):
                 write(as_line(row.as_json()))
             return
-        own = [row for row in result.rows if not row.is_part]
-        write(command.show(dataclasses.replace(result, rows=own), given))
-        if len(own) < len(result.rows):
-            from babelscope.core.results import render
+        if text := command.instead(result, given):
+            write(text)
+            return
+        if text := command.show(result, given):
+            write(f"{text}\n")
+        with _telling_damage(given["rejudge"]):
+            text = result_text(
+                result,
+                every=given["all"],
+                to=given.values.get("to"),
+                tables=command.tables(result, given) if given["all"] or given.values.get("to") else (),
+                places=places_of(result.folder),
+            )
+        write(text)
 
-            write(f"\n{render([row for row in result.rows if row.is_part])}")
-    if result.folder is not None:
-        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
+
+def _telling_damage(stored: Path | None) -> contextlib.AbstractContextManager[None]:
+    """Records of a run that is judged again may have been edited."""
+    from babelscope.util.damage import explain_damage
+
+    return contextlib.nullcontext() if stored is None else explain_damage(str(stored))
 
 
 def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Seed, paragraph, print_json
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.lab.training.settings import TrainingSettings
@@ -201,11 +202,12 @@ def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
         row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
         print_json({**row, **figures})
         return
-    print(
+    told = (
         f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
         f"token (perplexity {card['dev_perplexity']:.2f}) at step {card['best_step']:,} of {card['steps']:,}, "
         f"{card['tokens_per_second']:,.0f} tokens/s"
     )
+    print(paragraph(told))
 
 
 @app.command("models")
@@ -267,4 +269,4 @@ def evaluate(
         for row in rows if as_json else ():
             print_json(row.as_json())
         if not as_json:
-            print(render(rows))
+            print(render(rows, terminal_width()))

@@ -11,6 +11,7 @@ import typer
 from babelscope.cli.common import AsJson, Seed, print_json
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import terminal_width
 
 
 class Model(StrEnum):
@@ -82,7 +83,7 @@ def locality(
     for row in rows if as_json else ():
         print_json(row.as_json())
     if not as_json:
-        print(render(rows))
+        print(render(rows, terminal_width()))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

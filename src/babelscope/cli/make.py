@@ -15,6 +15,7 @@ from babelscope.cli.common import (
     ToFile,
     as_line,
     output,
+    paragraph,
     print_json,
 )
 from babelscope.cli.cues import cues
@@ -76,7 +77,8 @@ def types(
             detector = made.detect is not None
             print_json({**row, "detector": detector, "modes": list(made.modes), "language": made.language})
         else:
-            typer.echo(f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}")
+            told = f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}"
+            typer.echo(paragraph(told, " " * 28))
 
 
 @app.command("pairs")

@@ -19,6 +19,7 @@ from babelscope.util.journal import file_stamp
 from babelscope.util.outputs import check_outputs
 from babelscope.util.progress import progress
 from babelscope.util.resumable import resumable_output
+from babelscope.util.terminal import terminal_width
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def challenge(
         for row in rows:
             print_json(row.as_json())
         return
-    typer.echo(render(rows))
+    typer.echo(render(rows, terminal_width()))
     for reason, number in search.skipped.items():
         typer.echo(f"skipped {number}: {reason}")
 

@@ -23,6 +23,7 @@ from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import terminal_width
 
 
 @formerly({"out": "to"})
@@ -133,7 +134,7 @@ def machine_references(
         else:
             # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
             shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
-            typer.echo(render(shown))
+            typer.echo(render(shown, terminal_width()))
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
 

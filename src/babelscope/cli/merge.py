@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson
+from babelscope.cli.common import AllRows, AsJson
 from babelscope.cli.report import WithReport
 from babelscope.cli.run import tell
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
@@ -19,6 +19,7 @@ def merge(
         typer.Argument(metavar="RUN...", help="The folders of all shards, in any order."),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder that is made of them.")],
+    every: AllRows = False,
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
@@ -26,4 +27,4 @@ def merge(
     from babelscope.runs.shards import merge
 
     with telling_what_is_kept(work_kept_in(out)):
-        tell(merge(shards, out), as_json=as_json, report=report)
+        tell(merge(shards, out), as_json=as_json, report=report, every=every)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, print_json
+from babelscope.cli.common import AllRows, AsJson, place_of, places_of, print_json, result_text
 from babelscope.cli.report import NAME, WithReport
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
-from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
@@ -21,6 +20,7 @@ def run(
     study: Annotated[
         Path, typer.Argument(metavar="STUDY.toml", help="Names systems, test sets and methods.")
     ],
+    every: AllRows = False,
     as_json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -85,10 +85,10 @@ def run(
         if shard is not None:
             _tell_shard(shard, result, as_json=as_json)
             return
-        tell(result, as_json=as_json, report=report)
+        tell(result, as_json=as_json, report=report, every=every)
 
 
-def tell(result: Result, *, as_json: bool, report: bool) -> None:
+def tell(result: Result, *, as_json: bool, report: bool, every: bool) -> None:
     """Print what came out and where it is, then write a report beside it if wanted."""
     from babelscope.report.building import write_report
 
@@ -96,12 +96,12 @@ def tell(result: Result, *, as_json: bool, report: bool) -> None:
         for row in result.rows:
             print_json(row.as_json())
     else:
-        print(result)
-        print(f"run folder: {visible(str(result.folder))}", file=sys.stderr)
+        places = places_of(result.folder, report=report)
+        print(result_text(result, every=every, places=places, follow=int(report)))
     if report and result.folder:
         page = write_report([result.folder], result.folder / NAME)
         if not as_json:
-            print(f"report: {visible(str(page))}", file=sys.stderr)
+            print(f"report, for a browser: {place_of(page)}")
 
 
 def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
@@ -112,7 +112,7 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
         told = {"name": "shard", "shard": parsed.number, "of": parsed.of, "records": len(result.records)}
         print_json({**told, "folder": str(result.folder)})
     else:
+        where = place_of(result.folder or Path())
         print(
-            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {visible(str(result.folder))}",
-            file=sys.stderr,
+            f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}", file=sys.stderr
         )

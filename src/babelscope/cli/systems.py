@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from babelscope.cli.common import AsJson, ToFile, as_line, figures, output
+from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, paragraph
 from babelscope.cli.shell import formerly
 from babelscope.util.extras import install_hint
 
@@ -25,11 +25,11 @@ def systems(as_json: AsJson = False, to: ToFile = None) -> None:
             if as_json:
                 write(as_line(row))
             else:
-                write(f"{row['scheme']}:  {row['summary']}")
-                write(f"  example  {row['example']}")
-                write(f"  can      {', '.join(row['capabilities'])}")
+                write(paragraph(f"{row['scheme']}:  {row['summary']}"))
+                write(paragraph(f"  example  {row['example']}"))
+                write(paragraph(f"  can      {', '.join(row['capabilities'])}"))
                 if not row["installed"]:
-                    write(f"  needs    {row['install']}")
+                    write(paragraph(f"  needs    {row['install']}"))
     for fault in faults:
         print(f"babelscope: {fault}", file=sys.stderr)
 

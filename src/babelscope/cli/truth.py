@@ -10,6 +10,7 @@ import typer
 from babelscope.cli.common import AsJson, Records, open_systems, print_json, then_records
 from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
+from babelscope.util.terminal import terminal_width
 
 
 class Suite(StrEnum):
@@ -75,4 +76,4 @@ def truth(
             for row in rows if as_json else ():
                 print_json(row.as_json())
             if not as_json:
-                print(render(rows))
+                print(render(rows, terminal_width()))

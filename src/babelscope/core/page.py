@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from babelscope.core.columns import Group
-from babelscope.core.results import Estimate, Record
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.util.errors import BabelscopeError
 
@@ -334,6 +334,15 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Headline:
+    """A figure of a cell that a summary shows, under a name in plain words."""
+
+    name: str
+    row: Row
+    unit: Unit = "plain"
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """How a method is shown: a section of figures, and its items."""
 
@@ -341,6 +350,8 @@ class View:
     about: Callable[[Record], About]
     answer: Callable[[Record, Mapping[str, Any]], Answer]
     """(record, settings of its cell) -> what to show of it."""
+    headline: Callable[[Sequence[Row]], Sequence[Headline]] = lambda _rows: ()
+    """The rows of a cell -> the few that matter most, the first of them most of all."""
 
 
 # -- words and numbers ----------------------------------------------------------------------------------

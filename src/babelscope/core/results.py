@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.tables import draw
 from babelscope.util.terminal import visible
+
+if TYPE_CHECKING:
+    from babelscope.core.columns import Group
 
 Record = dict[str, Any]
 """What a method stores about one item, as JSON values."""
@@ -142,10 +145,16 @@ class Result:
     """What a report shows of each method and test set, as data."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
+    groups: Sequence[Group] = field(default=(), repr=False, compare=False)
+    """The same figures and records by method and test set, for those who show them."""
 
     @property
     def signature(self) -> str:
         return signature(self.config)
+
+    @property
+    def short_signature(self) -> str:
+        return shorten_signature(self.signature)
 
     def __str__(self) -> str:
         return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
@@ -209,6 +218,11 @@ def signature(config: Config) -> str:
     return "|".join(parts)
 
 
+def shorten_signature(whole: str) -> str:
+    """Its end, which is enough to tell results apart: seed, version and hash."""
+    return "|".join(whole.split("|")[-3:])
+
+
 def _brief(value: object) -> str:
     """A setting in a signature: its text if that is short and plain, else the first 8 digits of its SHA-256."""
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
@@ -248,7 +262,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def render(rows: Sequence[Row]) -> str:
+def render(rows: Sequence[Row], width: int | None = None) -> str:
+    """All rows in one table, folded if it is wider than `width`."""
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
     headings, figures = figure_columns(rows)
     lines = (
@@ -256,7 +271,8 @@ def render(rows: Sequence[Row]) -> str:
         for row, own in zip(rows, figures, strict=True)
     )
     words = len(labels) + 1
-    return draw([*labels, "figure", *headings], lines, right=range(words, words + len(headings)))
+    right = range(words, words + len(headings))
+    return draw([*labels, "figure", *headings], lines, right=right, width=width)
 
 
 def figure_columns(

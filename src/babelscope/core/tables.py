@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.core.results import Estimate, Row, even_decimals, figure_columns, number
-from babelscope.util.tables import draw
+from babelscope.util.tables import draw, wrap
 from babelscope.util.terminal import visible
 
 _COMMON = ("figure", "method", "tests", "evaluators")
@@ -60,10 +60,24 @@ def in_a_cell(estimate: Estimate, decimals: int | None = None) -> str:
     return estimate.text(lambda each: number(each, decimals))
 
 
-def as_text(table: Table) -> str:
-    """For a terminal, as wide as it needs to be; what would steer the terminal is made visible instead."""
+def by_shape(rows: Sequence[Row]) -> list[Table]:
+    """All rows, a table for those of one method and test set that have the same labels and counts."""
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        own = (row.labels.get("method"), row.labels.get("tests"))
+        found.setdefault((*own, tuple(row.labels), tuple(row.counts)), []).append(row)
+    return [
+        of_rows(some[0].name if len({row.name for row in some}) == 1 else "figures", some)
+        for some in found.values()
+    ]
+
+
+def as_text(table: Table, width: int | None = None) -> str:
+    """For a terminal, folded if wider than `width`; what would steer the terminal is made visible instead."""
     columns = range(table.labels, len(table.headings))
-    return f"{visible(table.title)}\n{draw(table.headings, table.rows, right=columns)}"
+    title = visible(table.title)
+    titles = [title] if width is None else wrap(title, width)
+    return "\n".join([*titles, draw(table.headings, table.rows, right=columns, width=width)])
 
 
 def as_markdown(table: Table) -> str:

@@ -12,6 +12,7 @@ from babelscope.core.options import Option, options_of, writes
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
+    from babelscope.core.tables import Table
     from babelscope.methods.base import Settings
 
 ASKED = (
@@ -39,6 +40,7 @@ KEPT = (
         metavar="FIELD",
         repeat=True,
     ),
+    Option("all", "Print every figure, not only a summary.", bool),
     Option("json", "Print one JSON object a line, and nothing else.", bool),
     Option("out", "A run folder, to keep and resume a run.", Path, metavar="FOLDER"),
     writes("records", "Write a JSON object an item there."),
@@ -98,8 +100,12 @@ class JudgingCommand:
     """Refuses options that exclude each other, before anything is read."""
     study: Callable[[Given], Tables] = lambda _given: {}
     """Tables of the study that are not as the shared options say: added to `[study]`, in the place of others."""
-    show: Callable[[Result, Given], str] = lambda result, _given: str(result)
-    """What people read."""
+    show: Callable[[Result, Given], str] = lambda _result, _given: ""
+    """What options of the command ask for beyond the figures: printed before the summary."""
+    instead: Callable[[Result, Given], str] = lambda _result, _given: ""
+    """What an option asks for in the place of the summary: text for another program."""
+    tables: Callable[[Result, Given], Sequence[Table]] = lambda _result, _given: ()
+    """Tables of its own, such as a paper's: they stand before all rows."""
     signed: Callable[[Row], bool] = lambda row: row.name == "all"
     """Which rows have the signature in JSON, beside the first."""
     more: Callable[[Result, Given], list[Row]] = lambda _result, _given: []

@@ -12,6 +12,7 @@ from babelscope.core.page import (
     Bar,
     Caveat,
     Finding,
+    Headline,
     Key,
     Tone,
     Unit,
@@ -60,6 +61,11 @@ def one(rows: Iterable[Row], name: str, **labels: str | int) -> Row | None:
         ),
         None,
     )
+
+
+def headlines(*found: tuple[str, Row | None, Unit]) -> list[Headline]:
+    """Those of the figures that there are."""
+    return [Headline(name, row, unit) for name, row, unit in found if row is not None]
 
 
 def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: Any) -> Finding:

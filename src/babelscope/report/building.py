@@ -1,4 +1,4 @@
-"""Run folders made into one HTML page that needs nothing else: no network, no other file."""
+"""The report: finished run folders become one HTML page, which needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -18,16 +18,15 @@ from markupsafe import Markup
 
 from babelscope.core.columns import Group
 from babelscope.core.html import all_rows, table_html
-from babelscope.core.page import Finding, Section, View, count_of, plain
+from babelscope.core.page import Finding, Section, View, count_of
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
-from babelscope.methods.view import noted
 from babelscope.report.charts import Drawn, Series, draw
 from babelscope.report.flows import flow_pictures
 from babelscope.report.items import CAP, items_of
 from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
-from babelscope.report.sections import shown_by
+from babelscope.report.sections import caveats_of, figure_of, shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, paired_differences, run_names
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
@@ -39,8 +38,8 @@ from babelscope.util.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A table in the page, with the signatures of what it is of."""
+class ShownTable:
+    """A table in the page, with the signatures of the runs whose figures it has."""
 
     table: Table
     html: Markup
@@ -51,33 +50,33 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a method says about one test set."""
+    """The pictures and tables of a method on one test set."""
 
     title: str
     pictures: Sequence[Drawn]
-    tables: Sequence[Shown]
+    tables: Sequence[ShownTable]
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A method in the page, with all its test sets."""
+    """One method in the page, with all test sets it was run on."""
 
     key: str
     title: str
     about: Section
-    """What it measures and how; its own findings and pictures are those of the first test set only."""
+    """What the method measures and how; its findings and pictures are of the first test set only: use `findings`."""
     parts: Sequence[Part]
     items: Mapping[str, Any]
     findings: Sequence[Finding]
     compared: Sequence[Finding]
-    """Significant differences."""
+    """Differences between systems that are significant after correction."""
     is_compared: bool
     caveats: Sequence[str]
     names: Mapping[str, str]
 
 
-_Told = tuple[Group, Section, View]
-"""A method and test set, what is shown of it, and how its items are."""
+_Content = tuple[Group, Section, View]
+"""A method on a test set, the section about it, and the view that shows its items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +86,9 @@ class Report:
     sections: Sequence[Chapter]
     flows: Sequence[Drawn] = ()
     apart: str = ""
-    """Why runs are not compared with each other, if they are not."""
+    """Why the runs cannot be compared with each other; empty if they can."""
     findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
-    """By system, worst first."""
+    """Findings of each system, worst first."""
 
     @property
     def run_names(self) -> Mapping[str, str]:
@@ -108,7 +107,7 @@ class Report:
 
     @property
     def lede(self) -> str:
-        """What was evaluated, in a sentence."""
+        """One sentence: how many systems, test sets, methods and items."""
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
         asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
         return (
@@ -117,7 +116,7 @@ class Report:
         )
 
     def tally(self, system: str) -> str:
-        """How many findings there are of each kind."""
+        """One sentence: how many checks found errors, a weakness, or nothing."""
         kinds: Counter[str] = Counter(finding.tone for finding in self.findings[system])
         said = {"errors": "found errors", "some": "showed a weakness", "none": "saw no error"}
         parts = [f"{kinds[tone]} {words}" for tone, words in said.items() if kinds[tone]]
@@ -141,7 +140,7 @@ class Report:
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
-    """One page about finished run folders; where several have the same test sets, systems are compared."""
+    """Write one page about finished run folders; systems that were run on the same test sets are compared."""
     with explain_damage(", ".join(map(str, runs))):
         page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
     with replacing(Path(out)) as file:
@@ -150,24 +149,24 @@ def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP,
 
 
 def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
-    """What the page will say."""
+    """Collect the content of the page: sections, findings and items of all runs."""
     apart = ""
     try:
         groups = group_runs(runs)
     except BabelscopeError as error:
-        # Each run for itself; the page says why.
+        # Runs that cannot be compared are shown one by one, and the page gives the reason.
         apart = error.reason if isinstance(error, NotComparable) else str(error)
         groups = [group for run in runs for group in group_runs([run])]
-    groups = _told_apart(groups)
+    groups = _with_distinct_names(groups)
     series = {
         name: place
         for place, name in enumerate(
             dict.fromkeys(column.name for group in groups for column in group.columns)
         )
     }
-    together: dict[tuple[int, str], list[_Told]] = {}
+    together: dict[tuple[int, str], list[_Content]] = {}
     for group in groups:
-        with explain_damage(_where([group])):
+        with explain_damage(_describe([group])):
             section, view = shown_by(group)
             together.setdefault((section.order, group.method), []).append((group, section, view))
     chapters: list[Chapter] = []
@@ -175,7 +174,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     with progress("report", len(together)) as advance:
         for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
             key = _key(method, len(chapters) + 1, [chapter.key for chapter in chapters])
-            with explain_damage(_where([group for group, _, _ in own])):
+            with explain_damage(_describe([group for group, _, _ in own])):
                 chapters.append(_chapter(key, own, series, len(runs) > 1, cap=cap, seed=seed))
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)
@@ -184,13 +183,14 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
 
 
-def _where(groups: Sequence[Group]) -> str:
+def _describe(groups: Sequence[Group]) -> str:
+    """The method of some groups and the folders they are from, for error messages."""
     paths = dict.fromkeys(str(column.cell.run.path) for group in groups for column in group.columns)
     return f"{groups[0].method} in {', '.join(paths)}"
 
 
 def _key(method: str, number: int, taken: Sequence[str]) -> str:
-    """What a section is called in addresses: its method, or its number if that is no plain name, or not its own."""
+    """The id of a section in links: its method's name, or `method-N` where that is no plain name or is taken."""
     key = method.lower().replace("_", "-").replace(" ", "-")
     of_ours = r"(summary|trust|flows|about)|(items|data|system|method)-.*|.*-title"
     if re.fullmatch(r"[a-z][a-z0-9-]*", key) and not re.fullmatch(of_ours, key) and key not in taken:
@@ -198,8 +198,8 @@ def _key(method: str, number: int, taken: Sequence[str]) -> str:
     return f"method-{number}"
 
 
-def _told_apart(groups: Sequence[Group]) -> list[Group]:
-    """The groups with other names for systems that share one, and for test sets of a method that do."""
+def _with_distinct_names(groups: Sequence[Group]) -> list[Group]:
+    """Rename systems that share a name, and test sets of one method that do: the name of the run is added."""
     runs = run_names(
         {str(column.cell.run.path): column.cell.run for group in groups for column in group.columns}.values()
     )
@@ -210,7 +210,7 @@ def _told_apart(groups: Sequence[Group]) -> list[Group]:
             known = systems.setdefault(column.name, [])
             if column.cell.fingerprint not in known:
                 known.append(column.cell.fingerprint)
-    told = []
+    renamed = []
     for group in groups:
         own = dict.fromkeys(runs[str(column.cell.run.path)] for column in group.columns)
         several = tests[group.method, group.tests] > 1
@@ -221,19 +221,19 @@ def _told_apart(groups: Sequence[Group]) -> list[Group]:
             for column in group.columns
         ]
         name = f"{group.tests} ({', '.join(own)})" if several else group.tests
-        told.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
-    return told
+        renamed.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
+    return renamed
 
 
 def _chapter(
-    key: str, told: Sequence[_Told], series: Series, several: bool, *, cap: int, seed: int
+    key: str, contents: Sequence[_Content], series: Series, several: bool, *, cap: int, seed: int
 ) -> Chapter:
-    groups = [group for group, _, _ in told]
-    _, first, view = told[0]
+    groups = [group for group, _, _ in contents]
+    _, first, view = contents[0]
     parts: list[Part] = []
     compared: list[Finding] = []
     is_compared = False
-    for group, section, _ in told:
+    for group, section, _ in contents:
         differences = paired_differences(group) if len(group.columns) > 1 else []
         is_compared |= bool(differences)
         compared += paired_findings(differences, section)
@@ -245,33 +245,19 @@ def _chapter(
         first,
         parts,
         items_of(groups, first, view, series, cap=cap, seed=seed),
-        [dataclasses.replace(each, section=key) for _, section, _ in told for each in section.findings],
+        [dataclasses.replace(each, section=key) for _, section, _ in contents for each in section.findings],
         [dataclasses.replace(each, section=key) for each in compared],
         is_compared,
-        _caveats(told),
-        {name: words for _, section, _ in told for name, words in section.names.items()},
+        caveats_of([(group, section) for group, section, _ in contents]),
+        {name: words for _, section, _ in contents for name, words in section.names.items()},
     )
-
-
-def _caveats(told: Sequence[_Told]) -> list[str]:
-    """What is to be kept in mind, each once, with the systems and test sets it is true of."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for group, section, _ in told:
-        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
-        for caveat in (*skipped, *section.caveats):
-            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
-    said = []
-    for text, systems in found.items():
-        names = [f"{name} ({', '.join(tests)})" if len(told) > 1 else name for name, tests in systems.items()]
-        said.append(f"{', '.join(names)}: {text}")
-    return said
 
 
 def _part(group: Group, section: Section, series: Series, differences: Sequence[Row], several: bool) -> Part:
     runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
     signatures = [str(run.manifest.signature) for run in runs.values()]
-    told = f" ({', '.join(run_names(runs.values()).values())})"
-    title = f"{group.tests.removesuffix(told)}{told}" if several else group.tests
+    suffix = f" ({', '.join(run_names(runs.values()).values())})"
+    title = f"{group.tests.removesuffix(suffix)}{suffix}" if several else group.tests
     pictures = [*section.pictures]
     tables = [_shown(table, signatures, note="") for table in section.tables]
     if differences:
@@ -298,12 +284,12 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
     return Part(title, [draw(picture, series) for picture in pictures], tables)
 
 
-def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> Shown:
-    return Shown(table, table_html(table), signatures, folded, note)
+def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:
+    return ShownTable(table, table_html(table), signatures, folded, note)
 
 
 def render(report: Report) -> str:
-    """The page: one style sheet and one script, both known by their hashes to its content security policy."""
+    """The page as HTML; its content security policy allows one style sheet and one script, by their hashes."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     folder = files("babelscope.report")
@@ -335,7 +321,7 @@ def render(report: Report) -> str:
             )
         ),
     )
-    # All at once, since names and labels stand in many places; the script does it for items, with a style.
+    # In the finished page, since names and labels stand in many places; the script marks those of items.
     return mark_hidden(page)
 
 
@@ -344,29 +330,21 @@ def _hash(text: str) -> str:
 
 
 def embedded(value: Any) -> Markup:
-    """JSON that can stand inside a `<script>`: nothing in it can end the element, or be obeyed on the way."""
+    """JSON for a `<script>` element: no text in it can end the element, and hidden characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return Markup(text.replace("<", "\\u003c"))
 
 
 def _figure(finding: Finding) -> Mapping[str, str]:
-    """A finding's value and interval as text, and as places on a line from 0 to 100."""
-    estimate = finding.estimate
-    if finding.share:
-        bar = "" if estimate.no_interval else _gauge(estimate)
-        form: Callable[[float], str] = "{:.1%}".format
-    else:
-        bar, form = "", plain
-    return {
-        "value": form(estimate.value).replace("%", " %"),
-        "interval": estimate.interval(form).replace("%", " %"),
-        "bar": bar,
-    }
+    """A finding's value and interval as text; for proportions also as a picture."""
+    value, interval = figure_of(finding)
+    has_bar = finding.share and not finding.estimate.no_interval
+    return {"value": value, "interval": interval, "bar": _gauge(finding.estimate) if has_bar else ""}
 
 
 def _gauge(estimate: Estimate) -> Markup:
-    """Value and interval of a proportion on a line from 0 to 100 %."""
+    """A small picture of a proportion and its interval, on a line from 0 to 100 %."""
     scale = Scale(0.0, 1.0, 1.0, 89.0)
     low, value, high = (scale(each) for each in (estimate.low, estimate.value, estimate.high))
     return Markup(

@@ -1,4 +1,4 @@
-"""The charts of a report, drawn: each gives one SVG."""
+"""Draw the charts of a report, each as one SVG."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from babelscope.report.pictures import (
 )
 
 Series = Mapping[str, int]
-"""The number of each system: its colour and shape."""
+"""System -> its number, which gives its colour and shape."""
 
 _LINE = 20.0  # between marks of one group
 _CHAR = 6.7  # width of a letter, about
@@ -55,7 +55,7 @@ _TRIES = 50  # to find a free place for a name
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture as it stands in the page."""
+    """A drawn picture, with its title and how to read it."""
 
     title: str
     svg: Markup
@@ -83,7 +83,7 @@ def _entries(keys: Sequence[Key], series: Series) -> list[Entry]:
 
 
 def forest(chart: Forest, title: str, series: Series) -> Markup:
-    """A line a group, names on the left or, if they are long, above."""
+    """A forest plot: one row a group; names stand on the left, or above the row if they are long."""
     form = FORMATS[chart.unit]
     longest = max((len(name) for name, _ in chart.groups), default=0)
     above = longest > _SHORT
@@ -120,7 +120,7 @@ def forest(chart: Forest, title: str, series: Series) -> Markup:
 
 
 def _bar(bar: Bar, y: float, scale: Scale, number: int, *, filled: bool) -> list[Markup]:
-    """A mark with its interval, on a bar if these are drawn."""
+    """The mark of one value with its interval; `filled` draws a bar up to it."""
     known = math.isfinite(bar.point.value)
     at = scale(bar.point.value) if known else scale.start
     parts = [rect(scale.start, y - 6, at - scale.start, 12, f"bar s{number}")] if filled and known else []
@@ -152,7 +152,7 @@ def scatter(chart: Scatter, title: str, series: Series) -> Markup:
 
 
 def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
-    """Names beside their dots, moved towards the middle while they would stand on another."""
+    """Names beside their dots; a name that would overlap another is moved towards the middle."""
     parts: list[Markup] = []
     taken: list[tuple[float, float]] = []
     for dot in named:
@@ -170,7 +170,7 @@ def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
 
 
 def histogram(chart: Histogram, title: str, number: int) -> Markup:
-    """Bars of items, the wrong ones at the bottom and darker."""
+    """Stacked bars of item counts: wrong items below, in the darker colour."""
     light, dark = f"patch light s{number}", f"patch s{number}"
     parts, top = legend(
         [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)], WIDTH

@@ -1,4 +1,4 @@
-"""How senses or genders shift from data to distilled data to student, where a run folder has the counts."""
+"""Sankey diagrams of how senses or genders shift from training data to distilled data to student output."""
 
 from __future__ import annotations
 

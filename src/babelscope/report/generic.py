@@ -1,16 +1,18 @@
-"""How a method without a view is shown: its figures, and whatever its records say."""
+"""The view of methods that have none: all figures, and the fields of their records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group
-from babelscope.core.page import About, Answer, Line, Section, Tone, View
-from babelscope.core.results import Record
+from babelscope.core.columns import Group, figure_key
+from babelscope.core.page import About, Answer, Headline, Line, Section, Tone, View
+from babelscope.core.results import Record, Row
 from babelscope.methods.view import every_figure
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
+_FEW = 3
+"""Figures of a cell in a summary."""
 _TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
 
 
@@ -50,4 +52,18 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """The first figures over all items: those without a label of their own, or whose labels say `all`."""
+    labels = [dict(figure_key(row)[1]) for row in rows]
+    names = dict.fromkeys(name for own in labels for name in own)
+    varying = [name for name in names if len({own.get(name) for own in labels}) > 1]
+    told = [[str(own[name]) for name in varying if name in own and own[name] != "all"] for own in labels]
+    named = []
+    for row, said in zip(rows, told, strict=True):
+        name = row.name.replace("_", " ")
+        named.append(Headline(f"{name} ({', '.join(said)})" if said else name, row))
+    whole = [headline for headline, said in zip(named, told, strict=True) if not said]
+    return (whole or named)[:_FEW]
+
+
+VIEW = View(section, about, answer, headline)

@@ -1,4 +1,4 @@
-"""The items that a page carries: all of them, or of very many those that tell most and a sample of the rest."""
+"""Which items a page holds: all, or if they are too many, errors, close decisions and a random sample."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from babelscope.report.charts import Series
 from babelscope.util.seeds import stream
 
 CAP = 5000
-"""So many items of a method are in the page at most."""
+"""Most items of one method in a page."""
 
 _Key = tuple[int, str]
 
 
 @dataclass(slots=True)
 class Item:
-    """An item with what each system makes of it."""
+    """An item of a test set with the answer of each system."""
 
     record: Record
     tests: int
@@ -33,7 +33,7 @@ class Item:
 
     @property
     def certainty(self) -> float:
-        """How far from undecided the closest answer is."""
+        """The smallest absolute measure of its answers: how close the closest decision was."""
         return min(
             (abs(answer.measure) for _, answer in self.answers if answer.measure is not None),
             default=float("inf"),
@@ -43,7 +43,7 @@ class Item:
 def items_of(
     groups: Sequence[Group], section: Section, view: View, series: Series, *, cap: int = CAP, seed: int = 0
 ) -> dict[str, Any]:
-    """All that the page's explorer needs, as JSON; `note` says what is left out."""
+    """The items of a method as JSON for the page's script; `note` says which were left out."""
     found = _joined(groups, view, series)
     chosen, note = choose(found, cap=cap, seed=seed)
     names = list(dict.fromkeys(column.name for group in groups for column in group.columns))
@@ -59,7 +59,7 @@ def items_of(
 
 
 def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
-    """Items in the order of their test sets, the answers of all systems together."""
+    """One entry an item, with the answers of all systems, in the order of the test sets."""
     found: dict[_Key, Item] = {}
     for number, group in enumerate(groups):
         for column in group.columns:
@@ -73,9 +73,10 @@ def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
 
 
 def choose(found: Sequence[Item], *, cap: int, seed: int) -> tuple[list[Item], str]:
-    """At most `cap` items: errors, then those closest to one, then a sample; and what was left out, if any.
+    """Choose at most `cap` items, and say in a sentence which; the sentence is empty if all are chosen.
 
-    Errors have three fifths of the room and the closest one fifth, unless others need less than theirs.
+    Three fifths are errors, one fifth the closest decisions, one fifth a random sample of the others. Where there
+    are fewer of one kind, the other kinds get its share.
     """
     if len(found) <= cap:
         return list(found), ""

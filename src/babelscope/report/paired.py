@@ -1,4 +1,4 @@
-"""Systems compared item by item: who wins, in plain words and as a picture."""
+"""Pairs of systems compared item by item: significant differences in plain words, all of them as a picture."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SIGNIFICANT = 0.05
 
 
 def _varying(rows: Sequence[Row]) -> list[str]:
-    """The labels that tell rows apart, beyond the systems."""
+    """Labels that differ between the rows, other than the systems, the direction and p."""
     labels = dict.fromkeys(name for row in rows for name in row.labels if name not in _OWN)
     return [name for name in labels if len({row.labels.get(name) for row in rows}) > 1]
 
 
 def _what(row: Row, labels: Sequence[str]) -> str:
-    """What is compared: a phenomenon, a category, a measure; everything if nothing is said."""
+    """What a row compares: its phenomenon, category or measure; `all` if it has none."""
     return ", ".join(str(row.labels[name]) for name in labels if name in row.labels) or "all"
 
 
@@ -37,7 +37,7 @@ def _is_share(row: Row) -> bool:
 
 
 def _words(name: str, section: Section) -> str:
-    """What the method calls a measure, a phenomenon or a category in sentences."""
+    """The name of a measure, phenomenon or category in sentences, as the method's section gives it."""
     if name in section.measures:
         return section.measures[name].name
     return section.names.get(name) or plain_words(name)
@@ -79,7 +79,7 @@ def differences_pictures(group: Group, rows: Sequence[Row], section: Section) ->
     for share in (True, False):
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
         if all(row.estimate.value == 0 and row.estimate.no_interval for row in own):
-            continue  # a picture of nothing; the table says so
+            continue  # every difference is 0: the table shows that
         for unit in dict.fromkeys(_unit(row, section) for row in own):
             same = [row for row in own if _unit(row, section) == unit]
             found.append(_picture(group, same, share, unit))

@@ -1,4 +1,4 @@
-"""What pictures are made of, as SVG: axes, marks, whiskers, legends. Colours are the page's, by class."""
+"""SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colours them by class."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from markupsafe import Markup
 from babelscope.core.page import Point
 
 WIDTH = 520.0
-"""Of most pictures, in units that are about pixels on a laptop; on a phone they shrink to two thirds."""
+"""Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
 
 SERIES = 6
-"""So many colours there are; after them, they begin again."""
+"""Number of colours; system 7 has the colour of system 1 again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From numbers to places."""
+    """Maps a value to a position; values outside are drawn at the edge."""
 
     low: float
     high: float
@@ -36,7 +36,7 @@ Format = Callable[[float], str]
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers from low to high, about so many."""
+    """About `count` round numbers between low and high."""
     power = 10 ** math.floor(math.log10((high - low) / count))
     steps = [power * each for each in (1, 2, 2.5, 5, 10)]
     return min((_multiples(low, high, step) for step in steps), key=lambda each: abs(len(each) - count))
@@ -50,7 +50,7 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 def extent(
     points: Sequence[Point], *, least: float = math.inf, most: float = -math.inf
 ) -> tuple[float, float]:
-    """From the lowest to the highest end of all intervals, and a little more; at least `least` to `most`."""
+    """Ends of an axis that holds all intervals with a small margin, and reaches at least from `least` to `most`."""
     ends = [end for point in points for end in (point.value, point.low, point.high) if math.isfinite(end)]
     low, high = min([least, *ends]), max([most, *ends])
     if not math.isfinite(low) or not math.isfinite(high):
@@ -60,7 +60,7 @@ def extent(
 
 
 def svg(title: str, description: str, width: float, height: float, parts: Sequence[Markup | str]) -> Markup:
-    """The picture as a whole, with what a screen reader says of it."""
+    """A whole SVG element; title and description are read by screen readers."""
     name = "p" + hashlib.sha256(f"{title}\0{description}\0{''.join(parts)}".encode()).hexdigest()[:10]
     return Markup(
         '<svg class="picture" role="img" aria-labelledby="{0}t {0}d" viewBox="0 0 {1} {2}" '
@@ -103,7 +103,7 @@ def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, floa
 
 
 def dots(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """Many points as one path, ten bytes each."""
+    """Many points as one path: about ten bytes a point."""
     return Markup('<path d="{}" class="{}"/>').format(
         Markup("").join(f"M{n(x)} {n(y)}h0" for x, y in dict.fromkeys(places)), kind
     )
@@ -122,7 +122,7 @@ _SHAPES = (
 def mark(
     x: float, y: float, series: int, *, shape: int | None = None, hollow: bool = False, title: str = ""
 ) -> Markup:
-    """A point of a series: told apart by colour and by shape."""
+    """The mark of one value; series differ in colour and in shape."""
     form = _SHAPES[(series if shape is None else shape) % len(_SHAPES)]
     inside = Markup("<title>{}</title>").format(title) if title else ""
     return Markup('<path d="{}" transform="translate({} {})" class="mark s{}{}">{}</path>').format(
@@ -131,21 +131,21 @@ def mark(
 
 
 def whisker_x(point: Point, y: float, scale: Scale, series: int) -> Markup:
-    """An interval, lying."""
+    """A horizontal interval."""
     if not (math.isfinite(point.low) and math.isfinite(point.high)):
         return Markup("")
     return line(scale(point.low), y, scale(point.high), y, f"whisker s{series % SERIES}")
 
 
 def whisker_y(point: Point, x: float, scale: Scale, series: int) -> Markup:
-    """An interval, standing."""
+    """A vertical interval."""
     if not (math.isfinite(point.low) and math.isfinite(point.high)):
         return Markup("")
     return line(x, scale(point.low), x, scale(point.high), f"whisker s{series % SERIES}")
 
 
 def x_axis(scale: Scale, top: float, bottom: float, form: Format, label: str, count: int = 5) -> list[Markup]:
-    """Grid lines, their numbers, and what they are numbers of."""
+    """Grid lines with their numbers, and the label of the axis."""
     parts = []
     for tick in ticks(scale.low, scale.high, count):
         x = scale(tick)
@@ -178,7 +178,7 @@ class Entry:
 
 
 def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
-    """The legend in as many lines as it needs, and how far down it reaches."""
+    """The legend, on as many lines as it needs, and its height."""
     parts: list[Markup] = []
     left, y = 0.0, 12.0
     for key in keys:

@@ -1,4 +1,4 @@
-"""A Sankey diagram as SVG: how many go from which node to which, column by column."""
+"""Draw a Sankey diagram as SVG: ribbons between nodes in columns, as thick as the counts that flow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GAP = 14.0  # between nodes of a column
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node's place: its column, and how far it reaches down."""
+    """Position of a node: its column, its top and its height."""
 
     column: int
     top: float
@@ -77,7 +77,7 @@ def sankey(
 
 
 def _placed(flows: Sequence[Flow], height: float) -> dict[str, _Node]:
-    """Columns by the longest way to a node; within one, nodes from top to bottom, as high as what goes through."""
+    """Place nodes: the column is the length of the longest path to a node, the height its total flow."""
     names = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
     columns = dict.fromkeys(names, 0)
     for _ in names:
@@ -107,7 +107,7 @@ def _placed(flows: Sequence[Flow], height: float) -> dict[str, _Node]:
 def _ribbons(
     flows: Sequence[Flow], nodes: Mapping[str, _Node], called: Mapping[str, str], step: float
 ) -> list[tuple[str, str, str]]:
-    """(path, where it starts, what is told of it), without crossings at the nodes."""
+    """(path, start node, tooltip) of each flow; ribbons are ordered so that they do not cross at a node."""
     scale = next(
         node.height / size
         for name, node in nodes.items()
@@ -153,5 +153,5 @@ def _text(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Characters that XML does not know, and those that steer, are made visible."""
+    """Replace unprintable characters, which XML forbids or which steer text, by U+FFFD."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

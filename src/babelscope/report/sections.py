@@ -1,14 +1,14 @@
-"""Where a section comes from: the method's view, what the run has stored, or every figure as it is."""
+"""Sections of a report: from the method's view, else as the run has stored them, else a table of all figures."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group, StoredRun
-from babelscope.core.page import Section, View
-from babelscope.methods.view import find_view
+from babelscope.core.page import Finding, Section, View, plain
+from babelscope.methods.view import find_view, noted
 from babelscope.report import generic
 
 
@@ -20,8 +20,30 @@ def shown_by(group: Group) -> tuple[Section, View]:
     return view.section(group), view
 
 
+def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
+    """The caveats of one method: each text once, after the systems and test sets it holds for."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for group, section in contents:
+        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
+        for caveat in (*skipped, *section.caveats):
+            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
+    said = []
+    for text, systems in found.items():
+        names = [
+            f"{name} ({', '.join(tests)})" if len(contents) > 1 else name for name, tests in systems.items()
+        ]
+        said.append(f"{', '.join(names)}: {text}")
+    return said
+
+
+def figure_of(finding: Finding) -> tuple[str, str]:
+    """A finding's value and its interval."""
+    form: Callable[[float], str] = (lambda each: f"{100 * each:.1f} %") if finding.share else plain
+    return form(finding.estimate.value), finding.estimate.interval(form)
+
+
 def stored(group: Group) -> Section | None:
-    """What the runs of a group have stored, under the names of this page; None if one of them has nothing."""
+    """The stored sections of a group's runs joined, with the page's names; None if a run has stored none."""
     names: dict[str, dict[str, str]] = {}
     cells = {}
     for column in group.columns:
@@ -52,7 +74,7 @@ def section_of(run: StoredRun, method: str, tests: str) -> object:
 
 
 def _renamed(value: Any, systems: Mapping[str, str], tests: str) -> Any:
-    """A stored section with other names of its systems and its test set: in a page, two may share one."""
+    """Replace the names of systems and test set in a stored section by those that the page uses."""
     if isinstance(value, list):
         return [_renamed(each, systems, tests) for each in value]
     if not isinstance(value, dict):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from babelscope.core.answers import System, properties
+from babelscope.core.columns import Group
 from babelscope.core.cost import METER
 from babelscope.core.results import Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, set_up
@@ -98,9 +99,7 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
     """Summarise a run whose records are all stored; write its summary, then its status and cost."""
     result = summarise_run(manifest, run.records, methods, run.path)
-    own = result.rows[: len(result.rows) - result.comparisons]
-    groups = group_runs([Run(run.path, manifest, own, in_memory=result.records)], summary_only=True)
-    result = dataclasses.replace(result, sections=sections_of(groups))
+    result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
     run.rewrite_manifest(_finished_manifest(manifest, cost))
     return result
@@ -133,8 +132,9 @@ def summarise_run(
             completed += method.complete(split_unanswered(own)[0], settings)
             advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
+    groups = group_runs([run], summary_only=True)
     with working("comparing systems"):
-        compared = _comparison_rows(run, methods)
+        compared = _comparison_rows(run, groups, methods)
     unanswered = split_unanswered(records)[1]
     of_methods = {label: own for label, (_, own) in methods.items()}
     return Result(
@@ -145,14 +145,15 @@ def summarise_run(
         unanswered,
         comparisons=len(compared),
         settings=of_methods,
+        groups=groups,
     )
 
 
-def _comparison_rows(run: Run, methods: Methods) -> list[Row]:
+def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> list[Row]:
     """Rows that compare the systems of a run, for each method and test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
-    for group in group_runs([run], summary_only=True):
+    for group in groups:
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
@@ -13,6 +14,15 @@ from babelscope.util.characters import PATTERN
 
 # A line break or tab inside a name could fake a line or column.
 _STEERS = re.compile(f"{PATTERN}|[\\t\\n]")
+
+
+# Narrower than this, a figure with its interval does not fit.
+_NARROWEST = 40
+
+
+def terminal_width() -> int:
+    """Columns that people see: COLUMNS, else those of the terminal, else 80."""
+    return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
 
 
 def visible(text: str, *, keep: str = "") -> str:

@@ -41,8 +41,12 @@ _REGULAR_ONLY: ContextVar[bool] = ContextVar("regular_only", default=False)
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """A text for messages: cut to `width` characters, quoted as by `repr`, control characters escaped."""
-    text = text if len(text) <= width else text[: width - 1] + "…"
+    """A text for messages: cut to `width` characters, and quoted."""
+    return quoted(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def quoted(text: str) -> str:
+    """A text quoted as by `repr`, control characters escaped."""
     # Not `repr` itself, which escapes the zero-width joiners that many scripts need.
     quote = '"' if "'" in text and '"' not in text else "'"
     return quote + visible(text.replace("\\", "\\\\").replace(quote, f"\\{quote}")) + quote

@@ -13,7 +13,7 @@ from babelscope.core.columns import Column, Group
 from babelscope.core.results import Record, Row
 from babelscope.methods.contrast.figures import (
     Scores,
-    _expected_and_excess,
+    _expected_rate,
     discrepancy,
     figures,
     score_record,
@@ -230,9 +230,7 @@ def test_an_empty_bin_has_the_rate_of_all_controls() -> None:
         ]
 
     controls = pairs([1] + [2] * 8, [0, 1, 2])
-    found = _expected_and_excess(
-        controls, pairs([0, 0, 1, 1, 1, 2, 2, 2, 2, 2], []), np.array([0.5, 1.5]), "half"
-    )
+    found = _expected_rate(controls, pairs([0, 0, 1, 1, 1, 2, 2, 2, 2, 2], []), np.array([0.5, 1.5]), "half")
     assert found.value == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
     assert found.n == 10
 

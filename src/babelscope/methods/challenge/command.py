@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
+from babelscope.core.tables import as_text
 from babelscope.methods.challenge.annotation import answer_rows, answers, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
-from babelscope.methods.challenge.table import tables
+from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
+from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
@@ -31,6 +33,12 @@ def _answered(result: Result, given: Given) -> list[Row]:
         for path in files
     }
     return answer_rows(result.records, annotators)
+
+
+def _said(result: Result, given: Given) -> str:
+    """What annotators say, if their answers are given."""
+    rows = _answered(result, given)
+    return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
 
 
 def _queue(result: Result, given: Given) -> list[Record]:
@@ -84,7 +92,8 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
-    show=lambda result, given: f"{tables(result.rows, _answered(result, given))}\n{result.signature}",
+    show=_said,
+    tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,
     queue=_queue,

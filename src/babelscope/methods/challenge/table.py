@@ -1,12 +1,12 @@
-"""The tables that `babelscope challenge` prints: one table a metric, one line a subset and system."""
+"""The tables of `babelscope challenge`: one table a metric, one line a subset and system."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from babelscope.core.results import Estimate, Row, render
-from babelscope.util.tables import draw
+from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table, of_rows
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
@@ -15,8 +15,8 @@ _SubsetKey = tuple[tuple[str, str | int], ...]
 _SUBSET_LABELS = ("phenomenon", "side", "min_distance", "distance")
 
 
-def tables(rows: Sequence[Row], annotation_rows: Sequence[Row]) -> str:
-    """All rows of a challenge and of its annotations, as text for a terminal."""
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """All rows of a challenge."""
     shown = _short_names(rows)
     named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
     metrics = [metric for metric in named if any(row.name == metric for row in rows)]
@@ -42,15 +42,17 @@ def tables(rows: Sequence[Row], annotation_rows: Sequence[Row]) -> str:
         if names == ("difference",):  # smaller subsets are only in --json
             some = [row for row in some if _subset_key(row) in _widest(some)]
         if some:
-            parts.append(f"{title}\n\n{_metric_columns(some, labels, metrics, shown)}")
-    if annotation_rows:
-        parts.append(
-            f"What annotators say\n\n{render([_without_constant_labels(row, shown) for row in annotation_rows])}"
-        )
-    return "\n\n".join(parts) + "\n"
+            parts.append(_metric_columns(title, some, labels, metrics, shown))
+    return parts
 
 
-def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> str:
+def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
+    """What annotators say, with systems named as in the tables of `rows`."""
+    shown = _short_names(rows)
+    return of_rows("What annotators say", [_without_constant_labels(row, shown) for row in said])
+
+
+def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> Table:
     """One line a subset and system: score, difference from all sentences, and length-matched control."""
     scores = {(_subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
     others = {
@@ -86,13 +88,15 @@ def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -
             f"{z.value:+.1f}" if z else "",
             f"{rank.value:.0%} of {rank.n}" if rank else "",
         )
-    first = ("system", "phenomenon", "words between", "n", "length", _NAMES.get(metric, metric), "minus all")
-    return _drawn((*first, "length-matched: mean ± sd", "z", "at or below"), lines.values())
+    name = _NAMES.get(metric, metric)
+    words = ("system", "phenomenon", "words between")
+    compared = ("n", "length", name, "minus all", "length-matched: mean ± sd", "z", "at or below")
+    return Table(f"Quality by {name}", [*words, *compared], list(lines.values()), len(words))
 
 
 def _metric_columns(
-    rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
-) -> str:
+    title: str, rows: Sequence[Row], labels: Sequence[str], metrics: Sequence[str], shown: Mapping[str, str]
+) -> Table:
     """One line for rows with the same labels, one column for each metric and row name."""
     figures = list(dict.fromkeys(row.name for row in rows))
     lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
@@ -106,14 +110,8 @@ def _metric_columns(
     headings = [
         f"{_NAMES.get(metric, metric)} {figure.partition('_')[2]}".strip() for metric, figure in pairs
     ]
-    return _drawn(
-        (*labels, *headings), [(*key, *(own.get(p, "") for p in pairs)) for key, own in lines.items()]
-    )
-
-
-def _drawn(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    right = [column for column, heading in enumerate(headings) if heading in ("n", "length", "z")]
-    return draw(headings, lines, right=right)
+    cells = [(*key, *(own.get(pair, "") for pair in pairs)) for key, own in lines.items()]
+    return Table(title, [*labels, *headings], cells, len(labels))
 
 
 def _with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:

@@ -14,6 +14,7 @@ from babelscope.core.page import (
     Curve,
     Finding,
     Forest,
+    Headline,
     Line,
     Lines,
     Measure,
@@ -147,6 +148,17 @@ def _part_name(kind: Kind, distance: int) -> str:
     """The name of the group of items, as `about` assigns it."""
     where = "" if kind[1] == "source" else f" ({kind[1]})"
     return f"{kind[0]}{where}" + (f", {distance} or more between" if distance else "")
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """Quality over all sentences, by each metric."""
+    whole = {
+        row.name: row
+        for row in rows
+        if row.labels.get("phenomenon") == "all" and "metric" not in row.labels and row.name != "length"
+    }
+    ordered = [name for name in dict.fromkeys([*_NAMES, *whole]) if name in whole]
+    return [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -321,4 +333,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+VIEW = View(section, about, answer, headline)

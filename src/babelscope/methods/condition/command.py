@@ -9,11 +9,14 @@ from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.figures import least_certain
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import visible
-from babelscope.util.text import shorten
+from babelscope.util.tables import wrap
+from babelscope.util.terminal import terminal_width, visible
+from babelscope.util.text import quoted
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result
+
+_INDENT = " " * 4
 
 
 def _check(given: Given) -> None:
@@ -42,13 +45,13 @@ def _study(given: Given) -> Tables:
 
 
 def _show(result: Result, given: Given) -> str:
-    """The figures, then the least certain items of each system."""
-    lines = [str(result)]
+    """The least certain items of each system."""
+    lines = []
     for system in (
         dict.fromkeys(record["system"] for record in result.records) if given["show-uncertain"] else ()
     ):
         own = [record for record in result.records if record["system"] == system]
-        lines.append(f"\nleast certain, {visible(system)}:")
+        lines.append(f"least certain, {visible(system)}:")
         lines += [_line(record) for record in least_certain(own, given["show-uncertain"])]
     return "\n".join(lines)
 
@@ -57,7 +60,8 @@ def _line(record: Record) -> str:
     item = visible(f"{record['category']}  item {record['id']}")
     texts = [text for text in (record["source"], record["translation"]) if text is not None]
     first = f"{record['score']:.5f}  {record['verdict']:7}  {item}"
-    return "\n    ".join([first, *(shorten(text, 100) for text in texts)])
+    lines = [wrap(quoted(text), terminal_width(), indent=_INDENT, hanging=_INDENT) for text in texts]
+    return "\n".join([first, *(line for wrapped in lines for line in wrapped)])
 
 
 COMMAND = JudgingCommand(
@@ -93,7 +97,7 @@ COMMAND = JudgingCommand(
             "show-uncertain",
             "List so many items of which the evaluator is least sure.",
             int,
-            10,
+            0,
             metavar="N",
             minimum=0,
             old_names=("least",),

@@ -13,6 +13,7 @@ from babelscope.core.page import (
     Caveat,
     Finding,
     Forest,
+    Headline,
     Histogram,
     Line,
     Picture,
@@ -29,6 +30,7 @@ from babelscope.methods.view import (
     by_name,
     complement,
     error_finding,
+    headlines,
     keys,
     noted_of,
     one,
@@ -82,6 +84,15 @@ def findings(group: Group) -> list[Finding]:
                     )
                 )
     return found
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """How often the meaning that was meant is translated, and in the category where that is rarest."""
+    return headlines(
+        ("meant meaning", one(rows, "all"), "percent"),
+        ("the same, weighted", one(rows, "weighted"), "percent"),
+        ("worst category, weighted", one(rows, "minimum"), "percent"),
+    )
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -254,4 +265,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+VIEW = View(section, about, answer, headline)

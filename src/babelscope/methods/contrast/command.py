@@ -41,9 +41,9 @@ def _study(given: Given) -> Tables:
     }
 
 
-def _show(result: Result, given: Given) -> str:
+def _table(result: Result, given: Given) -> str:
     if not given["table"] and not given["latex"]:
-        return str(result)
+        return ""
     from babelscope.core.latex import for_paper
     from babelscope.methods.contrast.table import layout, table
 
@@ -89,5 +89,5 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     study=_study,
-    show=_show,
+    instead=_table,
 )

@@ -7,13 +7,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.page import NOT_RIGHT, About, Answer, Caveat, Finding, Line, Section, Token, Tone, View
+from babelscope.core.page import (
+    NOT_RIGHT,
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Headline,
+    Line,
+    Section,
+    Token,
+    Tone,
+    View,
+)
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
 from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
 from babelscope.methods.contrast.tokens import token_view
-from babelscope.methods.view import Figures, complement, error_finding, noted_of, one, pivot
+from babelscope.methods.view import Figures, complement, error_finding, headlines, noted_of, one, pivot
 from babelscope.stats.detection import impossible
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
@@ -112,9 +124,7 @@ def caveats(group: Group) -> list[Caveat]:
     labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
-        far = next(
-            (row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels), None
-        )
+        far = _overall_discrepancy(rows)
         if far is None:
             found.append(
                 Caveat(
@@ -153,6 +163,18 @@ def caveats(group: Group) -> list[Caveat]:
             },
         )
     return found
+
+
+def _overall_discrepancy(rows: Sequence[Row]) -> Row | None:
+    return next((row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels), None)
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """How often the right one of a pair is preferred, and how far pairs are from the system's own output."""
+    return headlines(
+        ("right one preferred", one(rows, "all"), "percent"),
+        ("discrepancy", _overall_discrepancy(rows), "plain"),
+    )
 
 
 def tables(group: Group) -> list[Table]:
@@ -289,4 +311,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+VIEW = View(section, about, answer, headline)

@@ -24,7 +24,7 @@ from babelscope.core.page import (
     tooltip,
 )
 from babelscope.core.results import Record
-from babelscope.methods.view import every_figure, noted, one
+from babelscope.methods.view import every_figure, headlines, noted, one
 
 
 def findings(group: Group) -> list[Finding]:
@@ -118,4 +118,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+VIEW = View(section, about, answer, lambda rows: headlines(("perplexity", one(rows, "perplexity"), "plain")))

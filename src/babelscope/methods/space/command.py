@@ -8,9 +8,9 @@ from babelscope.core.options import Option, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, layouts, tables, worst_ranked
+from babelscope.methods.space.tables import case, tables, worst_ranked
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import visible
+from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
@@ -22,15 +22,16 @@ def _check(given: Given) -> None:
 
 
 def _show(result: Result, given: Given) -> str:
-    """The paper's tables, all figures, and cases if wanted; or the tables alone, in LaTeX."""
+    """Cases, if wanted; or the tables alone, in LaTeX."""
     if given["latex"]:
         from babelscope.core.latex import for_paper
 
-        return "\n\n".join(for_paper(each, result.signature) for each in layouts(result.rows))
-    parts = [tables(result.rows), str(result)]
+        return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
+    parts = []
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
         own = [record for record in result.records if record["system"] == name]
-        parts += [f"{visible(name)}, {case(record)}" for record in worst_ranked(own, given["cases"])]
+        worst = worst_ranked(own, given["cases"])
+        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in worst]
     return "\n\n".join(parts)
 
 
@@ -57,5 +58,6 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     show=_show,
+    tables=lambda result, _given: tables(result.rows),
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.space.compare import rows_named
+from babelscope.util.tables import draw, wrap
 from babelscope.util.terminal import visible
-from babelscope.util.text import shorten
+from babelscope.util.text import quoted
 
 _Labels = dict[str, str | int]
 _TOKENS: _Labels = {"view": "tokens"}
@@ -28,25 +29,22 @@ _COLUMNS: dict[str, tuple[str, _Labels, float]] = {
 """Heading -> the row it shows, its labels, and what it is multiplied by."""
 _MODEL_HEADINGS = ("BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples")
 _BIAS_HEADINGS = ("kRG top", "kQRG top", "kRG beam", "kQRG beam", "kRG beam - top", "kQRG beam - top")
-_WIDTH = 300
 
 
-def tables(rows: Sequence[Row]) -> str:
-    """The tables in Markdown."""
-    return "\n\n".join(_layout(each.headings, each.rows) for each in layouts(rows))
-
-
-def layouts(rows: Sequence[Row]) -> list[Table]:
+def tables(rows: Sequence[Row]) -> list[Table]:
     """Tables 1 (errors of models), 2 (beam against exact search) and 3 (correlation with MBR decoding)."""
     parts = []
     for tests in dict.fromkeys(row.labels.get("tests", "") for row in rows):
         own = [row for row in rows if row.labels.get("tests", "") == tests]
         systems = list(dict.fromkeys(str(row.labels["system"]) for row in own if "system" in row.labels))
-        for headings in (_MODEL_HEADINGS, _BIAS_HEADINGS):
+        for title, headings in (
+            ("Errors of models", _MODEL_HEADINGS),
+            ("Beam against exact search", _BIAS_HEADINGS),
+        ):
             lines = [
                 [system, *(_table_cell(own, system, heading) for heading in headings)] for system in systems
             ]
-            parts.append(Table(str(tests), [str(tests), *headings], lines))
+            parts.append(Table(f"{title}: {tests}", ["system", *headings], lines))
         if correlated := rows_named(own, "mbr_correlation"):
             statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in correlated))
             lines = []
@@ -56,7 +54,7 @@ def layouts(rows: Sequence[Row]) -> list[Table]:
                     for r in rows_named(correlated, "mbr_correlation", measure=measure)
                 }
                 lines.append([str(measure), *(_estimate(found[each], 1, 3) for each in statistics)])
-            parts.append(Table(str(tests), ["with MBR decoding", *statistics], lines))
+            parts.append(Table(f"Correlation with MBR decoding: {tests}", ["measure", *statistics], lines))
     return parts
 
 
@@ -71,34 +69,24 @@ def _estimate(row: Row, scale: float, digits: int = 2) -> str:
     return row.estimate.text(lambda each: f"{scale * each:.{digits}f}")
 
 
-def _layout(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, its columns aligned."""
-    headings, *lines = [[visible(cell) for cell in line] for line in (headings, *lines)]
-    widths = [max(map(len, column)) for column in zip(headings, *lines, strict=True)]
-    rule = ["-" * width for width in widths]
-    return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
-        for line in (headings, rule, *lines)
-    )
-
-
 def worst_ranked(records: Sequence[Record], count: int) -> list[Record]:
     """The sentences whose top region has the lowest kRG, worst first; unresolved ones are left out."""
     known = [record for record in records if record["top_krg"] is not None]
     return sorted(known, key=lambda record: record["top_krg"])[:count]
 
 
-def case(record: Record) -> str:
+def case(record: Record, width: int) -> str:
     """A sentence's top region as in appendix E: rank, log-probability, quality and text of each hypothesis."""
     shown = [(str(rank), each) for rank, each in enumerate(record["top"]["found"], 1)]
     shown += [(name, record[key]) for name, key in (("beam", "best"), ("mbr", "mbr")) if record[key]]
-    lines = [["ref", _figure(record["reference_logprob"]), "", shorten(record["references"][0], _WIDTH)]]
+    lines = [["ref", _figure(record["reference_logprob"]), "", quoted(record["references"][0])]]
     for rank, each in shown:
         figures = _figure(each["logprob"]), _figure(each["quality"])
-        lines.append([rank, *figures, shorten(each["text"], _WIDTH)])
-    title = f"item {visible(str(record['id']))}: {shorten(record['source'], _WIDTH)}"
+        lines.append([rank, *figures, quoted(each["text"])])
+    title = wrap(f"item {visible(str(record['id']))}: {quoted(record['source'])}", width)
     gains = f"kRG {_figure(record['top_krg'])}, kQRG {_figure(record['top_kqrg'])}"
-    return f"{title}\n{gains}\n{_layout(['rank', 'log-prob.', 'quality', 'hypothesis'], lines)}"
+    table = draw(["rank", "log-prob.", "quality", "hypothesis"], lines, right=(1, 2), width=width)
+    return "\n".join([*title, gains, table])
 
 
 def _figure(value: float | None) -> str:

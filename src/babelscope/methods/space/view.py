@@ -15,6 +15,7 @@ from babelscope.core.page import (
     Dots,
     Finding,
     Forest,
+    Headline,
     Line,
     Lines,
     Measure,
@@ -26,7 +27,17 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
-from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, one, pivot
+from babelscope.methods.view import (
+    Figures,
+    bar,
+    by_name,
+    error_finding,
+    headlines,
+    keys,
+    noted_of,
+    one,
+    pivot,
+)
 from babelscope.util.seeds import stream
 
 _MOST_POINTS = 4000
@@ -95,6 +106,15 @@ def findings(group: Group) -> list[Finding]:
                 )
             )
     return found
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """Empty modes, what probability gains over chance in ranking, and what beam search misses."""
+    return headlines(
+        ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
+        ("kRG above random, top", _largest(rows, "krg_above_random", "top"), "plain"),
+        ("beam misses the best", one(rows, "search_error", decoding="beam"), "percent"),
+    )
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -338,4 +358,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+VIEW = View(section, about, answer, headline)

@@ -1,0 +1,264 @@
+"""What a command ends in: the figures that matter, findings in plain words, and where all the rest is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from babelscope.core.columns import Group, JudgedCell
+from babelscope.core.page import Finding, Headline, Section, View, count_of
+from babelscope.core.results import Result, Row
+from babelscope.core.tables import Table, as_text, by_shape
+from babelscope.report import generic
+from babelscope.report.paired import paired_findings
+from babelscope.report.sections import caveats_of, figure_of, shown_by
+from babelscope.util.tables import FIRM, draw, wrap
+from babelscope.util.terminal import visible
+
+MOST_LINES = 40
+_TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "Note"}
+_COUNTS = ("ties", "skipped")
+_AHEAD = (1, 1.0)
+"""Differences between systems stand after weaknesses, and before what was not seen."""
+_INDENT, _HANGING = " " * 2, " " * 13
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A method on a test set, and what is shown of it."""
+
+    group: Group
+    section: Section
+    headlines: Sequence[tuple[str, Sequence[Headline]]]
+    """Of each system."""
+
+    def severity(self, system: str) -> tuple[int, float]:
+        """How bad the worst finding about a system is; worst first."""
+        return min(
+            (each.severity for each in self.section.findings if each.system == system), default=(9, 0.0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A line of the table of figures."""
+
+    shown: _Shown
+    system: str
+    headline: Headline
+
+
+def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: int = MOST_LINES) -> str:
+    """A result in at most `most` lines: title, figures, findings, caveats, then where the rest is."""
+    shown = [_shown(group) for group in result.groups]
+    title = _title(result, width)
+    figures = [
+        _Figure(each, system, headline)
+        for each in shown
+        for system, own in each.headlines
+        for headline in own
+    ]
+    findings, caveats = _findings(result, shown, width), _caveats(shown, width)
+    closing = _closing(result, len(result.rows), places, width)
+    room = most - len(title) - len(closing) - 1
+    reserved = min(_height(caveats), max(4, room // 5))
+    table, count = _fitted_table(figures, width, max(room // 2, room - reserved - _height(findings)))
+    room -= len(table) + (1 if table else 0)
+    said = _part("What stands out, worst first:", findings, room - reserved, "findings")
+    kept = _part("Keep in mind:", caveats, room - len(said), "caveats")
+    said = _part("What stands out, worst first:", findings, room - len(kept), "findings")
+    closing = _closing(result, len(result.rows) - count, places, width)
+    parts = [[*title, "", *table] if table else title, said, kept, ["", *closing]]
+    return "\n".join(line for part in parts for line in part)
+
+
+def everything(
+    result: Result, tables: Sequence[Table], *, width: int | None, places: Sequence[str] = ()
+) -> str:
+    """Every row, in tables folded to the width, after those that the method has of its own."""
+    parts = [as_text(table, width) for table in (*tables, *by_shape(result.rows))]
+    closing = [result.signature] if width is None else _closing(result, 0, places, width)
+    return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
+
+
+def _shown(group: Group) -> _Shown:
+    section, view = shown_by(group)
+    return _Shown(group, section, [(column.name, _headlines(column.cell, view)) for column in group.columns])
+
+
+def _headlines(cell: JudgedCell, view: View) -> list[Headline]:
+    """The figures of a cell that matter most, then the first of them for each value of a field."""
+    found = [*(view.headline(cell.rows) or generic.headline(cell.rows))]
+    parts: dict[str, list[Row]] = {}
+    for row in cell.parts:
+        by = str(row.labels["by"])
+        parts.setdefault(f"{by} {row.labels[by]}", []).append(row)
+    for name, rows in parts.items():
+        for first in [*(view.headline(rows) or generic.headline(rows))][:1]:
+            found.append(dataclasses.replace(first, name=f"{found[0].name}, {name}"))
+    return found
+
+
+def _title(result: Result, width: int) -> list[str]:
+    """What was judged, and what was left out."""
+    groups = result.groups
+    methods = dict.fromkeys(group.method for group in groups)
+    tests = dict.fromkeys(group.tests for group in groups)
+    systems = dict.fromkeys(column.cell.system for group in groups for column in group.columns)
+    asked = [
+        _named(each, what)
+        for each, what in ((systems, "systems"), (tests, "test sets"), (methods, "methods"))
+    ]
+    said = f"{'; '.join(asked)}; {count_of(len(result.records), 'answers')} judged"
+    lines = wrap(said, width)
+    return [*lines, *wrap(result.told_unanswered().rstrip("\n"), width)] if result.unanswered else lines
+
+
+def _named(names: Sequence[str] | dict[str, None], what: str) -> str:
+    """One by its name, several by their number."""
+    only, *others = names
+    return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
+
+
+# -- figures --------------------------------------------------------------------------------------------
+
+
+def _fitted_table(figures: Sequence[_Figure], width: int, room: int) -> tuple[list[str], int]:
+    """The table of figures in at most `room` lines, and how many it has: all, or the first of each, worst first."""
+    if len(drawn := _table(figures, width)) <= room:
+        return drawn, len(figures)
+    main = [each for each in figures if each.headline is dict(each.shown.headlines)[each.system][0]]
+    if len(drawn := _table(main, width)) <= room:
+        return drawn, len(main)
+    main.sort(key=lambda each: each.shown.severity(each.system))
+    fitting = main[:room]
+    while fitting and len(drawn := _table(fitting, width)) >= room:
+        fitting.pop()
+    if not fitting:
+        return [], 0
+    return [f"The worst {len(fitting)} of {count_of(len(main), 'figures')}:", *drawn], len(fitting)
+
+
+def _table(figures: Sequence[_Figure], width: int) -> list[str]:
+    """A line a figure; test set and method only where there are several."""
+    if not figures:
+        return []
+    cells = [(each.shown.group, each.headline) for each in figures]
+    labels = {
+        "method": [group.method for group, _ in cells],
+        "test set": [group.tests for group, _ in cells],
+        "system": [each.system for each in figures],
+        "figure": [headline.name for _, headline in cells],
+    }
+    if not _are_alike([group for group, _ in cells]):
+        del labels["method"]
+    if len(set(labels["test set"])) == 1:
+        del labels["test set"]
+    counts = [name for name in _COUNTS if any(headline.row.counts.get(name) for _, headline in cells)]
+    rows = [
+        [*told, *_numbers(headline), *(str(headline.row.counts.get(name, "")) for name in counts)]
+        for told, (_, headline) in zip(zip(*labels.values(), strict=True), cells, strict=True)
+    ]
+    headings = [*labels, "value", "95 % interval", "n", *counts]
+    return draw(headings, rows, right=range(len(labels), len(headings)), width=width).split("\n")
+
+
+def _are_alike(groups: Sequence[Group]) -> bool:
+    """Whether a method is there twice, under other settings: the name of a figure does not say whose it is."""
+    return len({group.method for group in groups}) > len({group.columns[0].cell.kind for group in groups})
+
+
+def _numbers(headline: Headline) -> list[str]:
+    """Value, interval and n as text."""
+    estimate = headline.row.estimate
+    numbers = (estimate.value, estimate.low, estimate.high)
+    if not estimate.n:
+        return ["–", "–", "0"]
+    if headline.unit == "percent":
+        value, low, high = (f"{100 * each:.1f}" for each in numbers)
+        return [f"{value} %", f"[{low}, {high}]", f"{estimate.n:,}"]
+    value, low, high = (f"{each:.4g}" for each in numbers)
+    return [value, f"[{low}, {high}]", f"{estimate.n:,}"]
+
+
+# -- findings and caveats -------------------------------------------------------------------------------
+
+
+def _findings(result: Result, shown: Sequence[_Shown], width: int) -> list[list[str]]:
+    """Every finding and significant difference as lines, worst first."""
+    several = len({each.group.tests for each in shown}) > 1
+    alike = _are_alike([each.group for each in shown])
+    found: list[tuple[tuple[int, float], list[str]]] = []
+    for each in shown:
+        tests = each.group.tests
+        for finding in each.section.findings:
+            subject = [finding.system, each.group.method] if alike else [finding.system]
+            subject += [tests] if several and tests not in finding.claim else []
+            tag = finding.tag or _TAGS[finding.tone]
+            found.append((finding.severity, _said(tag, ", ".join(subject), finding, width)))
+        for finding in paired_findings(_differences(result, each.group), each.section):
+            found.append((_AHEAD, _said("Difference", finding.tag, finding, width)))
+    return [lines for _, lines in sorted(found, key=lambda pair: pair[0])]
+
+
+def _said(tag: str, subject: str, finding: Finding, width: int) -> list[str]:
+    value, interval = (each.replace(" ", FIRM) for each in figure_of(finding))
+    size = f"{'of' if finding.share else 'over'} {finding.estimate.n:,}{FIRM}{finding.of}"
+    more = f"; {visible(finding.more)}" if finding.more else ""
+    claim = f"{visible(subject)}: {visible(finding.claim)}: {value} {interval} {size}{more}"
+    first = f"{_INDENT}{tag.replace(' ', FIRM)}"
+    return wrap(claim, width, indent=f"{first:<{len(_HANGING)}}", hanging=_HANGING)
+
+
+def _differences(result: Result, group: Group) -> list[Row]:
+    """Systems compared item by item, with a p-value that is corrected for their number."""
+    own = group.labels.items()
+    compared = result.rows[len(result.rows) - result.comparisons :]
+    return [
+        row
+        for row in compared
+        if row.name == "difference" and "p_holm" in row.labels and own <= row.labels.items()
+    ]
+
+
+def _caveats(shown: Sequence[_Shown], width: int) -> list[list[str]]:
+    methods: dict[str, list[_Shown]] = {}
+    for each in shown:
+        methods.setdefault(each.group.method, []).append(each)
+    told = [
+        text for own in methods.values() for text in caveats_of([(each.group, each.section) for each in own])
+    ]
+    return [wrap(visible(text), width, indent=_INDENT, hanging="    ") for text in dict.fromkeys(told)]
+
+
+def _height(entries: Sequence[Sequence[str]]) -> int:
+    """Lines that a part takes: an empty one, its heading, and all entries."""
+    return 2 + sum(map(len, entries)) if entries else 0
+
+
+def _part(heading: str, entries: Sequence[Sequence[str]], room: int, what: str) -> list[str]:
+    """A heading and as many entries as fit, then how many are left out."""
+    if not entries:
+        return []
+    whole = ["", heading, *(line for lines in entries for line in lines)]
+    if len(whole) <= room:
+        return whole
+    found = ["", heading]
+    left = len(entries)
+    for lines in entries:
+        if len(found) + len(lines) + 1 > room:
+            break
+        found += lines
+        left -= 1
+    return [*found, f"{_INDENT}… {count_of(left, what)} more, which a report shows"]
+
+
+# -- the end --------------------------------------------------------------------------------------------
+
+
+def _closing(result: Result, left: int, places: Sequence[str], width: int) -> list[str]:
+    """How many rows were not shown, where all of it is, and the end of the signature."""
+    whole = "summary.json" if result.folder else "--json"
+    more = wrap(f"… {count_of(left, 'rows')} more: --all, or {whole}", width) if left else []
+    return [*more, *places, *wrap(f"signature: {result.short_signature} (whole: {whole})", width)]
