@@ -79,7 +79,7 @@ def compare(
     check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = telling_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(to, figures(as_json)) as write:
-        found = _compared(
+        found = _compare_runs(
             runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary, seed
         )
         if as_json:
@@ -96,7 +96,7 @@ def compare(
             write("\n" + "\n".join(f"{'% ' if latex else ''}{visible(each)}" for each in found.signatures))
 
 
-class _Compared:
+class _Comparison:
     """What there is to say about some runs."""
 
     def __init__(self, groups: list[Group], signatures: list[str]) -> None:
@@ -130,12 +130,12 @@ class _Compared:
         from babelscope.core import tables
 
         of_rows = partial(tables.of_rows, even=even)
-        found = [_beside(group, even=even) for group in self.groups]
+        found = [_side_by_side_table(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
             title = "item by item, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds(rows, even=even))
+            found.append(_seeds_table(rows, even=even))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows))
         if rows := self.more["evaluators"]:
@@ -146,7 +146,7 @@ class _Compared:
         return found
 
 
-def _compared(
+def _compare_runs(
     runs: list[Path],
     patterns: list[str],
     table: Path | None,
@@ -154,14 +154,13 @@ def _compared(
     figure: str,
     summary: bool,
     seed: int,
-) -> _Compared:
-    from babelscope.runs import comparing
-    from babelscope.runs import comparing_groups as comparing_many
+) -> _Comparison:
+    from babelscope.runs import comparing, comparing_groups
     from babelscope.runs.reading import read_run
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
-    found = _Compared(
+    found = _Comparison(
         comparing.group_runs(opened, summary_only=summary),
         [f"{run.name}: {run.manifest.signature}" for run in opened],
     )
@@ -169,20 +168,20 @@ def _compared(
         for group in found.groups:
             if not summary:
                 found.more["paired"] += comparing.paired(group, seed=seed)
-                found.more["evaluators"] += comparing_many.evaluators(group, figure)
-            found.more["seeds"] += comparing_many.over_seeds(group, patterns)
+                found.more["evaluators"] += comparing_groups.evaluators(group, figure)
+            found.more["seeds"] += comparing_groups.over_seeds(group, patterns)
             # A run may have methods without this figure.
             if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-                found.more["regression"] += comparing_many.regression(group, table, variables, figure)
+                found.more["regression"] += comparing_groups.regression(group, table, variables, figure)
             advance(1)
     if table is not None and not opened:
-        found.more["regression"] += comparing_many.regression_of_table(table, figure, variables)
+        found.more["regression"] += comparing_groups.regression_of_table(table, figure, variables)
     elif table is not None and not found.more["regression"]:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
 
 
-def _beside(group: Group, *, even: bool) -> Table:
+def _side_by_side_table(group: Group, *, even: bool) -> Table:
     """Figures of one method and test set, a column a system."""
     from babelscope.core.columns import side_by_side
     from babelscope.core.results import even_decimals
@@ -211,7 +210,7 @@ def _beside(group: Group, *, even: bool) -> Table:
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
 
 
-def _seeds(rows: list[Row], *, even: bool) -> Table:
+def _seeds_table(rows: list[Row], *, even: bool) -> Table:
     """Mean and standard deviation in one cell."""
     from babelscope.core.results import even_decimals, number
     from babelscope.core.tables import Table
