@@ -49,7 +49,7 @@ threshold = 0.4
 name = "likelihood"
 [[methods]]
 name = "contrast"
-free = "yes"
+detect_in_output = "yes"
 [run]
 chunk = 2
 """

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
-# How many lines that were not answered are told one by one.
-_TOLD = 5
+# Unanswered lines that are named one by one on stderr; the others are only counted.
+_NAMED_UNANSWERED = 5
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
@@ -82,9 +82,9 @@ def ask_lines(
     *,
     at_once: int = LINES_AT_ONCE,
 ) -> Iterator[tuple[_Question, _Answer | str]]:
-    """Ask batch by batch; a text that is refused is told with its file (of `source` and `target`) and line.
+    """Ask batch by batch, and give each question with its answer, or with the reason why there is none.
 
-    In place of an answer that a system did not give stands the reason, and a line on stderr says which it is.
+    An error about a text names its file (of `source` and `target`) and line. Unanswered lines are named on stderr.
     """
     from babelscope.systems.asking import ask_answered, relocate_errors
 
@@ -96,7 +96,7 @@ def ask_lines(
         for number, answer in enumerate(answers, 1):
             if isinstance(answer, str):
                 unanswered += 1
-                if unanswered <= _TOLD:
+                if unanswered <= _NAMED_UNANSWERED:
                     told = f"{_place(files, start, 'source', number)} was not answered: {answer}"
                     print(f"babelscope: {told}", file=sys.stderr)
         yield from zip(some, answers, strict=True)

@@ -80,7 +80,7 @@ def compare(
     check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(to, figures(as_json)) as write:
-        found = _compared(runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary)
+        found = _compare_runs(runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
@@ -102,7 +102,7 @@ def compare(
             write("\n" + "\n".join(map(visible, signatures)))
 
 
-class _Compared:
+class _Comparison:
     """What there is to say about some runs."""
 
     def __init__(self, groups: list[Group], signatures: list[tuple[str, str]]) -> None:
@@ -136,12 +136,12 @@ class _Compared:
         from babelscope.core import tables
 
         of_rows = partial(tables.of_rows, even=even)
-        found = [_beside(group, even=even) for group in self.groups]
+        found = [_side_by_side_table(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
             title = "item by item, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds(rows, even=even))
+            found.append(_seeds_table(rows, even=even))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows))
         if rows := self.more["evaluators"]:
@@ -152,21 +152,20 @@ class _Compared:
         return found
 
 
-def _compared(
+def _compare_runs(
     runs: list[Path],
     patterns: list[str],
     table: Path | None,
     variables: list[str],
     figure: str,
     summary: bool,
-) -> _Compared:
-    from babelscope.runs import comparing
-    from babelscope.runs import comparing_groups as comparing_many
+) -> _Comparison:
+    from babelscope.runs import comparing, comparing_groups
     from babelscope.runs.reading import read_run
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
-    found = _Compared(
+    found = _Comparison(
         comparing.group_runs(opened, summary_only=summary),
         [(run.name, run.manifest.signature) for run in opened],
     )
@@ -174,20 +173,20 @@ def _compared(
         for group in found.groups:
             if not summary:
                 found.more["paired"] += comparing.paired_differences(group)
-                found.more["evaluators"] += comparing_many.evaluator_agreement(group, figure)
-            found.more["seeds"] += comparing_many.seed_rows(group, patterns)
+                found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
+            found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
             # A run may have methods without this figure.
             if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-                found.more["regression"] += comparing_many.regress_figure(group, table, variables, figure)
+                found.more["regression"] += comparing_groups.regress_figure(group, table, variables, figure)
             advance(1)
     if table is not None and not opened:
-        found.more["regression"] += comparing_many.regress_column(table, figure, variables)
+        found.more["regression"] += comparing_groups.regress_column(table, figure, variables)
     elif table is not None and not found.more["regression"]:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
 
 
-def _beside(group: Group, *, even: bool) -> Table:
+def _side_by_side_table(group: Group, *, even: bool) -> Table:
     """Figures of one method and test set, a column a system."""
     from babelscope.core.columns import rows_by_figure
     from babelscope.core.results import even_decimals
@@ -216,7 +215,7 @@ def _beside(group: Group, *, even: bool) -> Table:
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
 
 
-def _seeds(rows: list[Row], *, even: bool) -> Table:
+def _seeds_table(rows: list[Row], *, even: bool) -> Table:
     """Mean and standard deviation in one cell."""
     from babelscope.core.results import even_decimals, number
     from babelscope.core.tables import Table

@@ -16,9 +16,10 @@ from babelscope.util.version import __version__
 def going_on(
     command: str, out: Path | None, systems: Sequence[Any], **asked: Any
 ) -> Iterator[tuple[Keep, list[Any]]]:
-    """What keeps other parts of the work, and the systems with their answers kept; `asked` is all that matters.
+    """Gives a function that keeps other parts of the work, and the systems, whose answers are kept.
 
-    The block writes or prints all output; when it ends well, nothing more is kept.
+    `asked` is all else that the output depends on: only the same question goes on. The block must write or print all
+    output, since what was kept is deleted when the block ends without an error.
     """
     from babelscope.systems.kept import Kept
 

@@ -137,7 +137,7 @@ def train(
             device=device,
             quiet=quiet,
         )
-    _tell(card, out, as_json=as_json)
+    _print_model(card, out, as_json=as_json)
 
 
 @app.command("distill")
@@ -182,7 +182,7 @@ def distill(
             threads=threads,
             quiet=quiet,
         )
-    _tell(card, out, as_json=as_json)
+    _print_model(card, out, as_json=as_json)
 
 
 def _settings(
@@ -194,7 +194,7 @@ def _settings(
     return settings_for(shape, **given, **read_settings(more))
 
 
-def _tell(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
+def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The figures of a finished model."""
     if as_json:
         names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"

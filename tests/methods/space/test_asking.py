@@ -65,7 +65,7 @@ def test_samples_are_told_apart_by_their_tokens() -> None:
         ("k", 2),
         ("samples", 0),
         ("beam", 1),
-        ("mbr", 1),
+        ("mbr_samples", 1),
         ("budget_expansions", 1),
         ("budget_bytes", 1),
         ("resamples", 100),
