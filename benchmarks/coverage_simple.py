@@ -40,7 +40,7 @@ NAMES = {
     "3 even": (1 / 3,) * 3,
     "5 uneven": (0.5, 0.2, 0.15, 0.1, 0.05),
 }
-SIZES = ("4 each", "1 to 7")
+SIZES = ("4 each", "1 to 7", "1, 2, 4 or 9")
 TAILS = ("normal", "exponential")
 
 
@@ -70,7 +70,9 @@ def ends_of(found: list[Any]) -> tuple[Array, Array]:
 
 
 def sizes_of(rng: Rng, kind: str, shape: tuple[int, int]) -> Array:
-    return np.full(shape, 4) if kind == SIZES[0] else rng.integers(1, 8, shape)
+    if kind == SIZES[0]:
+        return np.full(shape, 4)
+    return rng.integers(1, 8, shape) if kind == SIZES[1] else rng.choice([1, 2, 4, 9], shape)
 
 
 def shares_of(rng: Rng, shape: tuple[int, int], share: float, alike: float) -> Array:

@@ -42,13 +42,16 @@ def proportion(successes: int, n: int) -> Estimate:
     return _estimate(successes / n, wilson_bounds(successes / n, n), n)
 
 
-def proportion_bounds(worth: Any, weight: Any, items: Any, outside: float = _OUTSIDE) -> Bounds:
+def proportion_bounds(
+    worth: Any, weight: Any, items: Any, outside: float = _OUTSIDE, *, telling_weights: bool = False
+) -> Bounds:
     """The interval of sum(worth) / sum(weight), both totals of clusters, each item worth 0 to 1 of its weight.
 
     Wilson's for an effective sample size (Korn and Graubard 1998; Dean and Pagano 2015): that at which independent
     items would vary as much as the clusters do, less for its own uncertainty (Student's t for as many
     clusters). It is never above `items`, the number of items, nor below that of clusters: items of a cluster can be
-    no more alike than equal. Both numbers are what they are worth if weights differ (Kish).
+    no more alike than equal. Both numbers are what they are worth if weights differ (Kish). Where weights depend on
+    what items are worth (`telling_weights`), there is no such least number.
     """
     share = worth.sum(axis=-1) / weight.sum(axis=-1)
     clusters = kish(weight)
@@ -59,7 +62,8 @@ def proportion_bounds(worth: Any, weight: Any, items: Any, outside: float = _OUT
         alike = np.where(variance > 0, share * (1 - share) / variance, np.inf)
     alike = np.where((share <= 0) | (share >= 1), clusters, np.minimum(alike, items))
     known = norm.ppf(1 - outside / 2) / t.ppf(1 - outside / 2, np.maximum(clusters - 1, 1))
-    return wilson_bounds(share, np.maximum(alike * known**2, clusters), outside)
+    effective = alike * known**2
+    return wilson_bounds(share, effective if telling_weights else np.maximum(effective, clusters), outside)
 
 
 def clustered_proportion(
@@ -91,7 +95,7 @@ def f1(right: int, single: int, *, both: int = 0, n: int | None = None) -> Estim
     weights = np.repeat([1.0, 0.5, 1.0], [right, single, both])
     if not len(worth):
         return Estimate.of_nothing()
-    bounds = proportion_bounds(worth, weights, kish(weights))
+    bounds = proportion_bounds(worth, weights, len(worth), telling_weights=True)
     return _estimate(right / float(weights.sum()), bounds, len(worth) if n is None else n)
 
 
