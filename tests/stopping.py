@@ -88,7 +88,7 @@ def _logged(log: Path) -> None:
     babelscope.lab.grammar.corpus._part = noting(babelscope.lab.grammar.corpus._part, "drawn")
     search.run_search = noting(search.run_search, "searched")
     pairs.make_lines = noting(pairs.make_lines, "made")
-    FakeMasked.absent = noting(FakeMasked.absent, "masked")  # type: ignore[method-assign]
+    FakeMasked.log_prob_absent = noting(FakeMasked.log_prob_absent, "masked")  # type: ignore[method-assign]
     append = Journal._append
 
     def appended(self: Journal, data: bytes) -> None:
