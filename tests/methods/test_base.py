@@ -159,8 +159,8 @@ def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pyte
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
-        "[babelscope.methods]\nweighted = test_base:WEIGHTED\nwrong = test_base:ITEMS\n"
-        "likelihood = test_base:WEIGHTED\n"
+        f"[babelscope.methods]\nweighted = {__name__}:WEIGHTED\nwrong = {__name__}:ITEMS\n"
+        f"likelihood = {__name__}:WEIGHTED\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert find_method("weighted").name == "weighted"

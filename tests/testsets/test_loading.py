@@ -98,7 +98,7 @@ def test_a_named_set_says_which_version_of_it_was_read(
 ) -> None:
     place(tmp_path, "toy.human")
     first = load("toy.human", data_dir=tmp_path)
-    raised = dataclasses.replace(SETS["toy.human"], version=2)
+    raised = dataclasses.replace(vars(registry)["SETS"]["toy.human"], version=2)
     monkeypatch.setattr(registry, "SETS", {"toy.human": raised})
     second = load("toy.human", data_dir=tmp_path)
     assert first.identity == {"kind": "MinimalPair", "digest": first.digest, "version": 1}
