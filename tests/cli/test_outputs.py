@@ -51,7 +51,7 @@ translate --system {TOY} a.en --to OUT
 sample --system {TOY} --source a.en --n 2 --to OUT
 score --system {TOY} --source a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
-contrast --system {TOY} --tests pairs.jsonl --free no --annotate OUT
+contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --records OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annotate OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
