@@ -257,8 +257,8 @@ def _methods(
 
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:
-    from babelscope.stats.agreement import parse_verdicts
     from babelscope.runs.reading import check_if_of_a_run
+    from babelscope.stats.agreement import parse_verdicts
     from babelscope.testsets.pattern_files import read_verdicts
 
     return parse_verdicts(read_verdicts(check_if_of_a_run(path)), task.value)

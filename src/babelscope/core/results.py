@@ -168,11 +168,21 @@ def signature(config: Config) -> str:
     for method in config["methods"]:
         parts.append(method["name"])
         parts += [f"{name}:{_brief(value)}" for name, value in sorted(method["settings"].items())]
-        parts += [f"{role}:{_brief(system)}" for role, system in sorted(method["roles"].items())]
-    parts.append("sys:" + ",".join(_brief(system) for system in config["systems"]))
+        parts += [f"{role}:{_brief_system(system)}" for role, system in sorted(method["roles"].items())]
+    parts.append("sys:" + ",".join(map(_brief_system, config["systems"])))
     parts.append("tests:" + ",".join(tests["digest"][:8] for tests in config["tests"]))
     parts += [f"seed:{config['seed']}", f"v:{config['version']}", f"sha:{digest_json(config)[:16]}"]
     return "|".join(parts)
+
+
+def _brief_system(fingerprint: Mapping[str, Any]) -> str:
+    """A system in a signature; of files of scores, also the layout and direction in which they were read."""
+    settings = fingerprint.get("settings") or {}
+    files = [(part or {}).get("settings", {}) for part in settings.get("parts", ())] or [settings]
+    read = [
+        f"{each['layout']}.{each['direction']}" for each in files if {"layout", "direction"} <= each.keys()
+    ]
+    return "/".join([_brief(fingerprint), *dict.fromkeys(read)])
 
 
 def _brief(value: object) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import percentile_estimate
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
 
 Statistic = Literal["pearson", "spearman", "kendall"]
@@ -127,7 +128,7 @@ def parse_scores(
         score = record.get(field, "")
         if score is None:  # not known, as where a search was not resolved
             continue
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        if (number := json_number(score)) is None or not math.isfinite(number):
             raise BabelscopeError(
                 f"{place}: field {field!r} must be a finite number, not {shorten(str(score))}"
             )
@@ -136,5 +137,5 @@ def parse_scores(
         unit = (str(record["system"]), str(record["id"]))
         if unit in found and not average:
             raise BabelscopeError(f"{place}: item {unit[1]} of {unit[0]} is scored twice")
-        found.setdefault(unit, []).append(float(score))
+        found.setdefault(unit, []).append(number)
     return {unit: math.fsum(scores) / len(scores) for unit, scores in found.items()}

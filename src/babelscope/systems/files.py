@@ -26,7 +26,7 @@ from babelscope.systems.translation_files import (
 )
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, RefusedText, at
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.json_lines import json_number, read_json_lines
 from babelscope.util.text import (
     check_texts,
     parse_lines,
@@ -268,6 +268,8 @@ def _json_lists(path: str, *, scored: bool) -> list[list[Scored]]:
         known.add(score is not None)
         if len(known) > 1:
             raise BabelscopeError(f"{place}: all translations of a list have a logprob, or none has")
+        if score is not None and json_number(score) is None:
+            raise BabelscopeError(f"{place}: logprob must be a number, not {shorten(json.dumps(score))}")
         answer = _whole(text, None if score is None or not scored else str(score), place)
         found.setdefault(str(record["id"]), []).append(answer)
     return list(found.values())

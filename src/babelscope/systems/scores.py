@@ -72,9 +72,7 @@ class ScoresFile:
             found = self._by_line(self._counted(everything), best=best)
         return [found.get(item.id) for item in items]
 
-    def _counted(
-        self, items: Sequence[ItemChoice], what: str = "the test set"
-    ) -> Sequence[ItemChoice]:
+    def _counted(self, items: Sequence[ItemChoice], what: str = "the test set") -> Sequence[ItemChoice]:
         """The items that the file has lines of: all, or those that have texts to be scored."""
         asked = [item for item in items if not item.empty]
         for some in (items, asked):

@@ -196,6 +196,7 @@ def choice_of(item: Item) -> ItemChoice:
         return ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked, source=source)
     return ItemChoice(item.id, source=source)
 
+
 # Fields that identify a kind of item. A minimal pair has a `reference` too, so parallel text comes last.
 _KIND_FIELDS: Mapping[type[Item], frozenset[str]] = {
     MinimalPair: frozenset({"correct", "contrastive"}),

@@ -133,7 +133,10 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:
-    """The spec under which score files number the items, those with empty texts included; and the layout of its publishers' files, or ""."""
+    """The spec under which score files number the items, those with empty texts included; and the files' layout.
+
+    The layout is the one that the publishers of the format define; "" where they define none.
+    """
     from babelscope.testsets import registry
 
     name, colon, rest = spec.partition(":")
