@@ -41,8 +41,8 @@ class ScoresFile:
         tabs = bool(self._rows) and len(self._rows[0]) > 1
         if layout == "auto" and not tabs and not lines:
             raise BabelscopeError(
-                f"{path} has no tabs, so that two layouts fit; say layout=blocks (all correct targets, then all "
-                "others) or layout=interleaved (item by item), in contrast --layout"
+                f"{path} has no tabs; say layout=blocks (all correct targets, then all others) or "
+                "layout=interleaved (item by item), since either fits (an option of contrast: --layout)"
             )
         self._layout = layout if layout != "auto" else "columns" if tabs else lines
         self._all: Sequence[ItemChoice] | None = None
