@@ -32,7 +32,7 @@ name = "law"
 spec = "distil-lingeval:law/np_agreement.mt?empty=yes"
 [[methods]]
 name = "contrast"
-free = "no"
+detect_in_output = "no"
 """
 CELLS = [
     ("stored", "news"), ("stored", "law"), ("law only", "law"), ("toy:1", "news"), ("toy:1", "law"),

@@ -83,8 +83,8 @@ class TranslationsFile:
             if missing and (not self._skip_missing or len(missing) == len(items)):
                 item = items[missing[0]]
                 raise BabelscopeError(
-                    f"{self._source_path or self._path} has no line for {shorten(item.source)} (item {item.id}; "
-                    f"{len(missing)} of {len(items)} in {what} are missing)"
+                    f"{self._lacks} {shorten(item.source)} (item {item.id}; {len(missing)} of {len(items)} in {what} "
+                    "are missing)"
                 )
             return self
         if len(self._found) != len(items):
@@ -136,9 +136,7 @@ class TranslationsFile:
     ) -> NoReturn:
         """Say which sources have no translation."""
         missing = [place for place, number in enumerate(numbers) if number is None]
-        what = (
-            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
-        )
+        what = self._lacks
         if self._skip_missing:
             raise Unanswered(
                 {(questions[each], None): f"{what} {shorten(sources[each])}" for each in missing}
@@ -146,6 +144,13 @@ class TranslationsFile:
         told = f"({len(missing)} of {len(sources)} are missing)"
         raise RefusedText(
             "source", missing[0] + 1, f"is missing: {what} {shorten(sources[missing[0]])} {told}"
+        )
+
+    @property
+    def _lacks(self) -> str:
+        """The beginning of a sentence about a source that is missing."""
+        return (
+            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
         )
 
     def _differing(self, own: Sequence[int]) -> int | None:

@@ -53,6 +53,9 @@ class ScoresFile:
 
     def held_against(self, what: str, items: Sequence[ItemChoice]) -> ScoresFile:
         """The same scores, for any of these items; an error unless there are as many lines as they need."""
+        ids = {item.id for item in items}
+        if self._three and len(self._rows) != len(items) and any(row[0] in ids for row in self._rows):
+            self._by_id(items)  # it says which item is missing, or too many
         self._counted(items, what)
         held = copy.copy(self)
         held._all = items
@@ -65,12 +68,15 @@ class ScoresFile:
         1-best's; three columns without it begin with the item's id, and so do three whose first is all the ids.
         """
         everything = items if self._all is None else self._all
-        three = self._layout == "columns" and bool(self._rows) and len(self._rows[0]) == 3
-        if three and (not best or {row[0] for row in self._rows} == {item.id for item in everything}):
+        if self._three and (not best or {row[0] for row in self._rows} == {item.id for item in everything}):
             found = self._by_id(everything)
         else:
             found = self._by_line(self._counted(everything), best=best)
         return [found.get(item.id) for item in items]
+
+    @property
+    def _three(self) -> bool:
+        return self._layout == "columns" and bool(self._rows) and len(self._rows[0]) == 3
 
     def _counted(self, items: Sequence[ItemChoice], what: str = "the test set") -> Sequence[ItemChoice]:
         """The items that the file has lines of: all, or those that have texts to be scored."""
