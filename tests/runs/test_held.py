@@ -98,7 +98,7 @@ def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path: Path, evalua
             "file:whole.txt has a line an item and no sources, .* both one and two",
         ),
         (
-            '"toy:1"',
+            '"items:translations"',
             "scores:columns.tsv",
             "columns.tsv has a line an item and no sources, .* both one and two",
         ),

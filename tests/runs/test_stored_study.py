@@ -116,7 +116,11 @@ def test_another_part_is_another_study(study: Path, tmp_path: Path) -> None:
         ('{law = "scores:law.tsv"}', "{}", r"systems\.1\.spec: must name a system"),
         ("scores:law.tsv", "file:law.tsv?format=plain", "gives log-probabilities"),
         ('"no"', '"yes"', "score files have no translations to look for errors in"),
-        ('free = "no"', 'free = "no"\ndiscrepancy = "paper"', "news.scores has no column for the 1-best"),
+        (
+            'detect_in_output = "no"',
+            'detect_in_output = "no"\ndiscrepancy = "paper"',
+            "news.scores has no column for the 1-best",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(study: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
