@@ -66,6 +66,16 @@ def test_a_file_of_one_chunks_lines_is_refused_before_any_work(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("ids", [3, 7])
+def test_lists_are_held_too(tmp_path: Path, ids: int) -> None:
+    write(tmp_path / "lists.jsonl", [json.dumps({"id": n, "text": "a"}) for n in range(ids)])
+    path = study(tmp_path, '"lists:lists.jsonl"', "one", run="chunk = 3")
+    with pytest.raises(
+        BabelscopeError, match=f"lists.jsonl has translations of {ids} sources, but the test set"
+    ):
+        run_study(path, out=tmp_path / "run")
+
+
 def test_a_trailing_blank_line_is_told(tmp_path: Path) -> None:
     write(tmp_path / "half.txt", [*TEXTS, ""])
     with pytest.raises(
@@ -130,7 +140,7 @@ def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path: Path) 
     assert [each["translation"] for each in records(tmp_path / "run")] == TEXTS * 2
     write(tmp_path / "less.jsonl", [json.dumps(line) for line in lines[:-2]])
     with pytest.raises(
-        BabelscopeError, match=r"less.jsonl has no line for 'b 4' \(item 4; 2 of 6 in the test set two"
+        BabelscopeError, match=r"less.jsonl has no translation of 'b 4' \(item 4; 2 of 6 in the test set two"
     ):
         run_study(study(tmp_path, '"file:less.jsonl"', "one", "two"), out=tmp_path / "other")
 

@@ -148,7 +148,8 @@ def spec_for_scores(spec: str) -> tuple[str, str]:
     known = FORMATS.find(name)
     if "empty" in known.flags:
         path, query = split_options(rest)
-        spec = f"{name}:{path}?{'&'.join(filter(None, (query, 'empty=yes')))}"
+        others = [option for option in query.split("&") if option and not option.startswith("empty=")]
+        spec = f"{name}:{path}?{'&'.join([*others, 'empty=yes'])}"
     return spec, known.scores
 
 
