@@ -175,14 +175,27 @@ def signature(config: Config) -> str:
     return "|".join(parts)
 
 
-def _brief_system(fingerprint: Mapping[str, Any]) -> str:
+def _brief_system(fingerprint: object) -> str:
     """A system in a signature; of files of scores, also the layout and direction in which they were read."""
-    settings = fingerprint.get("settings") or {}
-    files = [(part or {}).get("settings", {}) for part in settings.get("parts", ())] or [settings]
-    read = [
-        f"{each['layout']}.{each['direction']}" for each in files if {"layout", "direction"} <= each.keys()
-    ]
-    return "/".join([_brief(fingerprint), *dict.fromkeys(read)])
+    read = dict.fromkeys(
+        f"{each['layout']}.{each['direction']}"
+        for each in _settings_in(fingerprint)
+        if {"layout", "direction"} <= each.keys()
+    )
+    return "/".join([_brief(fingerprint), *read])
+
+
+def _settings_in(fingerprint: object) -> list[Mapping[str, Any]]:
+    """The settings of a fingerprint, and of its parts, if it has one for each test set."""
+    settings = fingerprint.get("settings") if isinstance(fingerprint, Mapping) else None
+    if not isinstance(settings, Mapping):
+        return []
+    parts = settings.get("parts")
+    return (
+        [settings, *(own for part in parts for own in _settings_in(part))]
+        if isinstance(parts, list)
+        else [settings]
+    )
 
 
 def _brief(value: object) -> str:
