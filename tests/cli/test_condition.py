@@ -112,7 +112,7 @@ def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: 
     (tmp_path / "given.txt").write_text("a 1 ||| a\n")
     ran = babelscope(*arguments, "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert "item i0: the source is missing: given.txt has no translation of 'a 0' (3 of 4 are" in ran.err
+    assert "given.txt has no translation of 'a 0' (item i0; 3 of 4 in the test set t are missing)" in ran.err
     rows = rows_of(babelscope(*arguments, "--json", "--skip-missing").out)
     assert (rows["all"]["n"], rows["all"]["skipped"]) == (1, 3)
 

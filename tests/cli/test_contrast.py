@@ -21,6 +21,7 @@ PAIRS = [
     ("ca", "ca", "ac", "clause_omission", "human"),
 ]
 TESTS = ("--tests", "pairs.jsonl")
+LAYOUT = ("--layout", "interleaved")
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +98,7 @@ def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) ->
     ran = babelscope(
         "contrast",
         *TESTS,
-        *("--scores", "scores", "--direction", "lower", "--ties", "wrong"),
+        *("--scores", "scores", "--layout", "interleaved", "--direction", "lower", "--ties", "wrong"),
         *("--json", "--records", "items.jsonl"),
     )
     whole = rows_of(ran.out)[0]
@@ -113,7 +114,8 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:
     (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    asked = ("contrast", *TESTS, "--scores", "scores", "--direction", "lower", "--json")
+    how = ("--layout", "interleaved", "--direction", "lower")
+    asked = ("contrast", *TESTS, "--scores", "scores", *how, "--json")
     plain, kept = rows_of(babelscope(*asked).out), babelscope(*asked, "--out", "run")
     assert kept.code == 0, kept.err
     names = {"tests", "signature"}
@@ -143,7 +145,8 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
         "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
     )
     (tmp_path / "scores").write_text("0\n1\n" * 40)
-    ran = babelscope("contrast", "--tests", "many.jsonl", "--scores", "scores", "--json")
+    how = ("--layout", "interleaved", "--json")
+    ran = babelscope("contrast", "--tests", "many.jsonl", "--scores", "scores", *how)
     assert ran.code == 0
     assert "babelscope: warning: scores: accuracy 0.000 is far below chance" in ran.err
     assert all(line.startswith("{") for line in ran.out.split("\n")[:-1])
@@ -154,12 +157,16 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
     [
         (TESTS, "contrast needs --system or --scores, one of the two"),
         ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
-        ((*TESTS, "--scores", "scores", "--detect-in-output", "yes"), "score files have no translations"),
+        (
+            (*TESTS, "--scores", "eleven", *LAYOUT, "--detect-in-output", "yes"),
+            "score files have no translations",
+        ),
         (
             (*TESTS, "--system", "toy:1", "--table", "--json"),
             "--table, --latex and --json print different things",
         ),
-        ((*TESTS, "--scores", "scores"), "scores has 1 lines; the test set has 5 items"),
+        ((*TESTS, "--scores", "scores"), "scores has no tabs; say layout=blocks"),
+        ((*TESTS, "--scores", "scores", *LAYOUT), "scores has 1 lines; the test set pairs has 5 items"),
         ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),
         ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),
@@ -172,6 +179,7 @@ def test_bad_usage_is_told(
 ) -> None:
     for name in ("a", "b", "scores"):
         (tmp_path / name).write_text("1\n")
+    (tmp_path / "eleven").write_text("1\n" * 11)
     (tmp_path / "t.tsv").write_text("a\tb\n")
     ran = babelscope("contrast", *arguments)
     assert (ran.code, ran.out) == (2, "")

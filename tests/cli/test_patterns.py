@@ -196,7 +196,11 @@ def test_missing_translations_keep_the_places_of_others(babelscope: Babelscope, 
             f"{SOURCES[0]} ||| {GERMAN[0]}\nXx yy. ||| {GERMAN[1]}\n",
             "out.txt has no translation of",
         ),
-        ("out.txt", f"{GERMAN[0]}\n", "2 sources were asked for, but out.txt has translations of 1"),
+        (
+            "out.txt",
+            f"{GERMAN[0]}\n",
+            "out.txt has translations of 1 sources, but the test set test.tsv has 2",
+        ),
         ("test.tsv", "male\t1\n", "test.tsv:1 has 2 columns"),
     ],
 )

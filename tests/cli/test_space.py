@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import toys
 from tests.support.enumerated import Enumerated
+from tests.support.sealing import seal
 from tests.support.toy_fixtures import Babelscope, Ran
 
 TESTS = [
@@ -116,9 +117,11 @@ def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
         # Its records were judged by another metric, or do not have what they should.
         for changed in (complete, complete.replace('"quality":', '"other":')):
             records.write_text(changed)
+            seal(run)
             refused = babelscope(*again)
             assert (refused.code, named in refused.err, "say --metric" in refused.err) == (2, True, True)
         records.write_text(complete.replace('"chrf":', f"{json.dumps(named)}:"))
+        seal(run)
         used = babelscope(*again, "--json")
         assert (used.code, named in used.err, "say --metric" in used.err) == (0, True, True)
         anew = babelscope(*again, "--metric", "bleu")

@@ -37,6 +37,7 @@ from babelscope.util.text import read_lines
 from tests.fuzz.fuzzing import Target, sentence_fault, try_files
 from tests.fuzz.mutating import DEEP, LONG_NUMBER, NESTED
 from tests.fuzz.targets import CONLLU, CUED, SENTENCE, lines, text
+from tests.support.sealing import seal
 from tests.support.toy_fixtures import Babelscope
 
 NINES = LONG_NUMBER.decode()
@@ -157,6 +158,8 @@ def test_a_run_folder_that_was_changed(
     assert babelscope("run", "s.toml", "--out", "r", "--no-report").code == 0
     path = tmp_path / "r" / file
     path.write_text(path.read_text().replace(old, new, 1))
+    if file == "records.jsonl":
+        seal(tmp_path / "r")
     with pytest.raises(BabelscopeError, match=told):
         _ = read_run(tmp_path / "r").records
     assert babelscope("report", "r").code == 2
@@ -211,6 +214,7 @@ def test_merged_records_that_no_method_can_read(tmp_path: Path, toy_schemes: Non
     assert run is not None
     records = run / "records.jsonl"
     records.write_text(records.read_text().replace('"references"', '"other"'))
+    seal(run)
     with pytest.raises(BabelscopeError, match="the records of the shards are damaged"):
         merge([run], tmp_path / "out")
 

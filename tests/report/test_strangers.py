@@ -296,7 +296,9 @@ def test_a_command_says_where_and_what_to_do(
     folder = contrast_run(tmp_path / "run", 6)
     change(folder, name, how)
     ran = babelscope(command, str(folder), "--to", str(tmp_path / "out"))
-    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert str(folder) in ran.err
+    # Such old runs have no digest, which is told once, before what is wrong.
+    errors = [line for line in ran.err.splitlines() if "has no digest of its records" not in line]
+    assert (ran.code, ran.out, len(errors)) == (2, "", 1)
+    assert str(folder) in errors[0]
     assert "damaged" in ran.err
     assert not (tmp_path / "out").exists()

@@ -110,7 +110,7 @@ def test_json_lists_are_grouped_by_id() -> None:
     for text, told in (
         ('{"id": 1, "text": "a"}\n{"id": 1, "text": "b", "logprob": -1}\n', "jsonl:2: all translations"),
         ('{"text": "a"}\n', "jsonl:1 has no id and text"),
-        ('{"id": 1, "text": "a", "logprob": "x"}\n', "jsonl:1: 'x' is no log-probability"),
+        ('{"id": 1, "text": "a", "logprob": "x"}\n', "jsonl:1: logprob must be a number, not"),
     ):
         path.write_text(text)
         with pytest.raises(BabelscopeError, match=told):

@@ -116,7 +116,7 @@ def test_scores_are_read_by_line_or_by_id(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("-1\t-2\n", "scores.tsv has 1 lines; the test set has 2 items"),
+        ("-1\t-2\n", "scores.tsv has 1 lines; the test set t has 2 items"),
         ("-1\t-2\n-1\tnan\n", "scores.tsv:2: 'nan' is no score"),
         ("-1\t-2\n-1\tx\n", "scores.tsv:2: 'x' is not a number"),
         ("0.79\t0.74\n0.6\t0.5\n", "scores.tsv:1: 0.79 is no log-probability"),

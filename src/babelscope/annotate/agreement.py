@@ -19,6 +19,7 @@ from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is
 from babelscope.stats.labels import Task as Labelled
 from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
@@ -195,12 +196,12 @@ def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
 
 
 def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgement:
-    number = record.get(field)
-    if number is None and field in record:
+    if field in record and record[field] is None:
         return AutomaticJudgement(place, None)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    number = json_number(record.get(field))
+    if number is None or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return AutomaticJudgement(place, float(number))
+    return AutomaticJudgement(place, number)
 
 
 def agreement_with_method(

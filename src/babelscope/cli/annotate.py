@@ -88,6 +88,7 @@ def annotate(
 
     from babelscope.annotate.items import read_tasks
     from babelscope.annotate.server import LOOPBACK, Desk, build_app, listen_locally, serve
+    from babelscope.runs.reading import check_if_of_a_run
 
     names = annotator or ["me"]
     drawn_by = {"--method": method, "--tests": tests, "--system": system, "--n": n, "--queue": queue}
@@ -97,7 +98,7 @@ def annotate(
         )
     elif said := [option for option, value in drawn_by.items() if value]:
         raise BabelscopeError(f"{said[0]} is about a run folder, and {file} is none")
-    tasks = read_tasks(file, task.value if task else None)
+    tasks = read_tasks(check_if_of_a_run(file), task.value if task else None)
     desk = Desk(file, tasks, names, seed=seed)
     try:
         for answers in desk.files.values():

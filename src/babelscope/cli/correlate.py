@@ -45,6 +45,7 @@ def correlate(
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render
     from babelscope.metrics.base import find_metric, score_records
+    from babelscope.runs.reading import check_if_of_a_run
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
     from babelscope.util.progress import working
@@ -56,7 +57,7 @@ def correlate(
     # Files of one name in two folders are told apart by their paths.
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
     scores = {}
-    for name, path in zip(names, files, strict=True):
+    for name, path in zip(names, map(check_if_of_a_run, files), strict=True):
         for each in chosen:
             rated = score_records(each, list(read_json_lines(path)))
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)

@@ -45,6 +45,7 @@ def translate(
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
     from babelscope.systems.asking import ask_translate
+    from babelscope.systems.holding import hold_sources
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
@@ -63,7 +64,8 @@ def translate(
         progress("translating", len(opened) * len(sources)) as advance,
     ):
         for name, each in opened.items():
-            ask = functools.partial(ask_translate, each, beam=beam, n_best=n_best)
+            held = hold_sources(each, str(file), sources)
+            ask = functools.partial(ask_translate, held, beam=beam, n_best=n_best)
             for source, answers in ask_lines(sources, ask, {"source": file}):
                 if isinstance(answers, str):
                     empty = "" if len(opened) == 1 else f"{name}\t"

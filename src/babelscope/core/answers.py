@@ -192,6 +192,8 @@ class ItemChoice:
     """Number of its other (wrong) sides, each of which has a score."""
     empty: bool = False
     """It has an empty text or no other side, so that a file of scores may leave it out."""
+    source: str = ""
+    """What its translation is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,17 @@ class ItemScores:
 class HasItemScores(Protocol):
     def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
         """The scores of each item of a test set, None for an item without; `best`: may include the 1-best's."""
+
+
+@runtime_checkable
+class HeldAgainst(Protocol):
+    """A system of stored answers, which must fit a test set as a whole."""
+
+    by_line: bool
+    """Answers are found by their place alone, so that they can be those of one test set only."""
+
+    def held_against(self, what: str, items: Sequence[ItemChoice]) -> Any:
+        """The same system, answering about any of these items; an error if its answers are not those of `what`."""
 
 
 @dataclass(frozen=True, slots=True)

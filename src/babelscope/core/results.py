@@ -211,8 +211,8 @@ def signature(config: Config) -> str:
     for method in config["methods"]:
         parts.append(method["name"])
         parts += [f"{name}:{_brief(value)}" for name, value in sorted(method["settings"].items())]
-        parts += [f"{role}:{_brief(system)}" for role, system in sorted(method["roles"].items())]
-    parts.append("sys:" + ",".join(_brief(system) for system in config["systems"]))
+        parts += [f"{role}:{_brief_system(system)}" for role, system in sorted(method["roles"].items())]
+    parts.append("sys:" + ",".join(map(_brief_system, config["systems"])))
     parts.append("tests:" + ",".join(tests["digest"][:8] for tests in config["tests"]))
     parts += [f"seed:{config['seed']}", f"v:{config['version']}", f"sha:{digest_json(config)[:16]}"]
     return "|".join(parts)
@@ -221,6 +221,29 @@ def signature(config: Config) -> str:
 def shorten_signature(whole: str) -> str:
     """Its end, which is enough to tell results apart: seed, version and hash."""
     return "|".join(whole.split("|")[-3:])
+
+
+def _brief_system(fingerprint: object) -> str:
+    """A system in a signature; of files of scores, also the layout and direction in which they were read."""
+    read = dict.fromkeys(
+        f"{each['layout']}.{each['direction']}"
+        for each in _settings_in(fingerprint)
+        if {"layout", "direction"} <= each.keys()
+    )
+    return "/".join([_brief(fingerprint), *read])
+
+
+def _settings_in(fingerprint: object) -> list[Mapping[str, Any]]:
+    """The settings of a fingerprint, and of its parts, if it has one for each test set."""
+    settings = fingerprint.get("settings") if isinstance(fingerprint, Mapping) else None
+    if not isinstance(settings, Mapping):
+        return []
+    parts = settings.get("parts")
+    return (
+        [settings, *(own for part in parts for own in _settings_in(part))]
+        if isinstance(parts, list)
+        else [settings]
+    )
 
 
 def _brief(value: object) -> str:

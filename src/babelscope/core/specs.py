@@ -26,8 +26,12 @@ def split_options(rest: str) -> tuple[str, str]:
 
 def parse_options(query: str) -> dict[str, str]:
     """`option=value&option=value`, percent-decoded; a plus stays a plus, as in file names."""
-    pairs = (part.partition("=") for part in query.split("&") if part)
-    return {name: unquote(value) for name, _, value in pairs}
+    found: dict[str, str] = {}
+    for name, _, value in (part.partition("=") for part in query.split("&") if part):
+        if name in found:
+            raise BabelscopeError(f"the option {name!r} is said twice after the question mark; say it once")
+        found[name] = unquote(value)
+    return found
 
 
 class Options:

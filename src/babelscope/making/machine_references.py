@@ -12,6 +12,7 @@ from babelscope.language.registry import error_type, error_types, language
 from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, relocate_errors
+from babelscope.systems.holding import hold_sources
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -152,14 +153,16 @@ def _translations(
     found: dict[str, str] = {}
     first = {pair.source: pair.id for pair in reversed(pairs)}
     for number, system in enumerate(systems):
-        sources = [source for source in dict.fromkeys(p.source for p in pairs) if chosen[source] == number]
+        distinct = list(dict.fromkeys(pair.source for pair in pairs))
+        held = hold_sources(system, "the distinct sources of the pairs", distinct)
+        sources = [source for source in distinct if chosen[source] == number]
 
         def locate(what: str, at: int, sources: list[str] = sources) -> str:
             return f"item {first[sources[at - 1]]}: {what}"
 
         if sources:
             with relocate_errors(locate):
-                answers = ask_translate(system, sources, beam=beam)
+                answers = ask_translate(held, sources, beam=beam)
             found |= {source: answer[0].text for source, answer in zip(sources, answers, strict=True)}
     return found
 

@@ -6,16 +6,17 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from babelscope.core.answers import Capability, System, Unanswered, capabilities, properties
+from babelscope.core.answers import Capability, HeldAgainst, System, Unanswered, capabilities, properties
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
 from babelscope.methods.base import Method, Setup
 from babelscope.systems.asking import relocate_errors
-from babelscope.systems.by_tests import part_for
+from babelscope.systems.by_tests import ByTests, part_for
+from babelscope.systems.holding import hold
 from babelscope.systems.opening import require
-from babelscope.testsets.items import Item
+from babelscope.testsets.items import Item, choice_of
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
@@ -37,6 +38,8 @@ class Cell:
     tests_name: str
     tests: TestSet
     seed: int
+    systems: Mapping[str, Any]
+    """Whom the method asks, by role: the system's part for this test set, and stored answers held against it."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -45,13 +48,12 @@ class Cell:
     def judge(self, start: int, stop: int) -> list[Record]:
         """The records of items `start` to `stop`, after a round trip through JSON, as if read from a file."""
         items = self.tests.items[start:stop]
-        systems = {"system": part_for(self.system, self.tests_name), **self.setup.roles}
         among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
         method, settings = self.setup.method, self.setup.settings
 
         def judge(some: Sequence[Any]) -> list[Record]:
             with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
-                judged = judge_records(method, method.ask(systems, some, settings, self.seed), settings)
+                judged = judge_records(method, method.ask(self.systems, some, settings, self.seed), settings)
             if len(judged) != len(some):
                 raise BabelscopeError(f"{self.setup.label} made {len(judged)} records of {len(some)} items")
             for record in judged:
@@ -151,18 +153,51 @@ def make_cells(
     """All cells in which the kind of items fits; refuses the study if one of them cannot be run."""
     check_kinds(setups, tests)
     cells = [
-        Cell(setup, system_name, system, tests_name, each, seed)
+        Cell(setup, system_name, system, tests_name, each, seed, {"system": part, **setup.roles})
         for system_name, system in systems.items()
         for tests_name, each in tests.items()
         for setup in setups
-        if setup.judges(tests_name, each) and part_for(system, tests_name) is not None
+        if setup.judges(tests_name, each) and (part := part_for(system, tests_name)) is not None
     ]
     for name in systems:
         if not any(cell.system_name == name for cell in cells):
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
         _require_capabilities(cell)
-    return cells
+    _refuse_shared(cells)
+    return [replace(cell, systems=_held(cell)) for cell in cells]
+
+
+def _held(cell: Cell) -> dict[str, Any]:
+    """The cell's systems; those with stored answers must have them for the whole test set."""
+    if not any(isinstance(system, HeldAgainst) for system in cell.systems.values()):
+        return dict(cell.systems)
+    items = [choice_of(item) for item in cell.tests.items]
+    what = f"the test set {cell.tests_name}"
+    return {role: hold(system, what, items) for role, system in cell.systems.items()}
+
+
+def _refuse_shared(cells: Sequence[Cell]) -> None:
+    """Refuse answers that are found by their line alone for two test sets: they can be those of one."""
+    first: dict[int, Cell] = {}
+    for cell in cells:
+        for role, system in cell.systems.items():
+            if not isinstance(system, HeldAgainst) or not system.by_line:
+                continue
+            if role == "system" and isinstance(cell.system, ByTests):  # the study says which file is whose
+                continue
+            other = first.setdefault(id(system), cell)
+            if other.tests.digest != cell.tests.digest:
+                known = f"{other.tests_name} and {cell.tests_name}"
+                todo = (
+                    "name a file for each, in a study as spec = {NAME = ..., NAME = ...}, or give it its sources"
+                    if role == "system"
+                    else f"name a method with a label and its tests = [...] for each {role}"
+                )
+                raise BabelscopeError(
+                    f"{getattr(system, 'name', role)} has a line an item and no sources, so that it cannot be for "
+                    f"both {known}; {todo}"
+                )
 
 
 def _require_capabilities(cell: Cell) -> None:
@@ -170,8 +205,7 @@ def _require_capabilities(cell: Cell) -> None:
     setup = cell.setup
     more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
-        system = part_for(cell.system, cell.tests_name) if role == "system" else setup.roles[role]
-        assert system is not None
+        system = cell.systems[role]
         require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
         extra = _without_substitutes(setup, system, more.get(role, ()))
         require(system, *extra, what_for=f"{setup.label} with these settings")

@@ -28,7 +28,7 @@ from babelscope.runs.by_field import check_fields, split_by
 from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.comparing_groups import seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
-from babelscope.runs.manifest import Cost, Manifest, manifest_of, total_cost
+from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
@@ -74,7 +74,8 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
         spent = _ask(cells, manifest, run)
         cost = total_cost([Cost.model_validate(run.stored_manifest.get("cost", {})), spent])
         if manifest.shard is not None:
-            run.rewrite_manifest(_finished_manifest(manifest, cost))
+            run.check_sealed()
+            run.rewrite_manifest(_finished_manifest(run, manifest, cost))
             return Result(manifest.config, (), run.records, folder)
         return finish(run, manifest, methods, cost)
 
@@ -98,15 +99,17 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
     """Summarise a run whose records are all stored; write its summary, then its status and cost."""
+    run.check_sealed()
     result = summarise_run(manifest, run.records, methods, run.path)
     result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
-    run.rewrite_manifest(_finished_manifest(manifest, cost))
+    run.rewrite_manifest(_finished_manifest(run, manifest, cost))
     return result
 
 
-def _finished_manifest(manifest: Manifest, cost: Cost) -> dict[str, Any]:
-    return manifest.model_copy(update={"status": "finished", "cost": cost}).as_json()
+def _finished_manifest(run: RunFolder, manifest: Manifest, cost: Cost) -> dict[str, Any]:
+    sealed = RecordsPart.model_validate(run.seal)
+    return manifest.model_copy(update={"status": "finished", "records": sealed, "cost": cost}).as_json()
 
 
 def summarise_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import itertools
 import json
@@ -113,6 +114,9 @@ class RunFolder:
             self._lock()
             self._check_manifest(manifest)
             self.records = self._read()
+            # A finished run that was cut is asked for what is missing, and must end in the same records.
+            if len(self.records) == self.total:
+                self.check_sealed()
         except BaseException:
             self._file.close()
             raise
@@ -155,7 +159,19 @@ class RunFolder:
                 f"{self._file.name} cannot be written: {error.strerror}; what was answered before is safe: "
                 "make room and run the same command again to go on"
             ) from error
+        self._digest.update(data)
         self.records += records
+
+    @property
+    def seal(self) -> dict[str, Any]:
+        """Count and SHA-256 of the records, for the manifest of a finished run."""
+        return {"count": len(self.records), "sha256": self._digest.hexdigest()}
+
+    def check_sealed(self) -> None:
+        """Raise if the run was finished before, and its records are others now."""
+        sealed = self.stored_manifest.get("records")
+        if sealed is not None and sealed != self.seal:
+            raise records_changed(self._file.name)
 
     def finish(self, summary: str) -> None:
         """Write summary.json of a complete run."""
@@ -214,6 +230,8 @@ class RunFolder:
         finally:
             lines.detach()
         os.ftruncate(self._file.fileno(), size)
+        self._file.seek(0)
+        self._digest = hashlib.file_digest(self._file, "sha256")
         for entry in self.path.iterdir():  # remove what a kill left; the lock keeps others out
             if _TEMPORARY_FILE.fullmatch(entry.name):
                 entry.unlink()
@@ -268,6 +286,14 @@ def _damage_error(path: str | Path, line: int) -> BabelscopeError:
     return BabelscopeError(
         f"{at(path, line)} is not the record that belongs there: the file was changed or damaged, and is left "
         f"as it is; {before}delete the folder or choose another with --out"
+    )
+
+
+def records_changed(path: str | Path) -> BabelscopeError:
+    """The error for records that are not those of the digest in the manifest."""
+    return BabelscopeError(
+        f"{path} is not as the run left it: its SHA-256 is not the one in manifest.json, so records were changed or "
+        "damaged; put the file back, or delete the folder and run again"
     )
 
 

@@ -83,6 +83,13 @@ class ShardPart(_ManifestModel):
     of: Annotated[int, Field(strict=True, ge=1)]
 
 
+class RecordsPart(_ManifestModel):
+    """records.jsonl as a finished run or shard left it, so that damage is noticed."""
+
+    count: _Count
+    sha256: _Text
+
+
 class Cost(_ManifestModel):
     """What asking cost, over all times the run was worked on; what a kill cut short is not counted."""
 
@@ -123,6 +130,8 @@ class Manifest(_ManifestModel):
     tests: dict[str, TestsPart]
     cells: list[CellPart]
     shard: ShardPart | None = None
+    records: RecordsPart | None = None
+    """Written when the run is finished; runs of earlier versions have none."""
     software: dict[str, str] = {}
     cost: Cost = Cost()
 
@@ -142,8 +151,9 @@ class Manifest(_ManifestModel):
 
     def as_json(self) -> Json:
         found = self.model_dump(mode="json")
-        if self.shard is None:
-            del found["shard"]
+        for name in ("shard", "records"):
+            if found[name] is None:
+                del found[name]
         return found
 
     def settings_of(self, label: str) -> tuple[Method, Settings]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +15,7 @@ from typing import Any
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
 from babelscope.methods.base import OLD_NAMES
-from babelscope.runs.folder import read_object
+from babelscope.runs.folder import count_records, read_object, records_changed
 from babelscope.runs.manifest import Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_lines
@@ -134,8 +136,10 @@ def read_run(path: str | Path) -> Run:
         raise BabelscopeError(
             f"{path} is one shard of a study; put all of them together with babelscope merge"
         )
-    if not (path / "summary.json").is_file():
-        raise BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
+    # A run killed between its last two files has a summary, but no digest of its records yet.
+    if manifest.status != "finished" or not (path / "summary.json").is_file():
+        raise _unfinished(path)
+    check_records(path, manifest)
     summary = read_object(path / "summary.json")
     try:
         rows = [_parse_row(row, _CELL_LABELS) for row in summary["rows"]]
@@ -144,6 +148,46 @@ def read_run(path: str | Path) -> Run:
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
     return Run(path, manifest, rows, comparisons, sections)
+
+
+def _unfinished(path: Path) -> BabelscopeError:
+    return BabelscopeError(f"the run in {path} is not finished; run the same command again to go on")
+
+
+def check_records(folder: Path, manifest: Manifest) -> None:
+    """Raise unless records.jsonl is as the finished run left it; without a digest, records can only be counted."""
+    path, sealed = folder / "records.jsonl", manifest.records
+    expected = count_records(manifest.as_json()) if sealed is None else sealed.count
+    digest, count = hashlib.sha256(), 0
+    with io.BufferedReader(open_regular(path)) as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+            count += part.count(b"\n")
+    if count != expected:
+        raise BabelscopeError(
+            f"{path} has {count} records, but its manifest.json says {expected}: the file was cut or changed; put "
+            "it back, or run the command that made it again, which asks for what is missing"
+        )
+    if sealed is None:
+        warnings.warn(
+            f"{folder} has no digest of its records, as runs of earlier versions: they were counted, but a changed "
+            "one would not be noticed",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    elif digest.hexdigest() != sealed.sha256:
+        raise records_changed(path)
+
+
+def check_if_of_a_run(path: Path) -> Path:
+    """The file of records that a path names, itself or in a run folder; raises if it is a damaged run's."""
+    file = path / "records.jsonl" if path.is_dir() else path
+    if file.name == "records.jsonl" and (file.parent / "manifest.json").is_file():
+        manifest = read_manifest(file.parent)
+        if manifest.status != "finished":
+            raise _unfinished(file.parent)
+        check_records(file.parent, manifest)
+    return file
 
 
 def cells_of_run(run: Run) -> list[StoredCell]:

@@ -118,6 +118,7 @@ def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
             "sha256": digest_json(config),
             "software": {**manifest.software, "babelscope": __version__},
             "status": "unfinished",
+            "records": None,
             "cost": Cost(),
         }
     )

@@ -14,6 +14,7 @@ from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
 from babelscope.runs.manifest import Manifest, read_manifest, total_cost
+from babelscope.runs.reading import check_records
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.regular import open_regular
 from babelscope.util.version import __version__
@@ -63,7 +64,8 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
     _check_shards(stored)
     first = stored[0].manifest
     made = _merged_software([each.manifest.software for each in stored])
-    manifest = first.model_copy(update={"shard": None, "software": made})
+    unfinished = {"shard": None, "status": "unfinished", "records": None}
+    manifest = first.model_copy(update={**unfinished, "software": made})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
     methods = {label: first.settings_of(label) for label in first.methods}
     with RunFolder(Path(out).absolute(), manifest.as_json()) as run:
@@ -96,6 +98,7 @@ def _read_shard(path: Path) -> _FinishedShard:
             f"shard {shard} in {path} is not finished: it has {len(records)} of {wanted} records; run it "
             f"again with --shard {shard}"
         )
+    check_records(path, manifest)
     rest = iter(records)
     answered = {chunk: list(islice(rest, chunk.stop - chunk.start)) for chunk in chunks_of(stored)}
     return _FinishedShard(path, shard, manifest, answered)

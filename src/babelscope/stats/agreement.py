@@ -26,6 +26,7 @@ from babelscope.stats.labels import (
 )
 from babelscope.stats.reliability import cohens_kappa
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten, whole_number
 
 
@@ -181,11 +182,11 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
 
 def weight_of(record: Mapping[str, Any], place: str) -> float:
     """What a verdict counts; 1 where it does not say."""
-    weight = record.get("weight")
-    weight = 1.0 if weight is None else weight
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+    stored = record.get("weight")
+    weight = json_number(1.0 if stored is None else stored)
+    if weight is None or not 0 <= weight < math.inf:
         raise BabelscopeError(f"{place}: field 'weight' must be a number and not negative")
-    return float(weight)
+    return weight
 
 
 def winomt_agreement(annotators: Sequence[Annotator], verdicts: Sequence[Verdict]) -> Row:

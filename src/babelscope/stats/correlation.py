@@ -12,6 +12,7 @@ from scipy.stats import kendalltau, norm, rankdata, t
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import Array, cluster_sums, jackknife_variance
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
 
 Statistic = Literal["pearson", "spearman", "kendall"]
@@ -172,7 +173,7 @@ def parse_scores(
         score = record.get(field, "")
         if score is None:  # not known, as where a search was not resolved
             continue
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        if (number := json_number(score)) is None or not math.isfinite(number):
             raise BabelscopeError(
                 f"{place}: field {field!r} must be a finite number, not {shorten(str(score))}"
             )
@@ -181,5 +182,5 @@ def parse_scores(
         unit = (str(record["system"]), str(record["id"]))
         if unit in found and not average:
             raise BabelscopeError(f"{place}: item {unit[1]} of {unit[0]} is scored twice")
-        found.setdefault(unit, []).append(float(score))
+        found.setdefault(unit, []).append(number)
     return {unit: math.fsum(scores) / len(scores) for unit, scores in found.items()}

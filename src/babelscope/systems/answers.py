@@ -79,6 +79,10 @@ class AnswerStore:
         )
         self._change("DELETE FROM answers WHERE key = ?", [(self._key(request),) for request in requests])
 
+    def remove(self, requests: Iterable[str]) -> None:
+        """Forget answers that turned out to be unusable, so that a later command asks again."""
+        self._change("DELETE FROM answers WHERE key = ?", [(self._key(request),) for request in requests])
+
     def _change(self, statement: str, rows: Sequence[tuple[str, ...]]) -> None:
         with self._lock:
             try:

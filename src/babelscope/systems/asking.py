@@ -25,6 +25,7 @@ from babelscope.core.answers import (
 from babelscope.core.cost import METER
 from babelscope.core.question import Asked, Question, as_question
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import check_texts, shorten
 
 _Question = TypeVar("_Question")
@@ -203,9 +204,15 @@ def scored_from_json(answer: Mapping[str, Any]) -> Scored:
     return Scored(
         answer["text"],
         tuple(answer["tokens"]),
-        tuple(-math.inf if each is None else each for each in answer["logprobs"]),
+        tuple(-math.inf if each is None else _number(each) for each in answer["logprobs"]),
         tuple(answer["notes"]),
     )
+
+
+def _number(stored: object) -> float:
+    if (number := json_number(stored)) is None:
+        raise ValueError(f"{stored!r} is not a number")
+    return number
 
 
 def top_k_as_json(answer: TopK) -> dict[str, Any]:
@@ -223,5 +230,7 @@ def top_k_as_json(answer: TopK) -> dict[str, Any]:
 def top_k_from_json(answer: Mapping[str, Any]) -> TopK:
     """The answer that `top_k_as_json` wrote."""
     found = tuple(scored_from_json(each) for each in answer["found"])
-    bound = -math.inf if answer["bound"] is None else answer["bound"]
-    return TopK(found, answer["exact"], bound, answer["mass"], answer["expansions"], answer["minimum"])
+    bound = -math.inf if answer["bound"] is None else _number(answer["bound"])
+    return TopK(
+        found, answer["exact"], bound, _number(answer["mass"]), answer["expansions"], answer["minimum"]
+    )

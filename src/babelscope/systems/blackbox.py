@@ -15,6 +15,7 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.process import Program
 from babelscope.util.text import check_texts, shorten
 
+_BATCH = 1024
 _Translation = TypeVar("_Translation", str, Scored)
 
 
@@ -38,7 +39,7 @@ class Command:
         command: str,
         *,
         shell: bool = False,
-        batch: int = 1024,
+        batch: int = _BATCH,
         timeout: float = 3600.0,
         form: str = UNSAID,
         name: str = "",
@@ -53,6 +54,7 @@ class Command:
         """The command line, and the content of the program and of every file the command line names."""
         program = self._program
         settings = {"command": program.command, "shell": program.shell, "format": self._form or "plain"}
+        settings |= {} if self._batch == _BATCH else {"batch": self._batch}
         return Fingerprint("command", digest_json(program.file_digests()), settings=settings)
 
     def translate(
@@ -93,7 +95,7 @@ def open_command(rest: str, options: Options) -> Command:
     return Command(
         rest,
         shell=options.flag("shell"),
-        batch=options.integer("batch", 1024),
+        batch=options.integer("batch", _BATCH),
         timeout=options.seconds("timeout", 3600.0),
         form=_format(options),
         name=options.spec,

@@ -112,7 +112,7 @@ class Client:
         if self._store is None:
             self._store = AnswerStore(None, "server")
         store = self._store
-        keys = [json.dumps({"url": url, **request}, sort_keys=True) for request in requests]
+        keys = [_key(url, request) for request in requests]
         known = store.find(keys)
         missing = {key: each for key, each in zip(keys, requests, strict=True) if key not in known}
         names = list(missing)
@@ -140,6 +140,11 @@ class Client:
         if refused and not self._answered and self._refused >= _REFUSES_ALL:
             raise SystemFailure(f"{refused[0].reason} (so were all {self._refused} questions)")
         return [known[key] for key in keys]
+
+    def forget(self, url: str, requests: Sequence[Request]) -> None:
+        """Do not keep the answers to these requests: they cannot be used."""
+        if self._store is not None:
+            self._store.remove(_key(url, request) for request in requests)
 
     def _at_once(
         self, work: Callable[[Sequence[str], threading.Event], dict[str, Any]], parts: Sequence[Sequence[str]]
@@ -252,6 +257,11 @@ class Client:
             self._echoed = True
             warnings.warn("the server sent its key back; it is struck out", RuntimeWarning, stacklevel=2)
         return _redact(answer, self.token)
+
+
+def _key(url: str, request: Request) -> str:
+    """What an answer is stored under."""
+    return json.dumps({"url": url, **request}, sort_keys=True)
 
 
 def _redact(value: Any, secret: str) -> Any:

@@ -22,6 +22,7 @@ from babelscope.util.text import check_texts, shorten
 
 _FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", "vmap.txt")
 
+_BATCH = 1024
 # CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
 _NO_LIMIT = 0
 
@@ -39,7 +40,7 @@ class CTranslate2(ModelSystem):
         target: str = "",
         device: str = "auto",
         compute_type: str = "float32",
-        batch: int = 1024,
+        batch: int = _BATCH,
         max_length: int = 512,
     ) -> None:
         self.name = name
@@ -54,7 +55,9 @@ class CTranslate2(ModelSystem):
         with library_errors(f"{folder} cannot be opened by CTranslate2"):
             check_ctranslate2(self.files.paths["model.bin"])
         self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
-        self._settings = {"source": source, "target": target, "max_length": max_length}
+        self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": max_length}
+        # Batches can change the last bits of scores: a run must not go on with others than it began with.
+        self._settings |= {} if batch == _BATCH else {"batch": batch}
         self._compute_type = compute_type
         self._batch = batch
         self._limit = max_length
@@ -175,7 +178,7 @@ def open_ctranslate2(rest: str, options: Options) -> CTranslate2:
         "target": options.text("target"),
         "device": options.text("device", "auto"),
         "compute_type": options.text("compute_type", "float32"),
-        "batch": options.integer("batch", 1024),
+        "batch": options.integer("batch", _BATCH),
         "max_length": options.integer("max_length", 512),
     }
     where = fetch(tokenizer, tokenizer_only=True) if tokenizer else folder

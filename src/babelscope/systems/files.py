@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from babelscope.core.answers import Fingerprint, Scored, Unanswered
+from babelscope.core.answers import Fingerprint, ItemChoice, Scored, Unanswered
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.blackbox import best
@@ -23,8 +25,8 @@ from babelscope.systems.translation_files import (
     read_translations,
 )
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError, RefusedText
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.errors import BabelscopeError, RefusedText, at
+from babelscope.util.json_lines import json_number, read_json_lines
 from babelscope.util.text import (
     check_texts,
     parse_lines,
@@ -67,6 +69,40 @@ class TranslationsFile:
             sources is None or bool(source_path) or any(self._differing(own) is not None for own in repeated)
         )
 
+    @property
+    def by_line(self) -> bool:
+        """Whether it has no sources, so that only its lines' places say what they translate."""
+        return self._lines is None
+
+    def held_against(self, what: str, items: Sequence[ItemChoice]) -> TranslationsFile:
+        """The same translations, found by the sources of `what`; an error unless there is one for each item."""
+        sources = [item.source for item in items]
+        if self._lines is not None:
+            self._refuse_ambiguous(sources)
+            missing = [n for n, own in enumerate(find_lines(sources, self._lines, self._key)) if own is None]
+            if missing and (not self._skip_missing or len(missing) == len(items)):
+                item = items[missing[0]]
+                raise BabelscopeError(
+                    f"{self._lacks} {shorten(item.source)} (item {item.id}; {len(missing)} of {len(items)} in {what} "
+                    "are missing)"
+                )
+            return self
+        if len(self._found) != len(items):
+            last = "; its last line is empty" if self._found and not self._found[-1][0].text else ""
+            raise BabelscopeError(
+                f"{self._path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
+                "give one for each, or say ?source=FILE to find them by their source"
+            )
+        rows = list(zip(self._found, sources, strict=True))
+        if all(len(own) > 1 and own[0].text == source for own, source in rows):
+            raise BabelscopeError(
+                f"{self._path}: the first column has the sources of {what}, not translations; leave it out, or "
+                "write `source ||| translation` and say format=pairs"
+            )
+        held = copy.copy(self)
+        held._source_path, held._key, held._lines = what, str, index_of(sources, str)
+        return held
+
     def translate(
         self,
         questions: Sequence[Asked],
@@ -100,9 +136,7 @@ class TranslationsFile:
     ) -> NoReturn:
         """Say which sources have no translation."""
         missing = [place for place, number in enumerate(numbers) if number is None]
-        what = (
-            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
-        )
+        what = self._lacks
         if self._skip_missing:
             raise Unanswered(
                 {(questions[each], None): f"{what} {shorten(sources[each])}" for each in missing}
@@ -110,6 +144,13 @@ class TranslationsFile:
         told = f"({len(missing)} of {len(sources)} are missing)"
         raise RefusedText(
             "source", missing[0] + 1, f"is missing: {what} {shorten(sources[missing[0]])} {told}"
+        )
+
+    @property
+    def _lacks(self) -> str:
+        """The beginning of a sentence about a source that is missing."""
+        return (
+            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
         )
 
     def _differing(self, own: Sequence[int]) -> int | None:
@@ -160,9 +201,17 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
     if form:
         form = options.choice("format", ("plain", "tsv", "moses", *_WITH_SOURCES), "plain")
     how: dict[str, Any] = {"skip_missing": _skips(options), "name": options.spec}
+    if not form and rest.endswith(".jsonl"):
+        form = "log"
     if form not in _WITH_SOURCES:
         data = read_line_bytes(rest)
-        texts = alternatives(parse_lines(data, rest), form, rest)
+        lines = parse_lines(data, rest)
+        if not form and lines and _is_json_object(lines[0]):
+            raise BabelscopeError(
+                f"{at(rest, 1)} is a JSON object, no translation; say format=log for objects with source and "
+                "translation, format=plain if it is text all the same"
+            )
+        texts = alternatives(lines, form, rest)
         content = hashlib.sha256(data).hexdigest()
         return _with_source(rest, source, content, _bare(texts), {"format": form or "plain"}, how)
     given: list[Given] = _WITH_SOURCES[form](rest)
@@ -224,6 +273,8 @@ def _json_lists(path: str, *, scored: bool) -> list[list[Scored]]:
         known.add(score is not None)
         if len(known) > 1:
             raise BabelscopeError(f"{place}: all translations of a list have a logprob, or none has")
+        if score is not None and json_number(score) is None:
+            raise BabelscopeError(f"{place}: logprob must be a number, not {shorten(json.dumps(score))}")
         answer = _whole(text, None if score is None or not scored else str(score), place)
         found.setdefault(str(record["id"]), []).append(answer)
     return list(found.values())
@@ -242,6 +293,15 @@ def _whole(text: str, score: str | None, place: str) -> Scored:
             f"{place}: {shorten(score)} is no log-probability of {shorten(text)}: a natural log, at most 0"
         )
     return Scored(text, (text,), (number,), ("whole",))
+
+
+def _is_json_object(line: str) -> bool:
+    if not line.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _bare(texts: Sequence[Sequence[str]]) -> list[list[Scored]]:

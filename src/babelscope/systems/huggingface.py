@@ -97,6 +97,9 @@ class HuggingFace(ModelSystem):
             raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
         self.truncate = truncate
         self._settings = {"source": source, "target": target, "prefix": self.prefix, "truncate": truncate}
+        # Batches can change the last bits of scores: a run must not go on with others than it began with.
+        self._settings |= {"budget": budget} if budget else {}
+        self._settings |= {} if lean else {"forward": "transformers"}
         self._dtype = dtype
         self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)

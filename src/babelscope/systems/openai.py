@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
-from babelscope.core.question import Asked, as_question, sources_of
+from babelscope.core.question import Asked, Question, as_question, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import check_texts, read_bytes, shorten
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
@@ -133,21 +134,34 @@ class OpenAIServer:
         whole = [prompt + target + self._eos for prompt, target in zip(prompts, targets, strict=True)]
         asked = [(as_question(each), target) for (each, _), target in zip(pairs, targets, strict=True)]
         if self._logprobs == "echo":
-            found = self._ask(
-                "completions", [self._body(text, echo=True, logprobs=1) for text in whole], self._rows
-            )
+            bodies = [self._body(text, echo=True, logprobs=1) for text in whole]
+            found = self._ask("completions", bodies, self._rows)
             prompt_of = dict(zip(asked, prompts, strict=True))
-            return each_or_unanswered(
-                list(zip(asked, found, strict=True)),
-                lambda pair, answer: self._echoed(prompt_of[pair], pair[1], answer),
-            )
-        bodies = [self._body(text, prompt_logprobs=0) for text in [*prompts, *whole]]
-        found = self._ask("completions", bodies, self._prompt_tokens)
-        known = dict(zip(asked, found, strict=False))
-        return each_or_unanswered(
-            list(zip(asked, found[len(asked) :], strict=True)),
-            lambda pair, answer: self._continued(pair[1], known[pair], answer),
-        )
+            sent: dict[Any, list[Request]] = {pair: [body] for pair, body in zip(asked, bodies, strict=True)}
+
+            def read(pair: tuple[Question, str], answer: Any) -> Scored:
+                return self._echoed(prompt_of[pair], pair[1], answer)
+
+        else:
+            bodies = [self._body(text, prompt_logprobs=0) for text in [*prompts, *whole]]
+            both = self._ask("completions", bodies, self._prompt_tokens)
+            found = both[len(asked) :]
+            known = dict(zip(asked, both, strict=False))
+            of_prompts, of_whole = bodies[: len(asked)], bodies[len(asked) :]
+            sent = {pair: list(two) for pair, *two in zip(asked, of_prompts, of_whole, strict=True)}
+
+            def read(pair: tuple[Question, str], answer: Any) -> Scored:
+                return self._continued(pair[1], known[pair], answer)
+
+        def read_or_forget(pair: tuple[Question, str], answer: Any) -> Scored:
+            """An answer that breaks the contract is not kept: a server that was mended is asked again."""
+            try:
+                return read(pair, answer)
+            except BabelscopeError:
+                self._client.forget(f"{self._url}/completions", sent[pair])
+                raise
+
+        return each_or_unanswered(list(zip(asked, found, strict=True)), read_or_forget)
 
     def _body(self, text: str, **how: object) -> dict[str, Any]:
         # Some servers take max_tokens=0 for "no limit"; the one token generated is left out later.
@@ -177,7 +191,7 @@ class OpenAIServer:
         try:
             found = answer["choices"][0]["logprobs"]
             rows = list(zip(found["tokens"], found["token_logprobs"], found["text_offset"], strict=True))
-            if all(isinstance(token, str) and isinstance(place, int) for token, _, place in rows):
+            if all(isinstance(token, str) and type(place) is int for token, _, place in rows):
                 return rows
         except (LookupError, TypeError, ValueError):
             pass
@@ -204,7 +218,15 @@ class OpenAIServer:
         start = len(known)
         if [row[0] for row in rows[:start]] != [row[0] for row in known] or len(rows) == start:
             raise self._straddles(target)
-        return self._scored(target, [(token, logprob) for _, token, logprob in rows[start:]])
+        scored = self._scored(target, [(token, logprob) for _, token, logprob in rows[start:]])
+        read = "".join(scored.tokens)
+        # Some servers decode each token by itself, and SentencePiece then loses the spaces before words.
+        if not reads_as(_without_spaces(read), _without_spaces(target + self._eos)):
+            raise SystemFailure(
+                f"{self._url}/completions gave tokens that read {shorten(read)} for the target "
+                f"{shorten(target + self._eos)}: its prompt_logprobs are of another text"
+            )
+        return scored
 
     def _straddles(self, target: str) -> BabelscopeError:
         return BabelscopeError(
@@ -215,12 +237,13 @@ class OpenAIServer:
     def _scored(self, target: str, rows: Sequence[tuple[str, object]]) -> Scored:
         logprobs = []
         for token, logprob in rows:
-            if not isinstance(logprob, int | float) or not isinstance(token, str):  # NaN is found by Scored
+            number = json_number(logprob)
+            if number is None or not isinstance(token, str):  # NaN is found by Scored
                 raise BabelscopeError(
                     f"{self._url}/completions gave {logprob!r} as the log-probability of token {token!r} in "
                     f"{shorten(target)}"
                 )
-            logprobs.append(float(logprob))
+            logprobs.append(number)
         if self._eos and rows[-1][0] != self._eos:
             raise BabelscopeError(f"{self.name}: the server does not read eos={self._eos} as one token")
         return Scored(
@@ -246,6 +269,10 @@ def reads_as(read: str, text: str) -> bool:
         else:
             ends = {end + len(part) for end in ends if text.startswith(part, end)}
     return len(text) in ends
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.replace("\u2581", " ").split())
 
 
 def _template(options: Options, name: str, default: str, languages: dict[str, str]) -> str:

@@ -34,6 +34,8 @@ INSTRUCTION = (
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
 
+_BUDGET = 2048
+
 
 class Prompted(ModelSystem):
     """A language model asked to translate; only the target's tokens and its end are scored."""
@@ -50,7 +52,7 @@ class Prompted(ModelSystem):
         end: str = "",
         device: str = "auto",
         dtype: str = "float32",
-        budget: int = 2048,
+        budget: int = _BUDGET,
         max_length: int = 256,
         remote_code: bool = False,
     ) -> None:
@@ -76,7 +78,7 @@ class Prompted(ModelSystem):
         self.end = end or ("eos" if self._chat else "newline")
         self._end_id = self._find_end()
         self._dtype = dtype
-        self._budget = budget
+        self._stated_budget = self._budget = budget
         self._limit = max_length
 
     def _find_end(self) -> int:
@@ -101,6 +103,8 @@ class Prompted(ModelSystem):
             "template": self.tokens.tokenizer.chat_template if self._chat else None,
             "end": self.end,
             "max_length": self._limit,
+            # Batches can change the last bits of scores: a run must not go on with others than it began with.
+            **({} if self._stated_budget == _BUDGET else {"budget": self._stated_budget}),
         }
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
 
@@ -266,7 +270,7 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "end": options.choice("end", ("", "eos", "newline"), ""),
         "device": options.text("device", "auto"),
         "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
-        "budget": options.integer("budget", 2048),
+        "budget": options.integer("budget", _BUDGET),
         "max_length": options.integer("max_length", 256),
     }
     if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import math
@@ -28,6 +29,7 @@ class ScoresFile:
 
     stored = True
     asked_as_a_whole = True
+    by_line = True
 
     def __init__(
         self, path: str, *, direction: Direction = "higher", layout: Layout = "auto", lines: str = ""
@@ -40,26 +42,43 @@ class ScoresFile:
         if layout == "auto" and not tabs and not lines:
             raise BabelscopeError(
                 f"{path} has no tabs; say layout=blocks (all correct targets, then all others) or "
-                "layout=interleaved (item by item)"
+                "layout=interleaved (item by item), since either fits (an option of contrast: --layout)"
             )
         self._layout = layout if layout != "auto" else "columns" if tabs else lines
+        self._all: Sequence[ItemChoice] | None = None
         self._sign = 1.0 if direction == "higher" else -1.0
         settings = {"direction": direction, "layout": self._layout}
         # By content, not by name: a moved or renamed file gives the same answers.
         self.fingerprint = Fingerprint("scores", hashlib.sha256(data).hexdigest(), settings=settings)
 
-    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
-        """The scores of all items of a test set; None for items without texts if the file leaves them all out.
+    def held_against(self, what: str, items: Sequence[ItemChoice]) -> ScoresFile:
+        """The same scores, for any of these items; an error unless there are as many lines as they need."""
+        ids = {item.id for item in items}
+        if self._three and len(self._rows) != len(items) and any(row[0] in ids for row in self._rows):
+            self._by_id(items)  # it says which item is missing, or too many
+        self._counted(items, what)
+        held = copy.copy(self)
+        held._all = items
+        return held
 
-        With `best`, a last column is the 1-best's; without, three columns begin with the item's id.
+    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
+        """The scores of items; None for one without texts if the file leaves them all out.
+
+        The items are all of a test set, unless the file was held against one. With `best`, a last column is the
+        1-best's; three columns without it begin with the item's id, and so do three whose first is all the ids.
         """
-        if not best and self._layout == "columns" and self._rows and len(self._rows[0]) == 3:
-            found = self._by_id(items)
+        everything = items if self._all is None else self._all
+        if self._three and (not best or {row[0] for row in self._rows} == {item.id for item in everything}):
+            found = self._by_id(everything)
         else:
-            found = self._by_line(self._counted(items), best=best)
+            found = self._by_line(self._counted(everything), best=best)
         return [found.get(item.id) for item in items]
 
-    def _counted(self, items: Sequence[ItemChoice]) -> Sequence[ItemChoice]:
+    @property
+    def _three(self) -> bool:
+        return self._layout == "columns" and bool(self._rows) and len(self._rows[0]) == 3
+
+    def _counted(self, items: Sequence[ItemChoice], what: str = "the test set") -> Sequence[ItemChoice]:
         """The items that the file has lines of: all, or those that have texts to be scored."""
         asked = [item for item in items if not item.empty]
         for some in (items, asked):
@@ -71,7 +90,7 @@ class ScoresFile:
         ]
         less = f" ({len(asked)} without empty texts)" if len(asked) < len(items) else ""
         raise BabelscopeError(
-            f"{self._path} has {len(self._rows)} lines; the test set has {len(items)} items{less}: {', '.join(told)}"
+            f"{self._path} has {len(self._rows)} lines; {what} has {len(items)} items{less}: {', '.join(told)}"
         )
 
     @staticmethod

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from babelscope.core.answers import ItemChoice
 from babelscope.core.question import Question
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten, text_fault
@@ -186,6 +187,15 @@ class Dependency(_Item):
 
 
 Item = MinimalPair | AmbiguousSource | ParallelSentence | Dependency
+
+
+def choice_of(item: Item) -> ItemChoice:
+    """An item as stored answers are held against it."""
+    source = "" if isinstance(item, Dependency) else item.source
+    if isinstance(item, MinimalPair):
+        return ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked, source=source)
+    return ItemChoice(item.id, source=source)
+
 
 # Fields that identify a kind of item. A minimal pair has a `reference` too, so parallel text comes last.
 _KIND_FIELDS: Mapping[type[Item], frozenset[str]] = {

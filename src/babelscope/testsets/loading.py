@@ -29,8 +29,8 @@ class Format:
     """Names of yes/no options after the path, as in `?neutral=yes`."""
     numbers: tuple[str, ...] = ()
     """Names of whole-number options, as in `?seed=3`; 0 by default."""
-    scores: Literal["blocks", "interleaved"] = "interleaved"
-    """Layout of files of scores for it; see `systems/scores.py`."""
+    scores: Literal["", "blocks", "interleaved"] = ""
+    """Layout of files of scores for it, where its publishers define one; see `systems/scores.py`."""
 
 
 _READERS = "babelscope.testsets.readers"
@@ -70,6 +70,7 @@ _BUILT_IN = (
         "a language pair of MuCoW's scoring suite",
         "mucow-scoring:cs-en.json",
         ("empty",),
+        scores="interleaved",
     ),
     Format(
         "mucow",
@@ -132,19 +133,23 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:
-    """The spec under which score files number the items, those with empty texts included; and the files' layout."""
+    """The spec under which score files number the items, those with empty texts included; and the files' layout.
+
+    The layout is the one that the publishers of the format define; "" where they define none.
+    """
     from babelscope.testsets import registry
 
     name, colon, rest = spec.partition(":")
     if not colon:
         named = registry.named_sets().get(spec)
-        return spec, FORMATS.find(named.parts[0].format).scores if named else "interleaved"
+        return spec, FORMATS.find(named.parts[0].format).scores if named else ""
     if name not in FORMATS.names() or not rest:
-        return spec, "interleaved"
+        return spec, ""
     known = FORMATS.find(name)
     if "empty" in known.flags:
         path, query = split_options(rest)
-        spec = f"{name}:{path}?{'&'.join(filter(None, (query, 'empty=yes')))}"
+        others = [option for option in query.split("&") if option and not option.startswith("empty=")]
+        spec = f"{name}:{path}?{'&'.join([*others, 'empty=yes'])}"
     return spec, known.scores
 
 

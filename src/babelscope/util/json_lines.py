@@ -58,6 +58,16 @@ def parse_json(data: bytes, path: str | Path, line: int | None = None) -> Any:
         fail_at(at(path, line), f"not JSON that can be read: {error}")
 
 
+def json_number(value: object) -> float | None:
+    """A JSON value as a number, None if it is none: to Python, true and false are 1 and 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):

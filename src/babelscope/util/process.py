@@ -62,18 +62,53 @@ class Program:
                 return []
             raise BabelscopeError(f"{self.name}: the command cannot be split into words ({error})") from None
 
-    def file_digests(self) -> dict[str, str]:
-        """SHA-256 of the program and of every file that the command line names, by the word that names it."""
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        """The program and every file that the command line names, by the word that names it."""
         files = {}
         for position, word in enumerate(self.words):
             path = (shutil.which(word) if position == 0 else None) or word.rpartition("=")[2]
             # os.path.isfile, since Path.is_file raises on a word too long for a file name.
             if os.path.isfile(path) and os.access(path, os.R_OK):
-                files[word] = digest_file(path)
+                files[word] = path
         return files
 
+    @cached_property
+    def _first_seen(self) -> dict[str, tuple[_Stamp, str]]:
+        """Stamp and digest of each file when it was first looked at."""
+        # The stamp is taken first: a file that changes while it is read is then found changed.
+        return {word: (_stamp(path), digest_file(path)) for word, path in self._files.items()}
+
+    def file_digests(self) -> dict[str, str]:
+        """SHA-256 of the program and of every file that the command line names, by the word that names it."""
+        return {word: digest for word, (_, digest) in self._first_seen.items()}
+
+    def check_unchanged(self) -> None:
+        """Raise if the program, or a file that its command line names, is another one than when first looked at."""
+        for word, (stamp, digest) in self._first_seen.items():
+            path = self._files[word]
+            try:
+                # A large model is read again only if its stamp differs.
+                changed = _stamp(path) != stamp and digest_file(path) != digest
+            except OSError:
+                changed = True
+            if changed:
+                raise SystemFailure(
+                    f"{self.name}: {path} was changed or removed while it was in use; what it answered since is not "
+                    "stored, or answers of two programs would be mixed: put the old file back to go on, or begin anew"
+                )
+
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
-        """Run the program once on `lines`: the lines it wrote, and the end of its stderr, ready for a message."""
+        """Run the program once on `lines`: the lines it wrote, and the end of its stderr, ready for a message.
+
+        It is checked before and after: what it wrote is never that of a changed program.
+        """
+        self.check_unchanged()
+        written = self._run(lines)
+        self.check_unchanged()
+        return written
+
+    def _run(self, lines: Sequence[str]) -> tuple[list[str], str]:
         try:
             process = subprocess.Popen(
                 self.command if self.shell else self.words,
@@ -102,6 +137,15 @@ class Program:
         if process.returncode:
             raise SystemFailure(f"{self.name} failed with exit code {process.returncode}{_tail(stderr)}")
         return parse_lines(output, f"the output of {self.name}", keep_separators=True), _tail(stderr)
+
+
+_Stamp = tuple[int, int, int, int]
+
+
+def _stamp(path: str) -> _Stamp:
+    """Inode, size in bytes, modification and change time in ns."""
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

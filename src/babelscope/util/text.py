@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -225,7 +226,8 @@ def whole_number(text: str) -> int | None:
 def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False) -> list[str]:
     """Split bytes into checked lines; `path` is for the messages."""
     try:
-        text = data.decode("utf-8")
+        # A byte-order mark says how a file is encoded, and is no character of its first line.
+        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     refused = "\r\0" if keep_separators else "\r\0" + SEPARATORS
@@ -236,7 +238,7 @@ def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False)
         if 4 * max(map(len, lines), default=0) <= LONGEST_LINE:  # bytes of a character
             return lines
     # Some line is faulty or may be too long: look at each, to name it.
-    raw = bounded_lines(io.BytesIO(data), path)
+    raw = bounded_lines(io.BytesIO(data.removeprefix(codecs.BOM_UTF8)), path)
     return [_line(line, path, number, keep_separators) for number, line in enumerate(raw, 1)]
 
 

@@ -157,12 +157,16 @@ def test_two_blocks_count_pairs_with_an_empty_source_if_the_file_does(distil: Pa
     assert (counted(whole), whole.counts["skipped"]) == ((1, 0, 2), 1)
 
 
-def test_a_jsonl_test_set_is_interleaved(tmp_path: Path) -> None:
+def test_a_jsonl_test_set_has_no_layout_of_its_own(tmp_path: Path) -> None:
     pair = {"source": "a", "correct": "b", "phenomenon": "p", "reference": "human"}
     lines = [{"id": "1", **pair, "contrastive": "c"}, {"id": "2", **pair, "contrastive": ["c", "d"]}]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    result = contrast_scores("pairs.jsonl", write("scores", [2, 1, 3, 4, 2]))
-    assert [record["verdict"] for record in result.records] == ["correct", "wrong"]
+    scores = write("scores", [2, 1, 3, 4, 2])
+    with pytest.raises(BabelscopeError, match="scores has no tabs; say layout=blocks"):
+        contrast_scores("pairs.jsonl", scores)
+    for layout, verdicts in (("interleaved", ["correct", "wrong"]), ("blocks", ["wrong", "wrong"])):
+        result = contrast_scores("pairs.jsonl", scores, layout=layout)
+        assert [record["verdict"] for record in result.records] == verdicts
 
 
 def test_an_item_without_variants_takes_its_line_and_is_left_out() -> None:
@@ -188,12 +192,13 @@ def test_a_direction_that_looks_wrong_is_questioned(tmp_path: Path) -> None:
     )
     write("scores", [0, 1] * 38 + [1, 0] * 2)
     with pytest.warns(UserWarning, match=r"scores: accuracy 0.050 is far below chance \(0.500\)") as told:
-        contrast_scores("pairs.jsonl", "scores")
+        contrast_scores("pairs.jsonl", "scores", layout="interleaved")
     assert "--direction lower" in str(told[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        contrast_scores("pairs.jsonl", "scores", direction="lower")
-        contrast_scores("pairs.jsonl", write("scores", [0, 1] * 25 + [1, 0] * 15))  # could be chance
+        contrast_scores("pairs.jsonl", "scores", direction="lower", layout="interleaved")
+        by_chance = write("scores", [0, 1] * 25 + [1, 0] * 15)
+        contrast_scores("pairs.jsonl", by_chance, layout="interleaved")
 
 
 def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:

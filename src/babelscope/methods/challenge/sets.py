@@ -12,6 +12,7 @@ import numpy as np
 from babelscope.core.results import Record
 from babelscope.stats.intervals import Array
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
 
 Side = Literal["source", "target"]
@@ -47,11 +48,12 @@ def _read_instance(each: object, where: str) -> Instance:
         raise BabelscopeError(f"{where}: field 'phenomenon' must name one, and {ALL!r} is taken")
     if side not in SIDES:
         raise BabelscopeError(f"{where}: field 'side' must be source or target, not {shorten(str(side))}")
-    if isinstance(distance, bool) or not isinstance(distance, int | float) or not 0 <= distance < math.inf:
+    number = json_number(distance)
+    if number is None or not 0 <= number < math.inf:
         raise BabelscopeError(
             f"{where}: field 'distance' must be a number of words, 0 or more, not {distance!r}"
         )
-    return Instance(phenomenon, side, distance)
+    return Instance(phenomenon, side, each["distance"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import ItemChoice, Note, Scored, capabilities, properties
+from babelscope.core.answers import Note, Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate, relocate_errors
 from babelscope.systems.files import ItemTranslations
-from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.items import AmbiguousSource, choice_of
 from babelscope.util.errors import BabelscopeError
 
 # Rounding can lift the log-probability of a certain token this far above 0.
@@ -76,7 +76,7 @@ def _records_of_stored_scores(
             f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
             f"translates now, as {system.name} does"
         )
-    scores = evaluator.item_scores([ItemChoice(item.id) for item in items], best=False)
+    scores = evaluator.item_scores([choice_of(item) for item in items], best=False)
     translated: Sequence[Scored | str | None] = [
         None if item.translation is None else Scored(item.translation) for item in items
     ]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import ItemChoice, ItemScores, Scored, System, capabilities
+from babelscope.core.answers import ItemScores, Scored, System, capabilities
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.core.ties import credit
@@ -15,7 +15,7 @@ from babelscope.methods.contrast.figures import Scores, verdict
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.contrast.tokens import variant_as_json
 from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
-from babelscope.testsets.items import MinimalPair
+from babelscope.testsets.items import MinimalPair, choice_of
 from babelscope.util.errors import BabelscopeError
 
 
@@ -94,8 +94,7 @@ def _records_of_stored_scores(
         raise BabelscopeError(
             "score files have no translations to look for errors in; detect_in_output must be no"
         )
-    choices = [ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked) for item in items]
-    found: list[ItemScores | None] = system.item_scores(choices)
+    found: list[ItemScores | None] = system.item_scores([choice_of(item) for item in items])
     known = [scores for scores in found if scores is not None and scores.others]
     if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):
         raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")

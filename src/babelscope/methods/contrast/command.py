@@ -64,7 +64,8 @@ COMMAND = JudgingCommand(
         Option(
             "layout",
             "Of the score file. blocks: all correct targets, then all contrastive (DistilLingEval's). "
-            "interleaved: item by item (MuCoW's). columns: correct, contrastive and 1-best, tabs between.",
+            "interleaved: item by item (MuCoW's). columns: correct, contrastive and 1-best, tabs between. auto: "
+            "columns if there are tabs, else that of the test set's publishers; where they define none, say it.",
             default="auto",
             choices=LAYOUTS,
         ),

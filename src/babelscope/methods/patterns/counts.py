@@ -12,6 +12,7 @@ from babelscope.stats.correlation import correlation_and_p
 from babelscope.stats.intervals import proportion
 from babelscope.testsets.mucow import Sense
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
 
 GENDERS = ("male", "female", "neutral")
@@ -142,9 +143,9 @@ class GenderCounts:
         counts: Counter[tuple[str, str, str]] = Counter()
         for flow in flows:
             parts = str(flow[1]).rsplit("_", 2) if len(flow) == 3 else []
-            if len(parts) != 3 or parts[2] not in GENDERS or not isinstance(flow[2], int | float):
+            if len(parts) != 3 or parts[2] not in GENDERS or json_number(flow[2]) is None:
                 raise BabelscopeError(f"{shorten(str(flow))} is no flow to <occupation>_<stage>_<gender>")
-            counts[parts[0], parts[1], parts[2]] += flow[2]  # type: ignore[assignment]
+            counts[parts[0], parts[1], parts[2]] += flow[2]
         return cls(counts)
 
     @property
