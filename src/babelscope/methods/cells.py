@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ class Cell:
     tests_name: str
     tests: TestSet
     seed: int
+    sampled: frozenset[int] = frozenset()
+    """Places of the items that the method asks more about."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -61,13 +64,21 @@ class Cell:
                     )
             return judged
 
+        answers = dict(enumerate(_judge_all_answered(judge, items), start))
+        more: Mapping[int, Record] = {}
+        if some := {
+            number: answers[number]
+            for number in sorted(self.sampled & answers.keys())
+            if "unanswered" not in answers[number]
+        }:
+            more = method.ask_more(systems, self.tests.items, some, settings, self.seed)
         records = []
-        for number, (item, record) in enumerate(
-            zip(items, _judge_all_answered(judge, items), strict=True), start
-        ):
+        for number, item in enumerate(items, start):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
-            records.append(json.loads(record_line({**keys, **record, **extra})))
+            records.append(
+                json.loads(record_line({**keys, **answers[number], **more.get(number, {}), **extra}))
+            )
         return records
 
 
@@ -162,7 +173,12 @@ def make_cells(
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
         _require_capabilities(cell)
-    return cells
+    return [
+        dataclasses.replace(
+            cell, sampled=cell.setup.method.sample(cell.tests.items, cell.setup.settings, seed)
+        )
+        for cell in cells
+    ]
 
 
 def _require_capabilities(cell: Cell) -> None:
