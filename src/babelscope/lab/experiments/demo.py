@@ -112,7 +112,12 @@ def _conditioning(rows: Sequence[Row]) -> str:
     for row in mine:
         if row.name == "weighted":
             cell = {key: row.labels[key] for key in ("system", "tests")}
-            lowest = next(r for r in mine if r.name == "minimum" and cell.items() <= r.labels.items())
+            of_cell = [each for each in mine if cell.items() <= each.labels.items()]
+            tested = next(each for each in of_cell if each.name == "preflight")
+            if tested.labels["passed"] != "yes":
+                lines.append(f"{cell['system']}, {cell['tests']}: the evaluator did not pass its test")
+                continue
+            lowest = next(each for each in of_cell if each.name == "minimum")
             lines.append(
                 f"{cell['system']}, {cell['tests']}: {_shown(row.estimate, percent=True)}; "
                 f"lowest for {lowest.labels['lowest']}, {_shown(lowest.estimate, percent=True)}"

@@ -80,12 +80,12 @@ def ask_known(
             for each in known
             if each.place == place and (told := _told(each, items[place].question, scores))
         ]
-        match = [scores[pair] for pair in matched[place]]
+        two = [scores[pair] for pair in matched[place]]
         found[place] = {
             "preflight": {
                 "known": under,
                 "same": place in same,
-                "match": [_score(each) for each in match] if match and all(match) else None,
+                "match": [_score(each) for each in two] if two and all(two) else None,
                 "own": own.get(place),
                 "itself": itself,
             }
