@@ -208,30 +208,32 @@ def trained(folder: Path, *, steps: int, shuffled: bool) -> Any:
     return open_system(f"hf:{folder / 'model'}")
 
 
-def spoilt(folder: Path, *, steps: int = 400) -> dict[str, tuple[Any, Sequence[Suite]]]:
-    """The twelve that cannot judge, and the test sets on which they cannot."""
+def spoilt(folder: Path, *, steps: int = 400) -> dict[str, tuple[Callable[[], Any], Sequence[Suite]]]:
+    """How to make the twelve that cannot judge, and the test sets on which they cannot."""
     teacher = open_system("lab:teacher")
     both = (GENDER, SENSES_OTHER)
-    letters = re.compile(r"[^\W\d_]")
+
+    def hidden(text: str) -> str:
+        return re.sub(r"[^\W\d_]", "x", text)
+
+    def other(name: str, **how: Change) -> Callable[[], Any]:
+        return lambda: Spoilt(name, teacher, **how)
+
     return {
         "wrong target language": (
-            Spoilt("wrong-target", teacher, target=lambda t: cipher(t, 3), write=lambda t: cipher(t, -3)), both
+            other("wrong-target", target=lambda t: cipher(t, 3), write=lambda t: cipher(t, -3)), both
         ),
-        "wrong source language": (Spoilt("wrong-source", teacher, source=lambda s: cipher(s, 3)), both),
-        "random weights": (untrained(folder / "random"), both),
-        "one step of training": (trained(folder / "one", steps=1, shuffled=False), both),
-        "trained on shuffled targets": (trained(folder / "shuffled", steps=steps, shuffled=True), both),
-        "unigrams, no source": (Words("unigram", copies=False), both),
-        "copies the source": (Words("copy", copies=True), both),
-        "tokenizer destroys the script": (
-            Spoilt("script", teacher, target=lambda t: letters.sub("x", t), write=lambda t: letters.sub("x", t)), both
-        ),
-        "blind to gender": (Mixed("blind-gender", teacher, source=other_gender), (GENDER,)),
-        "blind to rare senses": (Spoilt("blind-rare", teacher, source=frequent_only), (SENSES_OTHER,)),
-        "source cut to three words": (
-            Spoilt("cut", teacher, source=lambda s: " ".join(s.split()[:3])), both
-        ),
-        "language model, no source": (Spoilt("no-source", teacher, source=lambda _: "."), both),
+        "wrong source language": (other("wrong-source", source=lambda s: cipher(s, 3)), both),
+        "random weights": (lambda: untrained(folder / "random"), both),
+        "one step of training": (lambda: trained(folder / "one", steps=1, shuffled=False), both),
+        "trained on shuffled targets": (lambda: trained(folder / "mixed", steps=steps, shuffled=True), both),
+        "unigrams, no source": (lambda: Words("unigram", copies=False), both),
+        "copies the source": (lambda: Words("copy", copies=True), both),
+        "tokenizer destroys the script": (other("script", target=hidden, write=hidden), both),
+        "blind to gender": (lambda: Mixed("blind-gender", teacher, source=other_gender), (GENDER,)),
+        "blind to rare senses": (other("blind-rare", source=frequent_only), (SENSES_OTHER,)),
+        "source cut to three words": (other("cut", source=lambda s: " ".join(s.split()[:3])), both),
+        "language model, no source": (other("no-source", source=lambda _: "."), both),
     }  # fmt: skip
 
 
@@ -290,24 +292,38 @@ def known_margin(each: Mapping[str, Any]) -> float:
     return sides[0] - sides[1]
 
 
-def main() -> None:
-    options = arguments(__doc__ or "")
-    n = 60 if options.quick else 200
-    system = Remembered(open_system("lab:student"))
+def show_spoilt(system: Any, n: int, *, steps: int = 400) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, (evaluator, suites) in spoilt(Path(folder)).items():
+        for name, (make, suites) in spoilt(Path(folder), steps=steps).items():
+            evaluator = make()
             for suite in suites:
                 passed, why, _ = judged(system, evaluator, suite, n)
                 print(f"| {name} | `lab:{suite}` | {passed} | {why} |", flush=True)
+
+
+def show_sound(system: Any, n: int) -> None:
     for name in SOUND:
         evaluator = open_system(f"lab:{name}")
         for suite in (GENDER, SENSES_OTHER):
             passed, why, _ = judged(system, evaluator, suite, n)
             print(f"| lab:{name} | `lab:{suite}` | {passed} | {why} |", flush=True)
+
+
+def show_draws(n: int, count: int) -> None:
     for name in ("teacher", "control", "unsmoothed"):
         for suite in (GENDER, SENSES_OTHER):
-            found = draws(open_system(f"lab:{name}"), suite, n=500, of=200, count=1000)
-            print(f"| lab:{name} | `lab:{suite}` | {found} |", flush=True)
+            found = draws(open_system(f"lab:{name}"), suite, n=n, of=200, count=count)
+            told = " | ".join(f"{100 * share:.1f} %" for share in found.values())
+            print(f"| lab:{name} | `lab:{suite}` | {told} |", flush=True)
+
+
+def main() -> None:
+    options = arguments(__doc__ or "")
+    n = 60 if options.quick else 200
+    system = Remembered(open_system("lab:student"))
+    show_spoilt(system, n, steps=60 if options.quick else 400)
+    show_sound(system, n)
+    show_draws(120 if options.quick else 500, 1000)
 
 
 if __name__ == "__main__":
