@@ -289,7 +289,7 @@ def known_margin(each: Mapping[str, Any]) -> float:
         max(one["total"] / one["tokens"] for one in each[side])
         for side in ("under_correct", "under_incorrect")
     ]
-    return sides[0] - sides[1]
+    return float(sides[0] - sides[1])
 
 
 def show_spoilt(system: Any, n: int, *, steps: int = 400) -> None:

@@ -150,10 +150,8 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping
     If it has some of `tests`, which the items that were judged are from, those of its other test sets are left out:
     they may have items of the same ids.
     """
-    from babelscope.testsets.pattern_files import read_verdicts
-
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    rows = list(read_verdicts(_records_of(path)))
+    rows = _records_of(path)
     known = any(str(record.get("tests")) in tests for _, record in rows if "tests" in record)
     for place, record in rows:
         if known and str(record.get("tests")) not in tests:
@@ -162,8 +160,19 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping
     return found
 
 
-def _records_of(path: Path) -> Path:
-    return path / "records.jsonl" if path.is_dir() else path
+def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """(place, record) of each item: of a run folder with what depends on all of its records, such as weights."""
+    from babelscope.runs.reading import cells_of_run, read_run
+    from babelscope.systems.translation_files import renamed
+    from babelscope.testsets.pattern_files import read_verdicts
+
+    if not (path / "manifest.json").is_file():
+        return read_verdicts(path / "records.jsonl" if path.is_dir() else path)
+    return [
+        (f"{path}, item {record['id']}", renamed(record))
+        for cell in cells_of_run(read_run(path))
+        for record in cell.records
+    ]
 
 
 def _released(
@@ -261,9 +270,8 @@ def _methods(
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:
     from babelscope.stats.agreement import parse_verdicts
-    from babelscope.testsets.pattern_files import read_verdicts
 
-    return parse_verdicts(read_verdicts(_records_of(path)), task.value)
+    return parse_verdicts(_records_of(path), task.value)
 
 
 def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:

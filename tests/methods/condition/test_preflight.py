@@ -151,8 +151,8 @@ def test_what_cannot_be_asked_is_unknown_and_all_is_decided() -> None:
     result = condition(None, GivenScores({each.id: (-1.0, -1.0) for each in few}), given)
     assert of(result, "preflight").labels["passed"] == "unknown"
     assert [record["verdict"] for record in result.records] == ["correct"] * 4, "ties count as they did"
-    for more in ({"preflight": 0}, {}):
-        small = condition(Translator(), Judge(), few, **more)
+    for most in (0, 100):
+        small = condition(Translator(), Judge(), few, preflight=most)
         assert of(small, "preflight").labels["passed"] == "unknown"
 
 
@@ -183,7 +183,7 @@ def test_noise_is_the_size_of_rare_mistakes() -> None:
 
 def records(margins: Sequence[float], known: Sequence[float]) -> list[dict[str, Any]]:
     """Records of items with these margins; the first ones carry known right translations with theirs."""
-    made = []
+    made: list[dict[str, Any]] = []
     for number, margin in enumerate(margins):
         tests = known[number :: len(margins)]
         told = [
