@@ -1,4 +1,4 @@
-"""Evaluators that cannot judge yield no headline; sound ones do (the whole table: `python -m benchmarks.evaluators`)."""
+"""Evaluators that cannot judge yield no headline; sound ones do (all of them: `python -m benchmarks.evaluators`)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -130,10 +131,34 @@ def _known_translations(
             [source for source in side if source != used] or [used]
             for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
         ]
-        known += [
-            _Known(place, text, truth, role, *sides) for text, truth in zip(texts, (True, False), strict=True)
-        ]
+        texts += _exchanged(texts[0], texts[1], _reference(item))
+        for text, truth, by in zip(
+            texts, (True, False, False, True), (role, role, "exchange", "exchange"), strict=False
+        ):
+            known.append(_Known(place, text, truth, by, *sides))
     return known, same
+
+
+def _exchanged(right: str, wrong: str, reference: str) -> list[str]:
+    """The right translation with the wrong sense, and the wrong one with the right sense; the cue's words stay.
+
+    Of the words in which they differ, those that the reference has too tell the sense; others translate the cue.
+    An evaluator that looks at the cue's translation, and not at the sense, misjudges both.
+    """
+    ours, theirs = right.split(), wrong.split()
+    matched = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in matched):
+        return []
+    told = set(reference.split())
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    sense = {place for place in apart if ours[place] in told}
+    if not sense or len(sense) == len(apart):
+        return []
+    both = list(enumerate(zip(ours, theirs, strict=True)))
+    return [
+        " ".join(b if place in sense else a for place, (a, b) in both),
+        " ".join(a if place in sense else b for place, (a, b) in both),
+    ]
 
 
 def _cues(item: AmbiguousSource, seed: int) -> tuple[str, str]:
