@@ -143,17 +143,29 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping
     If it has some of `tests`, which the items that were judged are from, those of its other test sets are left out:
     they may have items of the same ids.
     """
-    from babelscope.runs.reading import check_if_of_a_run
-    from babelscope.testsets.pattern_files import read_verdicts
-
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    rows = list(read_verdicts(check_if_of_a_run(path)))
+    rows = _records_of(path)
     known = any(str(record.get("tests")) in tests for _, record in rows if "tests" in record)
     for place, record in rows:
         if known and str(record.get("tests")) not in tests:
             continue
         found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
     return found
+
+
+def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """(place, record) of each item: of a run folder with what depends on all of its records, such as weights."""
+    from babelscope.runs.reading import cells_of_run, check_if_of_a_run, read_run
+    from babelscope.systems.translation_files import renamed
+    from babelscope.testsets.pattern_files import read_verdicts
+
+    if not (path / "manifest.json").is_file():
+        return list(read_verdicts(check_if_of_a_run(path)))
+    return [
+        (f"{path}, item {record['id']}", renamed(record))
+        for cell in cells_of_run(read_run(path))
+        for record in cell.records
+    ]
 
 
 def _released(
@@ -246,11 +258,9 @@ def _methods(
 
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:
-    from babelscope.runs.reading import check_if_of_a_run
     from babelscope.stats.agreement import parse_verdicts
-    from babelscope.testsets.pattern_files import read_verdicts
 
-    return parse_verdicts(read_verdicts(check_if_of_a_run(path)), task.value)
+    return parse_verdicts(_records_of(path), task.value)
 
 
 def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:

@@ -14,7 +14,7 @@ FigureKey = tuple[str, tuple[tuple[str, str | int], ...]]
 """What identifies a row within its cell: its name, and its sorted labels."""
 
 # Labels that are results themselves, and so do not identify what was measured.
-_OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note"})
+_OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note", "noise"})
 
 
 class StoredRun(Protocol):

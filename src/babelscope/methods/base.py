@@ -56,6 +56,14 @@ class Method:
     run can be judged again under other settings without asking any system."""
     version: int = 1
     """Raised when its numbers change. Runs of different versions are not comparable."""
+    sample: Callable[[Sequence[Any], Any, int], frozenset[int]] = lambda _items, _settings, _seed: frozenset()
+    """(all items of a test set, settings, seed) -> places of the items that `ask_more` is about. It must not depend
+    on chunks or shards."""
+    ask_more: Callable[
+        [Mapping[str, Any], Sequence[Any], Mapping[int, Record], Any, int], Mapping[int, Record]
+    ] = lambda _systems, _items, _records, _settings, _seed: {}
+    """(systems by role, all items, records of the sampled items of a chunk by place, settings, seed) -> fields that
+    these records get in addition."""
     as_a_whole: bool = False
     """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
     to them. Such an `ask` may itself return `unanswered` records."""

@@ -40,6 +40,8 @@ class Cell:
     seed: int
     systems: Mapping[str, Any]
     """Whom the method asks, by role: the system's part for this test set, and stored answers held against it."""
+    sampled: frozenset[int] = frozenset()
+    """Places of the items that the method asks more about."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -63,13 +65,21 @@ class Cell:
                     )
             return judged
 
+        answers = dict(enumerate(_judge_all_answered(judge, items), start))
+        more: Mapping[int, Record] = {}
+        if some := {
+            number: answers[number]
+            for number in sorted(self.sampled & answers.keys())
+            if "unanswered" not in answers[number]
+        }:
+            more = method.ask_more(self.systems, self.tests.items, some, settings, self.seed)
         records = []
-        for number, (item, record) in enumerate(
-            zip(items, _judge_all_answered(judge, items), strict=True), start
-        ):
+        for number, item in enumerate(items, start):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
-            records.append(json.loads(record_line({**keys, **record, **extra})))
+            records.append(
+                json.loads(record_line({**keys, **answers[number], **more.get(number, {}), **extra}))
+            )
         return records
 
 
@@ -165,7 +175,14 @@ def make_cells(
     for cell in cells:
         _require_capabilities(cell)
     _refuse_shared(cells)
-    return [replace(cell, systems=_held(cell)) for cell in cells]
+    return [
+        replace(
+            cell,
+            systems=_held(cell),
+            sampled=cell.setup.method.sample(cell.tests.items, cell.setup.settings, seed),
+        )
+        for cell in cells
+    ]
 
 
 def _held(cell: Cell) -> dict[str, Any]:

@@ -126,13 +126,15 @@ def summarise_run(
             start += cell.items
             method, settings = methods[cell.method]
             labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
-            rows += cell_rows(method, settings, manifest.seed, own, labels, cell.skipped)
+            answered, unanswered = split_unanswered(own)
+            answered = list(method.complete(answered, settings))
+            rows += cell_rows(method, settings, manifest.seed, [*answered, *unanswered], labels, cell.skipped)
             for name in manifest.by:
-                for value, some in split_by(split_unanswered(own)[0], name).items():
+                for value, some in split_by(answered, name).items():
                     rows += cell_rows(
                         method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
                     )
-            completed += method.complete(split_unanswered(own)[0], settings)
+            completed += answered
             advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
     groups = group_runs([run], summary_only=True)

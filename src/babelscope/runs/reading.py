@@ -14,9 +14,10 @@ from typing import Any
 
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import OLD_NAMES
+from babelscope.methods.base import OLD_NAMES, find_method, method_names, restore_settings
 from babelscope.runs.folder import count_records, read_object, records_changed
 from babelscope.runs.manifest import Manifest, read_manifest
+from babelscope.util.damage import explain_damage
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_lines
 from babelscope.util.regular import open_regular
@@ -116,12 +117,18 @@ class StoredCell:
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records of its answered items, in order."""
-        return [
+        """The records of its answered items, in order, with the fields that depend on all of them."""
+        own = [
             record
             for record in self.run.records
             if tuple(record[name] for name in _CELL_LABELS) == self._names
         ]
+        if self.run.in_memory is not None or self.kind not in method_names():
+            return own
+        method = find_method(self.kind)
+        with explain_damage(str(self.run.path)):
+            settings = restore_settings(method, self.run.manifest.methods[self.label or self.method].settings)
+            return list(method.complete(own, settings))
 
     @property
     def _names(self) -> tuple[str, str, str]:

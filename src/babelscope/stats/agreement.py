@@ -165,6 +165,8 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
     """Records with `correct` (or null), perhaps `weight`; MuCoW's have source and word, WinoMT's an `id`."""
     found = []
     for place, record in rows:
+        if record.get("verdict") == "undecided":
+            continue  # it has said nothing: counted as missing, not as the gold sense
         correct, number = record.get("correct"), record.get("id")
         if correct is not None and not isinstance(correct, bool):
             raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")

@@ -13,6 +13,7 @@ from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
 from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.methods.condition.figures import is_decided
 from babelscope.runs.judging import condition
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.systems.asking import ask_sample
@@ -96,33 +97,42 @@ def compare_with_truth(
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():
-        judged = _judge_translations(evaluator, made, translations, suite)
-        labels = {"tests": f"lab:{suite}", "system": name, "translations": kind, "evaluator": evaluator.name}
+        passed, judged = judge_translations(evaluator, made, translations, suite)
+        labels = {
+            "tests": f"lab:{suite}",
+            "system": name,
+            "translations": kind,
+            "evaluator": evaluator.name,
+            "passed": passed,
+        }
         rows += _agreement_rows(judged, labels)
         records += [{**record, "system": name, "translations": kind} for record in judged]
     return rows, records
 
 
-def _judge_translations(
+def judge_translations(
     evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite
-) -> list[Record]:
+) -> tuple[str, list[Record]]:
+    """Whether the evaluator passed its test, and the verdicts with the truth beside them."""
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
     result = condition(None, evaluator, TestSet(f"lab:{suite}", items))
-    return [
+    passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
+    return passed, [
         {**record, "truth": case.truth(text)}
         for record, case, text in zip(result.records, made, translations, strict=True)
     ]
 
 
 def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
-    """Share of items on which verdict and truth agree, unweighted and weighted by confidence (table 2)."""
-    known = [record for record in records if record["truth"] is not None and not record["skipped"]]
-    if not known:
+    """Share of decided items on which verdict and truth agree, unweighted and weighted by confidence (table 2)."""
+    known = [record for record in records if record["truth"] is not None and is_decided(record)]
+    if all(record["truth"] is None for record in records):
         raise BabelscopeError(f"the grammar can tell nothing about the translations of {labels['system']}")
     counts = {
         "agreed": sum(record["correct"] == record["truth"] for record in known),
         "right": sum(record["truth"] for record in known),
         "unknown": sum(record["truth"] is None for record in records),
+        "undecided": sum(record["verdict"] == "undecided" for record in records),
         "skipped": sum(bool(record["skipped"]) for record in records),
     }
     agreed = [float(record["correct"] == record["truth"]) for record in known]

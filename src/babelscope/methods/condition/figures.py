@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from scipy.special import expit
 from scipy.stats import rankdata
@@ -24,6 +25,20 @@ CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 def margin_of(correct: float, incorrect: float) -> float:
     """log p under the best correct source minus that under the best incorrect one, in nats; NaN if both are -inf."""
     return correct - incorrect
+
+
+def best_of_side(
+    scored: Sequence[Mapping[str, Any]], likelihood: Literal["mean", "total"]
+) -> tuple[float | None, str | None]:
+    """The best evaluator score over the sources of one side, in nats, and the source that has it."""
+    if not scored:
+        return None, None
+    scores: dict[str, float] = {}
+    for each in scored:
+        total = minus_inf_if_none(each["total"])
+        scores[each["source"]] = total / each["tokens"] if likelihood == "mean" else total
+    best = max(scores, key=lambda source: scores[source])
+    return scores[best], best
 
 
 def score_of(margin: float, base: Base = "e") -> float:
@@ -85,10 +100,9 @@ def lowest_accuracy(groups: Sequence[Columns]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class JudgedItems:
-    """The items of one system that have a verdict, as parallel lists."""
+    """The items of one system that are decided, as parallel lists."""
 
     margins: list[float]
-    scores: list[float]
     worth: list[float]
     categories: list[str]
     weights: list[float]
@@ -96,14 +110,18 @@ class JudgedItems:
     """Items of one source are not independent."""
 
 
-def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
-    """The judged items with their weights; skipped items are left out."""
-    kept = [record for record in records if not record["skipped"]]
-    margins = [_margin(record) for record in kept]
+def is_decided(record: Record) -> bool:
+    """Whether a judged record has a verdict that counts: it was not skipped, nor is it within the noise."""
+    return not record["skipped"] and record["verdict"] != "undecided"
+
+
+def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
+    """The decided items with their weights; skipped and undecided items are left out."""
+    kept = [record for record in records if is_decided(record)]
+    margins = [margin_of_record(record) for record in kept]
     categories = [record["category"] for record in kept]
     return JudgedItems(
         margins,
-        [record["score"] for record in kept],
         # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
         [credit("half")[record["verdict"]] for record in kept],
         categories,
@@ -113,20 +131,22 @@ def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> Ju
 
 
 def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Row]:
-    """Accuracy unweighted and weighted, over all items and by category; the lowest category; confidence."""
-    judged = judged_items(records, equal)
+    """Accuracy of decided items, unweighted and weighted, over all and by category; the lowest; confidence."""
+    judged = decided_items(records, equal)
     everything = range(len(judged.worth))
     skipped = Counter(record["category"] for record in records if record["skipped"])
+    undecided = Counter(record["category"] for record in records if record["verdict"] == "undecided")
     evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
     rows = []
 
     def row(
-        name: str, estimate: Estimate, members: Sequence[int], left_out: int, weighting: str, **labels: str
+        name: str, estimate: Estimate, members: Sequence[int], of: set[str], weighting: str, **labels: str
     ) -> None:
         counts = {
             "correct": sum(judged.worth[i] == 1 for i in members),
             "ties": sum(judged.margins[i] == 0 for i in members),
-            "skipped": left_out,
+            "undecided": sum(undecided[category] for category in of),
+            "skipped": sum(skipped[category] for category in of),
         }
         rows.append(Row(name, estimate, {**evaluator, **labels, "weighting": weighting}, counts))
 
@@ -134,35 +154,64 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
         weights = [judged.weights[i] if weighting == "category" else 1.0 for i in members]
         return [judged.worth[i] for i in members], [judged.sources[i] for i in members], weights
 
-    for name, weighting in (("all", "none"), ("weighted", "category")):
-        row(name, clustered_proportion(*parts(everything, weighting)), everything, skipped.total(), weighting)
     groups = _indices_by_category(judged.categories)
-    # Sorted, so that the order of items does not matter; categories whose items were all skipped stay in.
-    names = sorted({*groups, *skipped})
+    # Sorted, so that the order of items does not matter; categories without a decided item stay in.
+    names = sorted({*groups, *skipped, *undecided})
+    for name, weighting in (("all", "none"), ("weighted", "category")):
+        row(name, clustered_proportion(*parts(everything, weighting)), everything, {*names}, weighting)
     ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     for weighting, suffix in (("category", ""), ("none", " unweighted")):
         found = {name: clustered_proportion(*parts(groups.get(name, ()), weighting)) for name in names}
         for name in names:
-            row(name + suffix, found[name], groups.get(name, ()), skipped[name], weighting, category=name)
+            row(name + suffix, found[name], groups.get(name, ()), {name}, weighting, category=name)
         lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
         members = [i for name in ranked for i in groups[name]]
         smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
-        row("minimum" + suffix, smallest, members, skipped.total(), weighting, **lowest)
-    return [*rows, *_confidence_rows(judged, evaluator)]
+        row("minimum" + suffix, smallest, members, {*names}, weighting, **lowest)
+    return [*rows, *_confidence_rows(records, evaluator)]
 
 
-def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
+def undecided_rows(records: Sequence[Record]) -> list[Row]:
+    """The share of items that are decided; and accuracy over all items, whatever the undecided ones may be.
+
+    The interval of the latter joins that of the worst case (all undecided wrong) and of the best (all right).
+    """
+    judged = [record for record in records if not record["skipped"]]
+    labels = {"evaluator": judged[0]["evaluator"]} if judged else {}
+    decided = [float(is_decided(record)) for record in judged]
+    worth = decided_items(judged).worth
+    open_ = len(judged) - len(worth)
+    counts = {"undecided": open_}
+    sources = [record["source"] for record in judged]
+    rows = [Row("decided", clustered_proportion(decided, sources), labels, counts)]
+    known = iter(worth)
+    values = [next(known) if each else None for each in decided]
+    ends = [
+        clustered_proportion([if_open if each is None else each for each in values], sources)
+        for if_open in (0.0, 1.0)
+    ]
+    value = math.fsum(worth) / len(worth) if worth else 0.5
+    estimate = Estimate(value, ends[0].low, ends[1].high, len(judged)) if judged else Estimate.of_nothing()
+    return [*rows, Row("worst case", estimate, labels, counts)]
+
+
+def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
     """A histogram of |score - 0.5|: the share of items in each bin, and how many of these are correct."""
-    confidences = [abs(score - 0.5) for score in judged.scores]
+    judged = [record for record in records if not record["skipped"]]
+    confidences = [abs(record["score"] - 0.5) for record in judged]
     rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
         last = number == len(CONFIDENCE_EDGES) - 2
         inside = [low <= each < high or (last and each == high) for each in confidences]
         counts = {
             "items": sum(inside),
-            "correct": sum(worth == 1 for worth, here in zip(judged.worth, inside, strict=True) if here),
+            "correct": sum(
+                record["verdict"] == "correct" for record, here in zip(judged, inside, strict=True) if here
+            ),
         }
-        share = clustered_proportion([float(here) for here in inside], judged.sources)
+        share = clustered_proportion(
+            [float(here) for here in inside], [record["source"] for record in judged]
+        )
         rows.append(Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts))
     return rows
 
@@ -170,10 +219,11 @@ def _confidence_rows(judged: JudgedItems, labels: dict[str, str]) -> list[Row]:
 def least_certain(records: Sequence[Record], n: int) -> list[Record]:
     """The n judged items whose score is closest to 0.5, closest first."""
     judged = [record for record in records if not record["skipped"]]
-    return sorted(judged, key=lambda record: abs(_margin(record)))[:n]
+    return sorted(judged, key=lambda record: abs(margin_of_record(record)))[:n]
 
 
-def _margin(record: Record) -> float:
+def margin_of_record(record: Record) -> float:
+    """The margin of a judged record; infinite if one side is impossible."""
     correct, incorrect = record["correct_logprob"], record["incorrect_logprob"]
     return margin_of(minus_inf_if_none(correct), minus_inf_if_none(incorrect))
 

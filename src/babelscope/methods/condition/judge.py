@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
-from babelscope.methods.condition.figures import judged_items, margin_of, score_of, verdict_of
+from babelscope.methods.condition.figures import (
+    best_of_side,
+    decided_items,
+    is_decided,
+    margin_of,
+    margin_of_record,
+    score_of,
+    verdict_of,
+)
+from babelscope.methods.condition.preflight import preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 
 NO_CUE = "no cue"
 IMPOSSIBLE = "impossible"
+UNDECIDED = "undecided"
+# What `complete` adds, and adds anew when a run is judged again.
+_OF_ALL_RECORDS = ("noise", "weight")
 
 
 def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
@@ -20,7 +31,8 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
     for record in records:
         if "under_correct" in record:
             (correct, right), (incorrect, wrong) = (
-                _best_of_side(record[side], settings) for side in ("under_correct", "under_incorrect")
+                best_of_side(record[side], settings.likelihood)
+                for side in ("under_correct", "under_incorrect")
             )
             sources = {"correct_source": right, "incorrect_source": wrong}
         else:  # stored scores have the best of each side only
@@ -28,22 +40,9 @@ def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record
                 minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
             )
             sources = {}
-        judged.append({**record, **sources, **_verdict(correct, incorrect, settings)})
+        stored = {name: value for name, value in record.items() if name not in _OF_ALL_RECORDS}
+        judged.append({**stored, **sources, **_verdict(correct, incorrect, settings)})
     return judged
-
-
-def _best_of_side(
-    scored: Sequence[Mapping[str, Any]], settings: ConditionSettings
-) -> tuple[float | None, str | None]:
-    """The best evaluator score over the sources of one side, in nats, and the source that has it."""
-    if not scored:
-        return None, None
-    scores: dict[str, float] = {}
-    for each in scored:
-        total = minus_inf_if_none(each["total"])
-        scores[each["source"]] = total / each["tokens"] if settings.likelihood == "mean" else total
-    best = max(scores, key=lambda source: scores[source])
-    return scores[best], best
 
 
 def _verdict(correct: float | None, incorrect: float | None, settings: ConditionSettings) -> Record:
@@ -63,7 +62,28 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
     }
 
 
+def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """All records of a cell with what depends on all of them: the evaluator's noise, and weights (section 3.4)."""
+    return add_weights(leave_undecided(records, settings), settings)
+
+
+def leave_undecided(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """The records with the evaluator's noise (nats); a margin within it is undecided, unless all are decided."""
+    noise = preflight_of(records, settings).noise
+    if noise is None or settings.protocol == "paper":
+        return [{**record, "noise": noise} for record in records]
+    undecided = {"verdict": UNDECIDED, "correct": None}
+    return [
+        {
+            **record,
+            **(undecided if not record["skipped"] and abs(margin_of_record(record)) <= noise else {}),
+            "noise": noise,
+        }
+        for record in records
+    ]
+
+
 def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """All records of a cell with their weights, which depend on all of them (section 3.4)."""
-    weights = iter(judged_items(records, settings.tied_weights).weights)
-    return [{**record, "weight": None if record["skipped"] else next(weights)} for record in records]
+    """The records with the weights of those that are decided."""
+    weights = iter(decided_items(records, settings.tied_weights).weights)
+    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in records]

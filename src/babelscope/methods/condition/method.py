@@ -10,15 +10,23 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import ask
-from babelscope.methods.condition.figures import accuracy_rows
-from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, add_weights, judge
+from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
+from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, complete, judge
+from babelscope.methods.condition.known import ask_known, sample
+from babelscope.methods.condition.preflight import preflight_of, preflight_rows
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.testsets.items import AmbiguousSource
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
-    """Unweighted and weighted accuracy, by category and of the lowest one, and the evaluator's confidence."""
+    """Accuracy by category, unweighted and weighted, what is undecided, and whether the evaluator can judge."""
+    if any("noise" not in record for record in records):
+        records = complete(records, settings)
     first, *rest = accuracy_rows(records, settings.tied_weights)
+    if settings.protocol == "checked":
+        rest = [*undecided_rows(records), *rest]
+    evaluator = str(records[0]["evaluator"]) if records else ""
+    rest += preflight_rows(preflight_of(records, settings), evaluator)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -38,18 +46,20 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
-    version=2,
+    version=3,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,
     ask=ask,
     judge=judge,
     summarise=summarise,
-    asks=frozenset({"translations", "beam"}),
+    sample=sample,
+    ask_more=ask_known,
+    asks=frozenset({"translations", "beam", "preflight"}),
     needs={"system": ("translate",), "evaluator": ("score",)},
     instead={"score": "item_scores"},
     comparable=comparable,
-    complete=add_weights,
+    complete=complete,
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
     queue="babelscope.methods.condition.queue:queue",

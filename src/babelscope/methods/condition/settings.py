@@ -12,6 +12,7 @@ from babelscope.core.ties import Ties
 
 Base = Literal["e", "2"]
 TiedWeights = Literal["shared", "order"]
+Protocol = Literal["checked", "paper"]
 
 
 class ConditionSettings(Settings):
@@ -33,3 +34,8 @@ class ConditionSettings(Settings):
     """Judge the translation an item has, asking the system where it has none; or always ask the system."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
+    preflight: int = Field(default=100, ge=0)
+    """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
+    translations of their sources with a cue. 0: no test, and `passed` is unknown."""
+    protocol: Protocol = "checked"
+    """Leave verdicts within the evaluator's noise undecided (checked), or decide every item, as published (paper)."""

@@ -24,6 +24,9 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
+from babelscope.methods.base import find_method, restore_settings
+from babelscope.methods.condition.preflight import preflight_of
+from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
     bar,
@@ -41,6 +44,7 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
     "wrong": ("wrong", "errors"),
     "tie": ("tie", "some"),
+    "undecided": ("undecided", "note"),
 }
 _MANY_UNSURE = 0.2
 """Above this share of unsure verdicts, a caveat is shown."""
@@ -51,9 +55,14 @@ def _categories(rows: Sequence[Row]) -> list[Row]:
 
 
 def findings(group: Group) -> list[Finding]:
+    """The errors of each system whose evaluator did not fail its test; where it is untested, that is said."""
     found = []
     for column in group.columns:
         rows, records = column.cell.rows, column.cell.records
+        passed = passed_of(rows)
+        if passed == "no":
+            continue
+        untested = {} if passed == "yes" else {"more": " It is not known if the evaluator can judge this."}
         wrong = [record for record in records if record["verdict"] in ("wrong", "tie")]
         query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
         if overall := one(rows, "all"):
@@ -65,9 +74,10 @@ def findings(group: Group) -> list[Finding]:
                     "sentences",
                     query=query,
                     behind=len(wrong),
+                    **untested,
                 )
             )
-        lowest = one(rows, "minimum")
+        lowest = one(rows, "minimum unweighted")
         if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
             category = str(lowest.labels["lowest"])
             own = one(rows, f"{category} unweighted", category=category)
@@ -81,24 +91,64 @@ def findings(group: Group) -> list[Finding]:
                         "sentences",
                         query={**query, "group": category},
                         behind=behind,
+                        **untested,
                     )
                 )
     return found
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """How often the meaning that was meant is translated, and in the category where that is rarest."""
+    """How often the meaning that was meant is translated, and in the category where that is rarest.
+
+    Nothing if the evaluator failed its test; if it could not be tested, the names say so.
+    """
+    passed = passed_of(rows)
+    if passed == "no":
+        return []
+    untested = "" if passed == "yes" else ", evaluator untested"
     return headlines(
-        ("meant meaning", one(rows, "all"), "percent"),
-        ("the same, weighted", one(rows, "weighted"), "percent"),
-        ("worst category, weighted", one(rows, "minimum"), "percent"),
+        (f"meant meaning{untested}", one(rows, "all"), "percent"),
+        (f"the same, weighted{untested}", one(rows, "weighted"), "percent"),
+        (f"worst category, weighted{untested}", one(rows, "minimum"), "percent"),
+        ("decided by the evaluator", one(rows, "decided"), "percent"),
     )
+
+
+def passed_of(rows: Sequence[Row]) -> str:
+    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
+    row = one(rows, "preflight")
+    return str(row.labels["passed"]) if row else "unknown"
+
+
+def _about_the_evaluator(column: Column) -> list[Caveat]:
+    """Why there is no finding, or why it is to be taken with care."""
+    passed, rows = passed_of(column.cell.rows), column.cell.rows
+    found = []
+    if passed != "yes":
+        settings = restore_settings(find_method("condition"), column.cell.settings)
+        assert isinstance(settings, ConditionSettings)
+        reasons = preflight_of(column.cell.records, settings).reasons
+        failed = "there is no finding, since the evaluator failed its test: "
+        open_ = "the evaluator has not shown that it can judge: "
+        found.append(Caveat(column.name, (failed if passed == "no" else open_) + "; ".join(reasons) + "."))
+    whole = one(rows, "worst case")
+    if whole and whole.counts["undecided"]:
+        low, high = (f"{100 * (1 - end):.1f} %" for end in (whole.estimate.high, whole.estimate.low))
+        found.append(
+            Caveat(
+                column.name,
+                f"{whole.counts['undecided']} of {whole.estimate.n} sentences are within the evaluator’s noise and "
+                f"undecided. Whatever they are, between {low} and {high} of all have another meaning than was meant.",
+            )
+        )
+    return found
 
 
 def caveats(group: Group) -> list[Caveat]:
     found: list[Caveat] = []
     for column in group.columns:
         name, rows = column.name, column.cell.rows
+        found += _about_the_evaluator(column)
         if _is_own_judge(column):
             found.append(
                 Caveat(
@@ -183,10 +233,16 @@ def tables(group: Group) -> list[Table]:
         Figures("weighted", lambda row: row.name == "minimum", "percent"),
         Figures("unweighted", lambda row: row.name == "minimum unweighted", "percent"),
     )
+    tested = (Figures("known translations judged rightly", _is_test, "percent"),)
     return [
+        *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
         *pivot(group, "Accuracy by category", ("category",), figures),
         *pivot(group, "Accuracy of the worst category", ("evaluator",), least),
     ]
+
+
+def _is_test(row: Row) -> bool:
+    return row.name in ("preflight", "preflight accuracy")
 
 
 def _is_accuracy(row: Row, weighting: str) -> bool:
@@ -243,6 +299,9 @@ _READING = (
     "Weighted accuracy lets verdicts count the more, the surer the evaluator was. The minimum is the accuracy of "
     "the worst category: a system that always takes the most frequent meaning has a high accuracy and a low "
     "minimum.",
+    "Before it is believed, the evaluator is tested on translations whose meaning is known: references, and "
+    "translations of sentences that say the right or the wrong meaning outright. Verdicts within its noise, the "
+    "size of its mistakes there, are undecided and counted apart; accuracy is over the others.",
 )
 _MEASURE = (
     "margin: log-probability a token with the right cue minus that with the wrong cue; below 0 it is wrong"

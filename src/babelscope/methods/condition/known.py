@@ -1,0 +1,255 @@
+"""Translations whose truth is known: what the evaluator is tested with before its verdicts are believed."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from typing import Any
+
+from babelscope.core.answers import Scored, Unanswered, capabilities, properties
+from babelscope.core.question import Question, as_question
+from babelscope.core.results import Record, finite_or_none
+from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.systems.asking import ask_score, ask_translate
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import RefusedText
+
+
+def sample(items: Sequence[AmbiguousSource], settings: ConditionSettings, seed: int) -> frozenset[int]:
+    """Places of at most `settings.preflight` items, as many of each category, chosen by a hash of their ids."""
+    by_category: dict[str, list[tuple[bytes, int]]] = {}
+    for place, item in enumerate(items):
+        if item.correct_sources and item.incorrect_sources:
+            by_category.setdefault(item.category, []).append((_hash(seed, item.id), place))
+    for own in by_category.values():
+        own.sort()
+    # In turns, so that small categories leave their share to large ones.
+    longest = max(map(len, by_category.values()), default=0)
+    turns = (own[turn][1] for turn in range(longest) for own in by_category.values() if turn < len(own))
+    return frozenset(place for place, _ in zip(turns, range(settings.preflight), strict=False))
+
+
+def _hash(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"preflight\0{seed}\0{name}".encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A translation and its truth, with the sources that it is to be scored under."""
+
+    place: int
+    text: str
+    truth: bool
+    by: str
+    correct: Sequence[str]
+    incorrect: Sequence[str]
+
+
+def ask_known(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    records: Mapping[int, Record],
+    settings: ConditionSettings,
+    seed: int,
+) -> dict[int, Record]:
+    """For each sampled item: its known translations as the evaluator scores them, and whether it reads sources."""
+    evaluator = systems["evaluator"]
+    if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
+        return {}  # stored scores: nothing can be asked
+    known, same = _known_translations(systems, items, list(records), settings, seed)
+    matched = {place: _of_two_sources(items, place, records[place]) for place in records}
+    wanted: list[tuple[Question, str]] = []
+    for each in known:
+        question = items[each.place].question
+        wanted += [
+            (changed(question, source=source), each.text) for source in (*each.correct, *each.incorrect)
+        ]
+    for match in matched.values():
+        wanted += match
+    asked = list(dict.fromkeys(wanted))
+    scores = dict(zip(asked, _usable(functools.partial(ask_score, evaluator), asked), strict=True))
+    own = _own_translations(evaluator, items, list(records), settings)
+    itself = systems["system"].fingerprint == evaluator.fingerprint
+    found: dict[int, Record] = {}
+    for place in records:
+        under = [
+            told
+            for each in known
+            if each.place == place and (told := _told(each, items[place].question, scores))
+        ]
+        two = [scores[pair] for pair in matched[place]]
+        found[place] = {
+            "preflight": {
+                "known": under,
+                "same": place in same,
+                "match": [_score(each) for each in two] if two and all(two) else None,
+                "own": own.get(place),
+                "itself": itself,
+            }
+        }
+    return found
+
+
+def _known_translations(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    places: Sequence[int],
+    settings: ConditionSettings,
+    seed: int,
+) -> tuple[list[_Known], set[int]]:
+    """References, and translations of sources with a cue; and where the cue changed nothing."""
+    known: list[_Known] = []
+    for place in places:
+        item = items[place]
+        if reference := _reference(item):
+            known.append(
+                _Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
+            )
+    role = next((role for role in ("system", "evaluator") if _translates(systems[role])), None)
+    if role is None:
+        return known, set()
+    cues = {place: _cues(items[place], seed) for place in places}
+    questions = [changed(items[place].question, source=source) for place in places for source in cues[place]]
+    translate = functools.partial(ask_translate, systems[role], beam=settings.beam)
+    answers = dict(zip(questions, _usable(translate, questions), strict=True))
+    same = set()
+    for place in places:
+        item, (right, wrong) = items[place], cues[place]
+        made = [answers[changed(item.question, source=source)] for source in (right, wrong)]
+        texts = [each[0].text for each in made if each]
+        if len(texts) < 2 or not all(text.strip() for text in texts):
+            continue
+        if texts[0] == texts[1]:
+            same.add(place)
+            continue
+        # The cue may have been translated too, and would give its side away: other cues are asked, where there are.
+        sides = [
+            [source for source in side if source != used] or [used]
+            for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
+        ]
+        texts += _exchanged(texts[0], texts[1], _reference(item))
+        for text, truth, by in zip(
+            texts, (True, False, False, True), (role, role, "exchange", "exchange"), strict=False
+        ):
+            known.append(_Known(place, text, truth, by, *sides))
+    return known, same
+
+
+def _exchanged(right: str, wrong: str, reference: str) -> list[str]:
+    """The right translation with the wrong sense, and the wrong one with the right sense; the cue's words stay.
+
+    Of the words in which they differ, those that the reference has too tell the sense; others translate the cue.
+    An evaluator that looks at the cue's translation, and not at the sense, misjudges both.
+    """
+    ours, theirs = right.split(), wrong.split()
+    matched = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in matched):
+        return []
+    told = set(reference.split())
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    sense = {place for place in apart if ours[place] in told}
+    if not sense or len(sense) == len(apart):
+        return []
+    both = list(enumerate(zip(ours, theirs, strict=True)))
+    return [
+        " ".join(b if place in sense else a for place, (a, b) in both),
+        " ".join(a if place in sense else b for place, (a, b) in both),
+    ]
+
+
+def _cues(item: AmbiguousSource, seed: int) -> tuple[str, str]:
+    """A source with a right cue and one with a wrong cue, chosen by a hash."""
+    number = int.from_bytes(_hash(seed, f"{item.id}\0cue")[:8], "big")
+    right, wrong = item.correct_sources, item.incorrect_sources
+    return right[number % len(right)], wrong[number % len(wrong)]
+
+
+def _reference(item: AmbiguousSource) -> str:
+    found = item.extra.get("reference")
+    return found if isinstance(found, str) and found.strip() else ""
+
+
+def _translates(system: Any) -> bool:
+    """Whether it can be asked for translations of its own, of any source and by itself."""
+    how = properties(system)
+    return "translate" in capabilities(system) and not (how.stored or how.asked_as_a_whole)
+
+
+def _of_two_sources(
+    items: Sequence[AmbiguousSource], place: int, record: Record
+) -> list[tuple[Question, str]]:
+    """A translation with its own source, and with that of an item far from it; nothing if there is none."""
+    item = items[place]
+    text = _reference(item) or record.get("translation") or ""
+    others = (items[(place + len(items) // 2 + more) % len(items)] for more in range(min(50, len(items))))
+    other = next((each for each in others if _is_another(each, item)), None)
+    if other is None or not text.strip():
+        return []
+    return [(item.question, text), (changed(item.question, source=other.source), text)]
+
+
+def _is_another(one: AmbiguousSource, item: AmbiguousSource) -> bool:
+    """Not the sentence itself, nor the same with a word exchanged (test sets have such twins)."""
+    words = [set(each.source.lower().split()) for each in (one, item)]
+    return len(words[0] & words[1]) <= len(words[0] | words[1]) / 2
+
+
+def _own_translations(
+    evaluator: Any, items: Sequence[AmbiguousSource], places: Sequence[int], settings: ConditionSettings
+) -> dict[int, str]:
+    """What the evaluator itself would write, which shows its language; nothing if it cannot translate."""
+    if not _translates(evaluator):
+        return {}
+    questions = [items[place].question for place in places]
+    answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
+    return {place: each[0].text for place, each in zip(places, answers, strict=True) if each}
+
+
+def _told(each: _Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
+    """A known translation as stored; nothing if the evaluator did not answer."""
+    sides = []
+    for side in (each.correct, each.incorrect):
+        found = [scores[changed(question, source=source), each.text] for source in side]
+        if not all(found):
+            return {}
+        sides.append([{"source": source, **_score(one)} for source, one in zip(side, found, strict=True)])
+    return {
+        "translation": each.text,
+        "truth": each.truth,
+        "by": each.by,
+        "under_correct": sides[0],
+        "under_incorrect": sides[1],
+    }
+
+
+def _score(scored: Scored | None) -> Record:
+    assert scored is not None
+    return {"total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
+
+
+def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:
+    """Answers, None where there is none: a test that cannot be asked must not end the run."""
+    left = list(range(len(asked)))
+    while left:
+        try:
+            answers = ask([asked[number] for number in left])
+        except RefusedText as error:
+            del left[error.number - 1]
+        except Unanswered as error:
+            kept = [number for number in left if _named(asked[number]) not in error.reasons]
+            if len(kept) == len(left):
+                raise
+            left = kept
+        else:
+            found = dict(zip(left, answers, strict=True))
+            return [found.get(number) for number in range(len(asked))]
+    return [None] * len(asked)
+
+
+def _named(asked: Any) -> tuple[Question, str | None]:
+    """A question as `Unanswered` names it."""
+    return asked if isinstance(asked, tuple) else (as_question(asked), None)

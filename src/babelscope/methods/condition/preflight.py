@@ -1,0 +1,280 @@
+"""Can this evaluator judge at all? Tests on translations whose truth is known, and the noise of its margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
+from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
+from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.stats.intervals import clustered_proportion
+
+Passed = Literal["yes", "no", "unknown"]
+
+LEAST_ACCURACY = 0.75
+"""Of known translations, right and wrong ones weighing the same: nearer to perfection than to a coin."""
+LEAST_MATCHED = 0.9
+"""Share of translations that must be likelier under their own source than under another sentence. A judge of single
+words must first see, nearly always, which sentence it reads the translation of."""
+LEAST_MOVED = 0.9
+"""Share of items whose score the cue must move at all: a network that has read a cue never gives the same score."""
+MOVED = 1e-4
+"""Nats: what batching and rounding move a score by in single precision is smaller."""
+LEAST_SURVIVING = 0.5
+"""Share of targets that must survive tokenisation. Sound evaluators change a quotation mark or a rare letter here and
+there; one that changes most targets judges other texts than it was given."""
+FEW = 10
+"""With fewer known translations of either truth, nothing is said."""
+LARGE = 20
+"""A category of so many items must have been tested itself; smaller ones are tested with all others."""
+NOISE_LEVEL = 0.975
+"""Share of known translations that the evaluator does not misjudge by more than its noise: the usual half of 5 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test of an evaluator."""
+
+    name: str
+    passed: Passed
+    estimate: Estimate
+    why: str = ""
+    """In plain words, why it has not passed."""
+    needed: bool = True
+    """Whether the evaluator must pass it; some tests can only fail it."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What is known about an evaluator before it judges."""
+
+    passed: Passed
+    noise: float | None
+    """Margins up to this size (nats) decide nothing; None where nothing is known about it."""
+    checks: Sequence[Check]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it has not passed: what failed, else what is not known."""
+        return [
+            check.why
+            for check in self.checks
+            if check.passed == self.passed and check.why and (check.needed or self.passed == "no")
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """How the evaluator judged one known translation: a margin above 0 is right, below 0 wrong."""
+
+    item: int
+    category: str
+    right: bool
+    margin: float
+    by: str
+
+    @property
+    def credit(self) -> float:
+        return 0.5 if self.margin == 0 else float(self.margin > 0)
+
+
+def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Preflight:
+    """All tests of the evaluator of a cell, from its records."""
+    tested = [record["preflight"] for record in records if record.get("preflight")]
+    if not tested:
+        why = "nothing could be asked: its scores are stored, or were made before evaluators were tested"
+        return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.of_nothing(), why)])
+    truths = _truths(records, settings)
+    checks = [
+        # Translations with words exchanged may not be grammatical: they measure noise, not ability.
+        *_accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
+        _matching(tested),
+        _sensitivity(records),
+        _survival(records),
+        _language(records, tested),
+    ]
+    failed = any(check.passed == "no" for check in checks)
+    open_ = any(check.passed == "unknown" and check.needed for check in checks)
+    passed: Passed = "no" if failed else "unknown" if open_ else "yes"
+    return Preflight(passed, noise_of([each.margin for each in truths]), checks)
+
+
+def noise_of(margins: Sequence[float]) -> float | None:
+    """The size that margins of the wrong sign exceed for at most 1 - `NOISE_LEVEL` of known translations.
+
+    If the evaluator errs either way alike, a margin of this size says no more than a mistake would.
+    """
+    if not margins:
+        return None
+    wrong = sorted(max(0.0, -margin) for margin in margins)
+    return wrong[min(len(wrong) - 1, math.ceil(NOISE_LEVEL * len(wrong)) - 1)]
+
+
+def _truths(records: Sequence[Record], settings: ConditionSettings) -> list[_Truth]:
+    found = []
+    for number, record in enumerate(records):
+        for known in (record.get("preflight") or {}).get("known", ()):
+            right, wrong = (
+                best_of_side(known[side], settings.likelihood)[0]
+                for side in ("under_correct", "under_incorrect")
+            )
+            if right is None or wrong is None:
+                continue
+            margin = margin_of(right, wrong)
+            if math.isnan(margin):
+                margin = 0.0  # impossible either way: it cannot tell
+            truth = bool(known["truth"])
+            signed = margin if truth else -margin
+            found.append(_Truth(number, record["category"], truth, signed, str(known["by"])))
+    return found
+
+
+def _share(values: Sequence[float], weights: Sequence[float] | None = None) -> Estimate:
+    """The mean of values from 0 to 1, each of an item of its own."""
+    return clustered_proportion(values, [str(number) for number in range(len(values))], weights)
+
+
+def _balanced(truths: Sequence[_Truth]) -> Estimate:
+    """Accuracy with right and wrong translations weighing the same; several of one item and truth are one."""
+    credits: dict[tuple[bool, int], list[float]] = {}
+    for each in truths:
+        credits.setdefault((each.right, each.item), []).append(each.credit)
+    sizes = {truth: sum(right == truth for right, _ in credits) for truth in (True, False)}
+    worth = [sum(own) / len(own) for own in credits.values()]
+    return _share(worth, [1 / sizes[right] for right, _ in credits])
+
+
+def _accuracy_checks(records: Sequence[Record], truths: Sequence[_Truth]) -> list[Check]:
+    """Over all categories, and for each that has enough known translations."""
+    judged: dict[str, int] = {}
+    for record in records:
+        judged[record["category"]] = judged.get(record["category"], 0) + (not record["skipped"])
+    checks = [_accuracy(truths, "", must=True)]
+    for category, size in sorted(judged.items()):
+        own = [each for each in truths if each.category == category]
+        checks.append(_accuracy(own, category, must=size >= LARGE))
+    itself = any((record.get("preflight") or {}).get("itself") for record in records)
+    if itself and not any(each.by == "reference" for each in truths):
+        why = "it could only be tested on its own translations, which any model finds likely"
+        checks.append(Check("independence", "unknown", Estimate.of_nothing(), why))
+    return checks
+
+
+def _accuracy(truths: Sequence[_Truth], category: str, *, must: bool) -> Check:
+    right = sum(each.right for each in truths)
+    counts = {
+        "known_right": right,
+        "known_wrong": len(truths) - right,
+        "misjudged": sum(each.margin <= 0 for each in truths),
+    }
+    estimate = _balanced(truths)
+    of = f" of category {category}" if category else ""
+    labels = {"category": category} if category else {}
+    if min(right, len(truths) - right) < FEW:
+        why = (
+            f"too few translations{of} are known to be right ({right}) or wrong ({len(truths) - right}) to "
+            f"test it; {FEW} of each are needed"
+        )
+        # A small category is tested with all others, in the check over all.
+        return Check("accuracy", "unknown", estimate, why, must, labels, counts)
+    told = f"it judges {_percent(estimate.value)} of known translations{of} as they are; a coin would 50 %"
+    if estimate.value < LEAST_ACCURACY:
+        return Check("accuracy", "no", estimate, told, labels=labels, counts=counts)
+    if estimate.low <= 0.5:
+        why = f"{told}, which the number of known ones cannot tell apart"
+        return Check("accuracy", "unknown", estimate, why, must, labels, counts)
+    return Check("accuracy", "yes", estimate, labels=labels, counts=counts)
+
+
+def _matching(tested: Sequence[Mapping[str, Any]]) -> Check:
+    """Is a translation likelier under its own source than under another sentence?"""
+    worth = []
+    for each in tested:
+        if each["match"]:
+            own, other = (minus_inf_if_none(side["total"]) for side in each["match"])
+            worth.append(0.5 if own == other else float(own > other))
+    estimate = _share(worth)
+    if len(worth) < FEW:
+        return Check(
+            "matching", "unknown", estimate, "too few translations to see if it reads sources at all"
+        )
+    if estimate.value < LEAST_MATCHED:
+        why = (
+            f"it finds only {_percent(estimate.value)} of translations likelier under their own source than under "
+            "another sentence: it does not know these languages, or the translations are of something else"
+        )
+        return Check("matching", "no", estimate, why)
+    return Check("matching", "yes", estimate)
+
+
+def _sensitivity(records: Sequence[Record]) -> Check:
+    """Does the cue move the score at all?"""
+    margins = [margin_of_record(record) for record in records if not record["skipped"]]
+    moved = [float(abs(margin) > MOVED) for margin in margins]
+    estimate = _share(moved)
+    if not moved:
+        return Check("sensitivity", "unknown", estimate, "nothing could be judged")
+    if estimate.value < LEAST_MOVED:
+        why = f"the cue moves its score in {_percent(estimate.value)} of items only: in the others it is not read"
+        return Check("sensitivity", "no", estimate, why)
+    return Check("sensitivity", "yes", estimate)
+
+
+def _survival(records: Sequence[Record]) -> Check:
+    """Do targets survive its tokenisation?"""
+    judged = [record for record in records if not record["skipped"]]
+    kept = [float("changed" not in record["notes"]) for record in judged]
+    estimate = _share(kept)
+    counts = {"changed": len(kept) - int(sum(kept))}
+    if kept and estimate.value < LEAST_SURVIVING:
+        why = f"{counts['changed']} of {len(kept)} translations do not survive its tokenisation"
+        return Check("survival", "no", estimate, why, counts=counts)
+    return Check("survival", "yes" if kept else "unknown", estimate, needed=False, counts=counts)
+
+
+def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> Check:
+    """Are the translations in the language that the evaluator writes?"""
+    from babelscope.language.identifying import identify_all
+
+    targets = [record["translation"] for record in records if record["translation"]]
+    own = [each["own"] for each in tested if each["own"]]
+    nothing = Estimate.of_nothing()
+    expected = identify_all(own, "").language if own else _stated_language(records)
+    if not expected or not targets:
+        return Check("language", "unknown", nothing, needed=False)
+    found = identify_all(targets, expected)
+    if found.verdict == "no":
+        writes = "it writes" if own else "the test set says"
+        why = f"the translations are in {found.language}, by py3langid, where {writes} {expected}"
+        return Check("language", "no", nothing, why, labels={"found": f"{found.language} for {expected}"})
+    return Check("language", found.verdict, nothing, needed=False)
+
+
+def _stated_language(records: Sequence[Record]) -> str | None:
+    stated = {record.get("extra", {}).get("target_language") for record in records}
+    only = stated.pop() if len(stated) == 1 else None
+    return only if isinstance(only, str) else None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
+    """The row `preflight` with what came out, and a row for each test."""
+    first, *_ = found.checks
+    labels = {"evaluator": evaluator} if evaluator else {}
+    noise = {} if found.noise is None else {"noise": f"{found.noise:.4g}"}
+    rows = [Row("preflight", first.estimate, {**labels, "passed": found.passed, **noise}, first.counts)]
+    for check in found.checks:
+        if check is not first:
+            name = f"preflight {check.name}"
+            rows.append(
+                Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
+            )
+    return rows

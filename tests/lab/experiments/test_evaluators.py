@@ -1,0 +1,41 @@
+"""Evaluators that cannot judge yield no headline; sound ones do (all of them: `python -m benchmarks.evaluators`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from babelscope import open_system
+from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, draws, judged, spoilt
+
+N = 48
+
+
+@pytest.mark.slow
+def test_none_of_the_twelve_passes(tmp_path: Path) -> None:
+    system = Remembered(open_system("lab:student"))
+    twelve = spoilt(tmp_path, steps=20)
+    assert len(twelve) == 12
+    passed = {
+        (name, suite): judged(system, evaluator, suite, N)[0]
+        for name, (make, suites) in twelve.items()
+        for evaluator in [make()]
+        for suite in suites
+    }
+    assert not {which for which, found in passed.items() if found == "yes"}
+
+
+@pytest.mark.slow
+def test_sound_evaluators_pass() -> None:
+    system = Remembered(open_system("lab:student"))
+    for name in ("teacher-2", "control", "unsmoothed-3"):
+        for suite in (GENDER, SENSES_OTHER):
+            found = judged(system, open_system(f"lab:{name}"), suite, N)
+            assert found[0] == "yes", found[1]
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_grammars_accuracy_where_only_the_noun_tells() -> None:
+    found = draws(open_system("lab:teacher"), SENSES_OTHER, n=96, of=200, count=200)
+    assert min(found["decided"], found["all"]) >= 0.93
