@@ -39,6 +39,7 @@ METHOD = Method(
     ask=ask,
     judge=judge,
     summarise=summarise,
+    version=2,  # translations and references in another language are not given to detectors
     asks=frozenset({"beam"}),
     needs={"system": ("score",)},
     instead={"score": "item_scores", "translate": "item_scores"},
