@@ -138,7 +138,7 @@ def challenge(
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
     from babelscope.core.results import render
-    from babelscope.language.parsers import open_parser
+    from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
     if (to is None) != count:
@@ -154,6 +154,7 @@ def challenge(
         open_parser(parser) if parser and ray is None else parser,
         "source" if parsed_side == Side.source else "target",
         alignments,
+        language=language or parser_language(parser or ""),
     )
     wanted = SearchSettings(
         phenomenon or (),
@@ -183,6 +184,13 @@ def challenge(
         search.count(symmetrisation)
     for name in search.finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
+    finder = search.finder
+    if 2 * finder.without_verb > finder.trees:
+        warnings.warn(
+            f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
+            "of their language?",
+            stacklevel=1,
+        )
     rows = search.rows(exact=exact)
     if as_json:
         for row in rows:

@@ -17,6 +17,9 @@ _READ = 2_000
 _BLOCK = 200
 """Texts of a stream that are decided on together."""
 _BLOCK_CHARACTERS = 1_000_000
+_ENOUGH_SENTENCES = 20
+_LINKED = 0.1
+"""Share of words below which an alignment has hardly any links; in translations most words have one."""
 
 
 def identifier_version() -> str:
@@ -82,6 +85,16 @@ def warn_of_others(others: Counter[str], n: int, expected: str, *, what: str) ->
             "what is made of them may be wrong",
             stacklevel=2,
         )
+
+
+def require_links(linked: Sequence[int], words: Sequence[int]) -> None:
+    """Refuse word alignments with hardly any links: `linked` of each sentence's `words` have one."""
+    if len(words) < _ENOUGH_SENTENCES or sum(linked) >= _LINKED * sum(words):
+        return
+    raise BabelscopeError(
+        f"the word alignment links {sum(linked)} of {sum(words)} words: too few to say where words were translated "
+        "to; are these translations of each other?"
+    )
 
 
 def _letters(texts: Iterable[str]) -> int:

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from babelscope.language.cues import Cues, Mode, find_form, insert_cue, insert_cues, plural
+from babelscope.language.fitness import check_language, other_language_of_set
 from babelscope.making.masked import Array, MaskedModel
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
@@ -95,7 +97,21 @@ def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
             _count(skipped, "word not in the sentence")
         else:
             found.append(Example(item, word, form))
+    _check_languages([example.item for example in found])
     return found
+
+
+def _check_languages(items: Sequence[AmbiguousSource]) -> None:
+    """Refuse sources that are not in the language that the items say; warn where English rules read others."""
+    named = {item.source_language for item in items if item.source_language}
+    for language in sorted(named):
+        own = [item.source for item in items if item.source_language == language]
+        check_language(own, language, what="the sources", needed_by=f"items of {language}")
+    if not named and (other := other_language_of_set([item.source for item in items], "en")):
+        warnings.warn(
+            f"the sources are in the language {other}; forms of words are found, and cues put in, by English rules",
+            stacklevel=2,
+        )
 
 
 def split_examples(
