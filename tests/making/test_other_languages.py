@@ -105,8 +105,8 @@ def test_what_is_parsed_must_be_in_the_language_of_the_parser(tmp_path: Path, si
     wanted = SearchSettings(["particle"], "de")
 
     def search(parsed: str) -> int:
-        paths = [files[name] for name in order]
-        corpus = Corpus(*paths, parser=nouns, parsed_side=parsed, language="de")
+        source, reference = (files[name] for name in order)
+        corpus = Corpus(source, reference, parser=nouns, parsed_side=parsed, language="de")
         return len(list(Search(corpus, wanted).items()))
 
     with pytest.raises(

@@ -182,15 +182,7 @@ def challenge(
             file.writelines(search.lines(symmetrisation, only_found=only_found))
     else:
         search.count(symmetrisation)
-    for name in search.finder.blind_rules():
-        warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
-    finder = search.finder
-    if 2 * finder.without_verb > finder.trees:
-        warnings.warn(
-            f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
-            "of their language?",
-            stacklevel=1,
-        )
+    _warn_of_parses(search)
     rows = search.rows(exact=exact)
     if as_json:
         for row in rows:
@@ -199,6 +191,19 @@ def challenge(
     typer.echo(render(rows))
     for reason, number in search.skipped.items():
         typer.echo(f"skipped {number}: {reason}")
+
+
+def _warn_of_parses(search: Search) -> None:
+    """Warn of parses in which rules cannot find anything, and of ones that look like no sentences."""
+    finder = search.finder
+    for name in finder.blind_rules():
+        warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
+    if 2 * finder.without_verb > finder.trees:
+        warnings.warn(
+            f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
+            "of their language?",
+            stacklevel=2,
+        )
 
 
 def _in_parts(
