@@ -33,13 +33,13 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="contrast",
+    version=3,  # 2: intervals for few items; 3: texts in other languages are not given to detectors
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
     kind=MinimalPair,
     settings=ContrastSettings,
     ask=ask,
     judge=judge,
     summarise=summarise,
-    version=2,  # translations and references in another language are not given to detectors
     asks=frozenset({"beam"}),
     needs={"system": ("score",)},
     instead={"score": "item_scores", "translate": "item_scores"},
