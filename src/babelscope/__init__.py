@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from babelscope.runs.judging import challenge as challenge
     from babelscope.runs.judging import condition as condition
     from babelscope.runs.judging import contrast as contrast
+    from babelscope.runs.judging import errors as errors
     from babelscope.runs.judging import likelihood as likelihood
     from babelscope.runs.judging import space as space
     from babelscope.runs.study import Study as Study
@@ -40,6 +41,7 @@ _HOMES = {
     "contrast": "runs.judging",
     "challenge": "runs.judging",
     "condition": "runs.judging",
+    "errors": "runs.judging",
     "likelihood": "runs.judging",
     "space": "runs.judging",
     "Estimate": "core.results",

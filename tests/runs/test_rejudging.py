@@ -35,6 +35,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"resamples": 100},
         {"score": "total", "ties": "wrong", "discrepancy": "clipped", "controls": ("np_agreement",)},
     ),
+    "errors": ("lab:parallel?n=6", {}, {"types": ("np_agreement",), "controls": ("np_agreement",)}),
     "likelihood": ("lab:parallel?n=6", {"resamples": 100}, {"resamples": 200}),
     "space": (
         "lab:parallel?n=4",

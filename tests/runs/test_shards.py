@@ -48,6 +48,7 @@ LAB = {
     "challenge": ("lab:challenge?n=7", "resamples = 100\ndraws = 4\nlength_corpora = 8\nlength_sizes = [2]"),
     "condition": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
     "contrast": ("lab:pairs?n=1", "resamples = 100"),
+    "errors": ("lab:parallel?n=7", ""),
     "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
     "likelihood": ("lab:parallel?n=7", "resamples = 100"),
     "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", ""),

@@ -95,7 +95,7 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
     loaded = _load(file.absolute().parent, tests)
     if not names:
         kinds = {each.kind for each in loaded.values()}
-        methods = [method for method in methods if method.kind in kinds]
+        methods = [method for method in methods if kinds.intersection(method.kinds)]
     # Settings do not matter for what is judged.
     check_kinds(
         [Setup(method, method.name, method.settings.model_construct(), {}) for method in methods], loaded

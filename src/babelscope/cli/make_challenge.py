@@ -139,7 +139,7 @@ def challenge(
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
     from babelscope.core.results import render
-    from babelscope.language.parsers import open_parser
+    from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
     if (to is None) != count:
@@ -155,6 +155,7 @@ def challenge(
         open_parser(parser) if parser and ray is None else parser,
         "source" if parsed_side == Side.source else "target",
         alignments,
+        language=language or parser_language(parser or ""),
     )
     wanted = SearchSettings(
         phenomenon or (),
@@ -182,8 +183,7 @@ def challenge(
             file.writelines(search.lines(symmetrisation, only_found=only_found))
     else:
         search.count(symmetrisation)
-    for name in search.finder.blind_rules():
-        warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=1)
+    _warn_of_parses(search)
     rows = search.rows(exact=exact)
     if as_json:
         for row in rows:
@@ -192,6 +192,19 @@ def challenge(
     typer.echo(render(rows, terminal_width()))
     for reason, number in search.skipped.items():
         typer.echo(f"skipped {number}: {reason}")
+
+
+def _warn_of_parses(search: Search) -> None:
+    """Warn of parses in which rules cannot find anything, and of ones that look like no sentences."""
+    finder = search.finder
+    for name in finder.blind_rules():
+        warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
+    if 2 * finder.without_verb > finder.trees:
+        warnings.warn(
+            f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
+            "of their language?",
+            stacklevel=2,
+        )
 
 
 def _in_parts(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from babelscope.language.base import Detector, Language
+from babelscope.language.fitness import identifier_version
 from babelscope.language.registry import error_type, error_types, language
 from babelscope.util.errors import BabelscopeError
 
@@ -39,7 +40,9 @@ def languages_with_detectors() -> list[Language]:
 
 def analysis_version() -> str:
     """Names and versions of the packages that detectors use; empty if no language has all of its packages."""
-    return ", ".join(filter(None, (each.analysis_version() for each in languages_with_detectors())))
+    found = [each.analysis_version() for each in languages_with_detectors()]
+    # Translations in other languages are not looked at, so what tells the language is part of it.
+    return ", ".join([*filter(None, found), identifier_version()]) if any(found) else ""
 
 
 def missing_analysis_error() -> BabelscopeError:

@@ -85,7 +85,7 @@ def _codes(language: str) -> frozenset[str]:
     return frozenset({code}.union(*(group for group in _GROUPS if code in group)))
 
 
-@functools.lru_cache(maxsize=20_000)
+@functools.lru_cache(maxsize=2_000)  # about 10 kB each
 def _scores(text: str) -> Mapping[str, float]:
     """The log-likelihood of a text under each language, in nats, up to a constant."""
     import py3langid

@@ -28,6 +28,17 @@ def open_parser(spec: str) -> Parser:
     return _open_udpipe(name) if kind == "udpipe" else _open_stanza(name)
 
 
+def parser_language(spec: str) -> str | None:
+    """The language of a parser, by its name; None for a model file, which does not say it."""
+    from babelscope.language.published_models import MODELS
+
+    kind, _, name = spec.partition(":")
+    if kind == "stanza":
+        return name or None
+    known = MODELS.get(f"udpipe/{name}") if name not in UDPIPE_MODELS.names() else None
+    return known.project.languages[0] if known else None
+
+
 def _open_udpipe(name: str) -> Parser:
     library = import_udpipe()
     path = _model_file(name)

@@ -116,6 +116,8 @@ class Finder:
         self.trees = 0
         self.without_features = 0
         """How many of the trees seen have no features at all; rules on features cannot match there."""
+        self.without_verb = 0
+        """How many have no finite verb: headings, and sentences that the parser cannot read."""
         self._known: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
 
     def __call__(self, tree: Tree, side: str) -> list[Instance]:
@@ -123,6 +125,7 @@ class Finder:
         found = []
         self.trees += 1
         self.without_features += all(word.feats == "_" for word in tree.words)
+        self.without_verb += not any(map(_may_be_finite, tree.words))
         for word in tree.words:
             tags = (word.deprel, word.upos, word.feats)
             if (rules := self._known.get(tags)) is None:
@@ -145,6 +148,12 @@ class Finder:
             return self.roots and pattern == Pattern()
         head = tree.words[word.head - 1]
         return pattern.fits_tags(head) and pattern.fits_words(head)
+
+
+def _may_be_finite(word: Word) -> bool:
+    """Whether a word is a finite verb, or a verb of which the parser does not say what form it is."""
+    form = next((each for each in word.feats.split("|") if each.startswith("VerbForm=")), "VerbForm=Fin")
+    return word.upos in ("VERB", "AUX") and "Fin" in form
 
 
 def choose_rules(

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from babelscope.language.cues import Cues, Mode, find_form, insert_cue, insert_cues, plural
+from babelscope.making.cue_languages import check_source_languages
 from babelscope.making.masked import Array, MaskedModel
 from babelscope.systems.asking import ask_score
 from babelscope.testsets.items import AmbiguousSource, Item
@@ -92,9 +93,10 @@ def examples_of(tests: TestSet, skipped: dict[str, int]) -> list[Example]:
                 f"item {item.id} of {tests.name} needs 'word', its ambiguous word, and 'gold', the sense meant"
             )
         if (form := find_form(word, item.source)) is None:
-            _count(skipped, "word not in the sentence")
+            skipped["word not in the sentence"] = skipped.get("word not in the sentence", 0) + 1
         else:
             found.append(Example(item, word, form))
+    check_source_languages([example.item for example in found])
     return found
 
 
@@ -127,7 +129,9 @@ def find_candidates(
         if model.fits(sentence):
             gaps.setdefault(example.word, {}).setdefault(example.sense[1], []).append(sentence)
         else:
-            _count(skipped, "no room for a gap in the masked model")
+            skipped["no room for a gap in the masked model"] = (
+                skipped.get("no room for a gap in the masked model", 0) + 1
+            )
     gaps = {word: senses for word, senses in gaps.items() if len(senses) > 1}
     total = sum(len(sentences) for senses in gaps.values() for sentences in senses.values())
     with progress("asking the masked model", total) as advance:
@@ -375,7 +379,7 @@ def _with_cues(
     for example in tested:
         own = cues.get(example.sense)
         if own is None or not (own.correct and own.incorrect):
-            _count(skipped, "no cues for its sense")
+            skipped["no cues for its sense"] = skipped.get("no cues for its sense", 0) + 1
             continue
         cued = insert_cues(example.item.source, example.form, own, mode)
         extra = {**example.item.extra, "cues": {"correct": own.correct, "incorrect": own.incorrect}}
@@ -394,7 +398,3 @@ def write_candidates(candidates: Candidates) -> str:
 
 def _word(item: Item) -> str:
     return str(item.extra.get("word", ""))
-
-
-def _count(skipped: dict[str, int], reason: str) -> None:
-    skipped[reason] = skipped.get(reason, 0) + 1

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, replace_word
 from babelscope.language.detecting import can_detect
+from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import error_type, error_types, language
 from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
@@ -83,11 +84,16 @@ def machine_references(
     known = {_id(pair) for pair in human}
     if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
         raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
+    _check_languages(human, [pair.correct for pair in human], "the human references")
     maker = _Maker(seed, mode, answered, analyser)
     asked = [pair for pair in human if chosen[pair.source] is not None]
     for start in range(0, len(asked), _CHUNK):
         some = asked[start : start + _CHUNK]
         translations = _translations(some, systems, chosen, beam)
+        for number, system in enumerate(systems):
+            own = [pair for pair in some if chosen[pair.source] == number]
+            texts = [translations[pair.source] for pair in own]
+            _check_languages(own, texts, f"the translations of {system.name}")
         for pair in some:
             system = systems[chosen[pair.source] or 0]
             yield maker.outcome(pair, system.name, translations[pair.source])
@@ -125,6 +131,15 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
     if mode is not None and not any(mode in error_type(pair.phenomenon).modes for pair in human):
         raise BabelscopeError(f"none of the error types has a mode {mode!r}")
     return human
+
+
+def _check_languages(pairs: Sequence[MinimalPair], texts: Sequence[str], what: str) -> None:
+    """Refuse texts, one a pair, that are as a set in another language than the error types of the pairs."""
+    found: dict[str, list[str]] = {}
+    for pair, text in zip(pairs, texts, strict=True):
+        found.setdefault(error_type(pair.phenomenon).language, []).append(text)
+    for code, own in found.items():
+        check_language(own, code, what=what, needed_by="the rules of these error types")
 
 
 def assign_systems(
@@ -200,6 +215,8 @@ class _Maker:
         if not translation.strip():
             return dropped("empty translation")
         made = error_type(human.phenomenon)
+        if other_language(translation, made.language):
+            return dropped("another language")
         read = self._analysed(made, translation)
         own = self._variants(made, read)
         right = self._right(made, human, read, own)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from babelscope.core.results import record_line
 from babelscope.language.base import LONGEST, Analyser, ErrorType, Variant
+from babelscope.language.fitness import watch_language
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
@@ -40,8 +41,9 @@ def make_pairs(
     """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
     Texts are streamed. Pairs with an empty text are left out and, with a warning, references of more than
-    `LONGEST` characters. `first` is the number of the first text in its file. By default, the `analyser` is that
-    of the error type's language.
+    `LONGEST` characters. References in another language than that of the error type are refused as a set, and
+    counted in a warning where they are few. `first` is the number of the first text in its file. By default, the
+    `analyser` is that of the error type's language.
     """
     made = error_type(type) if isinstance(type, str) else type
     if choose not in ("one", "all"):
@@ -50,7 +52,9 @@ def make_pairs(
         known = f"; it has {', '.join(made.modes)}" if made.modes else ""
         raise BabelscopeError(f"error type {made.name} has no mode {mode!r}{known}")
     analyser = analyser or language(made.language).analyser()
-    texts = [("sources", iter(sources)), ("references", iter(references))]
+    rules = f"the rules of {made.name}"
+    read = watch_language(references, made.language, what="the references", needed_by=rules)
+    texts = [("sources", iter(sources)), ("references", read)]
     too_long: list[int] = []
     for number, (source, reference) in parallel_rows(texts, first):
         if not source.strip() or not reference.strip():

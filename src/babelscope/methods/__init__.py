@@ -3,6 +3,7 @@
 # One line of help for each command. Nothing is imported here: `babelscope --help` must be fast.
 BUILT_IN = {
     "contrast": "Test if systems prefer right translations to ones with an error.",
+    "errors": "Find errors in what systems write themselves.",
     "condition": "Test if the sense or gender meant is the one translated.",
     "space": "Look beyond the 1-best: the exact k best, and samples.",
     "challenge": "Measure quality by phenomenon and distance between words.",

@@ -84,10 +84,19 @@ class Method:
     """(all judged records of a cell, settings) -> the records with the fields that depend on the whole cell."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
+    also: tuple[type[Item], ...] = ()
+    """Other kinds of items that it judges, too."""
+    check: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
+    """(all items of a test set, settings): refuses what it cannot judge, before any system is asked."""
     view: str = ""
     """`module:attribute` of its `View`; imported when a report is made."""
     queue: str = ""
     """`module:attribute` of what people are asked about its records (`methods/queue.py`); imported when they are."""
+
+    @property
+    def kinds(self) -> tuple[type[Item], ...]:
+        """All kinds of items that it judges."""
+        return (self.kind, *self.also)
 
 
 METHODS: Registry[Method] = Registry(
@@ -118,7 +127,7 @@ class Setup:
 
     def judges(self, name: str, tests: TestSet) -> bool:
         """Whether this method runs on the test set: the kind of items fits, and `tests` does not exclude it."""
-        return tests.kind is self.method.kind and (not self.tests or name in self.tests)
+        return tests.kind in self.method.kinds and (not self.tests or name in self.tests)
 
     @property
     def config(self) -> Config:

@@ -174,6 +174,10 @@ def make_cells(
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
         _require_capabilities(cell)
+    for setup in setups:
+        for tests_name, each in tests.items():
+            if setup.judges(tests_name, each):
+                _check_tests(setup, tests_name, each)
     _refuse_shared(cells)
     return [
         replace(
@@ -217,6 +221,14 @@ def _refuse_shared(cells: Sequence[Cell]) -> None:
                 )
 
 
+def _check_tests(setup: Setup, name: str, tests: TestSet) -> None:
+    """Refuse a test set that the method itself refuses, naming both."""
+    try:
+        setup.method.check(tests.items, setup.settings)
+    except BabelscopeError as error:
+        raise BabelscopeError(f"{setup.label}, {name}: {error}") from None
+
+
 def _require_capabilities(cell: Cell) -> None:
     """Refuse a system that cannot do what the method needs of its role."""
     setup = cell.setup
@@ -238,11 +250,15 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
         if not any(setup.judges(name, each) for name, each in tests.items()):
             have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
             raise BabelscopeError(
-                f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
+                f"{setup.label} judges {_in_words(setup.method)} items, but no test set has them ({have})"
             )
     for name, each in tests.items():
         if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
+
+
+def _in_words(method: Method) -> str:
+    return " or ".join(kind.__name__ for kind in method.kinds)
 
 
 def _without_substitutes(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:

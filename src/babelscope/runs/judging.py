@@ -24,6 +24,11 @@ def contrast(systems: Systems, pairs: Tests, **settings: Any) -> Result:
     return run_method("contrast", systems, pairs, **settings)
 
 
+def errors(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Errors in the systems' own translations of minimal pairs or parallel sentences, found by detectors."""
+    return run_method("errors", systems, tests, **settings)
+
+
 def condition(
     system: Systems | None,
     evaluator: System | str,

@@ -26,7 +26,7 @@ def upgrade_manifest(old: dict[str, Any]) -> dict[str, Any]:
         fitting = [
             method
             for method in config["methods"]
-            if find_method(method["name"]).kind.__name__ == tests[name]["kind"]
+            if tests[name]["kind"] in [kind.__name__ for kind in find_method(method["name"]).kinds]
             and list(tests).index(name) in method.get("tests", range(len(tests)))
         ]
         for label, method in zip(own, fitting, strict=True):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.align import Links, align, parse_links
+from babelscope.language.fitness import require_links, watch_language
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
@@ -67,6 +68,8 @@ class Corpus:
     alignments: Path | None = None
     ranges: Mapping[str, FileRange] = field(default_factory=dict)
     """Name of a file -> the range to read; the whole file by default."""
+    language: str | None = None
+    """Language that the parsed side must be in, as its parser or rules are for; None if it is not known."""
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.reference is None):
@@ -174,8 +177,16 @@ class Corpus:
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
             links = self._stream(self.alignments, "alignments")
+        texts = {side: self._stream(path, side) for side, path in texts_at.items()}
+        if self.language is not None and (self.parses is not None or self.parser is not None):
+            texts[self.parsed_side] = watch_language(
+                texts[self.parsed_side],
+                self.language,
+                what=f"the texts of {texts_at[self.parsed_side]}",
+                needed_by="parser and rules",
+            )
         return [
-            *((str(path), self._stream(path, side)) for side, path in texts_at.items()),
+            *((str(path), texts[side]) for side, path in texts_at.items()),
             (str(self.parses or "the parser"), trees),
             (str(self.alignments), links),
         ]
@@ -223,7 +234,9 @@ def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
     """The pairs with links made by our aligner, which is trained on all of them."""
     held = list(pairs)
     words = [([w.lower() for w in p.source_words], [w.lower() for w in p.reference_words]) for p in held]
-    return [replace(pair, links=links) for pair, links in zip(held, align(words, how), strict=True)]
+    links = align(words, how)
+    require_links([len({source for source, _ in own}) for own in links], [len(own) for own, _ in words])
+    return [replace(pair, links=own) for pair, own in zip(held, links, strict=True)]
 
 
 def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:

@@ -119,15 +119,16 @@ class Search:
 
     def counted(self) -> dict[str, Any]:
         """The counts as JSON, for `absorb`."""
-        seen = [self.finder.trees, self.finder.without_features]
+        seen = [self.finder.trees, self.finder.without_features, self.finder.without_verb]
         return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped}
 
     def absorb(self, counted: Mapping[str, Any]) -> None:
         """Add the counts (`counted`) of a part of the corpus; call it in the order of the parts."""
         self.tally.absorb(counted["tally"])
-        trees, without_features = counted["trees"]
+        trees, without_features, without_verb = counted["trees"]
         self.finder.trees += trees
         self.finder.without_features += without_features
+        self.finder.without_verb += without_verb
         for reason, number in counted["skipped"].items():
             self.skipped[reason] = self.skipped.get(reason, 0) + number
 

@@ -10,7 +10,8 @@ from typing import Any
 from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties
-from babelscope.methods.contrast.figures import by_phenomenon, sources, tie_credits
+from babelscope.methods.contrast.figures import tie_credits
+from babelscope.methods.grouping import by_phenomenon, sources
 from babelscope.stats.paired import holm, paired_difference
 
 _Labels = dict[str, str | int]

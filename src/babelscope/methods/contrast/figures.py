@@ -12,6 +12,7 @@ import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
 from babelscope.core.ties import Ties, credit
+from babelscope.methods.grouping import by_phenomenon, group_records, sources
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
 _NOTES = ("truncated", "changed", "unfinished")
@@ -90,11 +91,6 @@ def tie_credits(records: Iterable[Record], ties: Ties) -> list[float]:
     return [worth[record["verdict"]] for record in records]
 
 
-def sources(records: Iterable[Record]) -> list[str]:
-    """The cluster of each record, its source: pairs of one source sentence are not independent."""
-    return [record["source"] for record in records]
-
-
 def _accuracy_groups(
     records: Sequence[Record], controls: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
@@ -105,24 +101,11 @@ def _accuracy_groups(
         yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members
     extras = [(record.get("extra", {}), record) for record in records]
     # As in MuCoW's accuracy files: by the corpus that a sentence comes from, then by word and sense.
-    for origin, members in _group_records((extra.get("origin"), record) for extra, record in extras).items():
+    for origin, members in group_records((extra.get("origin"), record) for extra, record in extras).items():
         yield str(origin), {"origin": str(origin)}, members
     senses = (((extra.get("ambig word"), extra.get("sense")), record) for extra, record in extras)
-    for (word, sense), members in _group_records(each for each in senses if None not in each[0]).items():
+    for (word, sense), members in group_records(each for each in senses if None not in each[0]).items():
         yield f"{word}:{sense}", {"word": str(word), "sense": str(sense)}, members
-
-
-def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    """Records by (phenomenon, reference kind), sorted."""
-    return _group_records(((record["phenomenon"], record["reference"]), record) for record in records)
-
-
-def _group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
-    found: dict[Any, list[Record]] = {}
-    for key, record in keyed:
-        if key is not None:
-            found.setdefault(key, []).append(record)
-    return dict(sorted(found.items()))
 
 
 def _with_discrepancy(records: Iterable[Record]) -> list[Record]:

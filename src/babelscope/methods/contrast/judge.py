@@ -9,16 +9,15 @@ from typing import Any
 from babelscope.core.results import Record, minus_inf_if_none
 from babelscope.language.detecting import analysis_version
 from babelscope.methods.contrast.figures import Scores, score_record
-from babelscope.methods.contrast.output_errors import detect_errors
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.testsets.items import MinimalPair
+from babelscope.methods.errors.judge import detect_in_pair_records
 
 
 def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:
     """The records with scores, verdict, discrepancy, and the errors that detectors find in the 1-best."""
     known = [record for record in records if "best" in record]
     looks = known and settings.detect_in_output != "no" and analysis_version()
-    detected = iter(_detect_in_one_best(known) if looks else ())
+    detected = iter(detect_in_pair_records(known, _texts) if looks else ())
     found = []
     for record in records:
         verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
@@ -33,19 +32,8 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
     return found
 
 
-def _detect_in_one_best(records: Sequence[Record]) -> list[Record]:
-    pairs = [
-        MinimalPair(
-            id="pair",
-            source=record["source"],
-            correct=record["correct"]["text"],
-            contrastive=tuple(each["text"] for each in record["contrastive"]),
-            phenomenon=record["phenomenon"],
-            reference=record["reference"],
-        )
-        for record in records
-    ]
-    return detect_errors(pairs, {record["source"]: record["best"]["text"] for record in records})
+def _texts(record: Record) -> tuple[str, list[str]]:
+    return record["correct"]["text"], [each["text"] for each in record["contrastive"]]
 
 
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")

@@ -31,7 +31,7 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="contrast",
-    version=2,
+    version=3,  # 2: intervals for few items; 3: texts in other languages are not given to detectors
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
     kind=MinimalPair,
     settings=ContrastSettings,

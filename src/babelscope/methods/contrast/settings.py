@@ -29,8 +29,8 @@ class ContrastSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
-    """Look for the same errors in what the system itself writes, its 1-best translations, by the German error types'
-    detectors. `auto`: if there are 1-bests, and German analysis is installed."""
+    """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
+    `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
     controls: tuple[str, ...] = Field(default_factory=controls)
     """The implausible phenomena (section 3): the implausible error types, unless others are named."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)

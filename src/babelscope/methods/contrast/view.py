@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
@@ -25,8 +25,8 @@ from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
 from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
 from babelscope.methods.contrast.tokens import token_view
+from babelscope.methods.errors.view import language_caveats, worst_finding
 from babelscope.methods.view import Figures, complement, error_finding, headlines, noted_of, one, pivot
-from babelscope.stats.detection import impossible
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -75,44 +75,26 @@ def findings(group: Group) -> list[Finding]:
                         behind=len(behind),
                     )
                 )
-        found += _worst_generated_error(column.name, rows, records, group.tests, labels)
+        found += worst_finding(
+            column.name, rows, _items_with_alarm(column.name, records, group.tests), labels
+        )
     return found
 
 
-def _worst_generated_error(
-    system: str, rows: Sequence[Row], records: Sequence[Record], tests: str, labels: Mapping[str, str]
-) -> list[Finding]:
-    """The error type with the highest certain rate in the system's own translations."""
-    seen = [
-        row
-        for row in rows
-        if row.name == "generated_errors" and row.estimate.n and row.estimate.low > 0 and row.counts["alarms"]
-    ]
-    if not seen:
-        return []
-    worst = max(seen, key=lambda row: row.estimate.low)
-    name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
-    behind = sum(
-        record.get("detected", {}).get("best", False)
-        for record in records
-        if (record["phenomenon"], record["reference"]) == (name, kind)
-    )
-    return [
-        error_finding(
-            system,
-            f"Its own translations with an error, found by a detector: {labels[name]}",
-            worst.estimate,
-            "sentences",
-            query={
-                "system": system,
-                "tests": tests,
-                "group": _group_name(name, kind),
-                "search": "its own translation has it",
-            },
-            behind=behind,
-            more=f"{note[:1].upper()}{note[1:]}." if (note := impossible(worst.estimate)) else "",
+def _items_with_alarm(
+    system: str, records: Sequence[Record], tests: str
+) -> Callable[[Row], tuple[Mapping[str, str], int]]:
+    def items(row: Row) -> tuple[Mapping[str, str], int]:
+        name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
+        behind = sum(
+            record.get("detected", {}).get("best", False)
+            for record in records
+            if (record["phenomenon"], record["reference"]) == (name, kind)
         )
-    ]
+        shown = {"group": _group_name(name, kind), "search": "its own translation has it"}
+        return {"system": system, "tests": tests, **shown}, behind
+
+    return items
 
 
 def _group_name(phenomenon: str, reference: str) -> str:
@@ -152,6 +134,7 @@ def caveats(group: Group) -> list[Caveat]:
                         "others be.",
                     )
                 )
+        found += language_caveats(name, rows)
         found += noted_of(
             name,
             rows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from babelscope.core.results import Record, Row
+from babelscope.methods.patterns.morphology import count_other_languages
 from babelscope.methods.patterns.mucow.judge import rules_name
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 from babelscope.stats.intervals import f1, proportion
@@ -42,7 +43,8 @@ def summarise(records: Sequence[Record], settings: MucowSettings, _seed: int) ->
         same = sum(record["correct"] is record["stored"] for record in compared)
         estimate = proportion(same, len(compared))
         rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
-    return [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
+    labelled = [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labelled, records)
 
 
 def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[Record]]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.results import Record
-from babelscope.methods.patterns.morphology import lemmatise
+from babelscope.methods.patterns.morphology import check_translations, lemmatise, note_language
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 
 
@@ -51,6 +51,7 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
     rules = RULES.get(rules_name(records, settings))
     lemmas: list[str | None] = [record["given_lemmas"] for record in records]
     if settings.lemmatise and all(own is None for own in lemmas):
+        check_translations(records, settings.lemmatise, "the lemmatiser")
         lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
     judged = []
     for record, own in zip(records, lemmas, strict=True):
@@ -58,7 +59,14 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
             correct, where = record.get("stored"), None
         else:
             correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
-        judged.append({**record, "lemmas": own, "correct": correct, "found_in": where})
+        judged.append(
+            {
+                **note_language(record, settings.lemmatise),
+                "lemmas": own,
+                "correct": correct,
+                "found_in": where,
+            }
+        )
     return judged
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.base import GENDERS
+from babelscope.methods.patterns.morphology import count_other_languages
 from babelscope.methods.patterns.winomt.settings import Rounding, WinomtSettings
 from babelscope.stats.intervals import Array, difference, f1, proportion
 
@@ -27,7 +28,8 @@ def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -
         "rules": settings.gender_rules,
         "rounding": settings.intermediate_rounding,
     }
-    return [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+    labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labelled, records)
 
 
 def _count_table(records: Sequence[Record]) -> Array:

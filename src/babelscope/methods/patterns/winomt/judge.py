@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from babelscope.core.results import Record
 from babelscope.language.base import GenderRules
-from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.language.fitness import require_links
+from babelscope.methods.patterns.morphology import check_translations, note_language, open_morphology
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 
 _ARTICLES = ("the", "a", "an")
@@ -14,6 +15,7 @@ _ARTICLES = ("the", "a", "an")
 
 def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
     """The records with the words aligned to the occupation, and the gender that these show."""
+    check_translations(records, settings.target, "the morphology")
     morphology = open_morphology(settings.target, settings.gender_rules)
     judged = []
     for record in records:
@@ -26,12 +28,13 @@ def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
         predicted = morphology.gender(found, words, occupation)
         judged.append(
             {
-                **record,
+                **note_language(record, settings.target),
                 "translated_as": " ".join(words[position] for position in found),
                 "predicted": predicted,
                 "correct": predicted == record["gold"],
             }
         )
+    require_links([bool(record["translated_as"]) for record in judged], [1] * len(judged))
     return judged
 
 

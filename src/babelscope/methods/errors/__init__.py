@@ -1,0 +1,1 @@
+"""Errors in a system's own translations, found by detectors."""

@@ -1,0 +1,180 @@
+"""Rows of errors in a system's own translations: alarms of detectors, corrected for their mistakes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.language.detecting import looks_at_source
+from babelscope.language.fitness import other_language_of_set
+from babelscope.language.registry import error_type
+from babelscope.stats.detection import impossible, rogan_gladen
+
+NOT_MEASURABLE = "not measurable in free output"
+OTHER_LANGUAGE = "other_language"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What detectors said of an item about one error type."""
+
+    source: str
+    phenomenon: str
+    kind: str
+    """Who wrote the reference; empty if the test set does not say."""
+    alarm: bool | None
+    """Of the phenomenon's detector on the 1-best; None if it does not apply, or the 1-best is in another language."""
+    found: Sequence[bool]
+    """Of the same on texts with the error."""
+    false: Mapping[str, Sequence[bool]]
+    """Of every detector that was run on references."""
+    other: bool
+    """Whether the 1-best is in another language."""
+    chosen: bool
+    """Whether the item is in the test set because its reference has the phenomenon."""
+
+
+def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) -> list[Row]:
+    """`generated_errors` for each phenomenon and reference kind.
+
+    It is the share of sources whose 1-best has the error: the detector's share of alarms, corrected for its
+    recall on texts with the error and for its false alarms on references. A detector that looks at the
+    translation alone counts false alarms on the references of these items. So does one that looks at the
+    source (`looks_at_source`), unless items were chosen for the phenomenon: then on those of other phenomena.
+    A source counts once, however many items it has.
+    """
+    known = [record for record in records if record.get("detected")]
+    judged = [each for record in known for each in _judged(record)]
+    unfit = _unfit_notes(known, {error_type(each.phenomenon).language for each in judged})
+    groups: dict[tuple[str, str], list[_Judged]] = {}
+    for each in judged:
+        groups.setdefault((each.phenomenon, each.kind), []).append(each)
+    rows = []
+    for (phenomenon, kind), members in sorted(groups.items()):
+        labels: dict[str, str | int] = {"phenomenon": phenomenon}
+        if kind:
+            labels["reference"] = kind
+        if phenomenon in controls:
+            labels["control"] = "yes"
+        right = members
+        if members[0].chosen and looks_at_source(phenomenon):
+            right = [each for each in judged if each.phenomenon != phenomenon]
+        note = unfit.get(error_type(phenomenon).language, "")
+        rows.append(_row(phenomenon, members, right, labels, note))
+    return rows
+
+
+def _judged(record: Record) -> Iterator[_Judged]:
+    """A pair is judged by the detector of its own error type, a parallel sentence by every one that applies."""
+    detected = record["detected"]
+    other = "best" in detected.get(OTHER_LANGUAGE, {})
+    if "phenomenon" in record:
+        yield _Judged(
+            record["source"],
+            record["phenomenon"],
+            record["reference"],
+            detected.get("best"),
+            detected.get("contrastive", ()),
+            {name: [alarm] for name, alarm in detected["reference"].items()},
+            other,
+            chosen=True,
+        )
+        return
+    for name, false in detected["reference"].items():
+        yield _Judged(
+            record["source"],
+            name,
+            "",
+            detected["best"].get(name),
+            detected["contrastive"][name],
+            {name: false},
+            other,
+            chosen=False,
+        )
+
+
+def _unfit_notes(records: Sequence[Record], codes: Iterable[str]) -> dict[str, str]:
+    """Language of detectors -> why they cannot judge: most texts together are in another language."""
+    notes = {}
+    for code in codes:
+        for what, texts in (
+            ("its translations", [_best(record) for record in records]),
+            ("the references", [text for record in records for text in _references(record)]),
+        ):
+            if found := other_language_of_set(texts, code):
+                notes[code] = f"{what} are in the language {found}, which detectors of {code} cannot judge"
+                break
+    return notes
+
+
+def _best(record: Record) -> str:
+    return str(record.get("best", {}).get("text", ""))
+
+
+def _references(record: Record) -> list[str]:
+    if "references" in record:
+        return list(record["references"])
+    texts = record.get("texts", {})
+    return [texts["correct"]] if texts else [record["correct"]["text"]] if "correct" in record else []
+
+
+def _row(
+    phenomenon: str,
+    members: Sequence[_Judged],
+    right: Sequence[_Judged],
+    labels: dict[str, str | int],
+    note: str,
+) -> Row:
+    """`generated_errors` of one phenomenon; false alarms are counted on the references of `right`."""
+    alarms = _by_source((each.source, [each.alarm]) for each in members if each.alarm is not None)
+    found = _by_source((each.source, each.found) for each in members)
+    false = _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
+    others = {each.source for each in members if each.other} - alarms.keys()
+    if note:
+        estimate = Estimate.of_nothing()
+    else:
+        estimate = rogan_gladen(
+            _alarm_share_sum(alarms), len(alarms), found=_alarm_share_sum(found), wrong=len(found),
+            false_alarms=_alarm_share_sum(false), right=len(false),
+        )  # fmt: skip
+        note = _note(alarms, found, false, estimate)
+    counts = {
+        "alarms": sum(map(any, alarms.values())),
+        "found": sum(map(sum, found.values())),
+        "variants": sum(map(len, found.values())),
+        "false_alarms": sum(map(any, false.values())),
+        "references": len(false),
+        "untold": len({each.source for each in members} - alarms.keys() - others),
+        OTHER_LANGUAGE: len(others),
+    }
+    return Row("generated_errors", estimate, {**labels, "note": note} if note else labels, counts)
+
+
+_BySource = Mapping[str, Sequence[bool]]
+
+
+def _note(alarms: _BySource, found: _BySource, false: _BySource, estimate: Estimate) -> str:
+    """Why there is no figure, none above 0, or an impossible one; empty if all is well."""
+    if not alarms:
+        return "no source that its detector can tell for"
+    if not found:
+        return "no reference into which the error can be put, to see what its detector finds"
+    if not false:
+        return "no references to count false alarms on: give other error types in the same test set"
+    unmeasured = "" if estimate.low > 0 else NOT_MEASURABLE
+    return "; ".join(filter(None, [unmeasured, impossible(estimate)]))
+
+
+def _by_source(alarms: Iterable[tuple[str, Sequence[bool]]]) -> dict[str, list[bool]]:
+    found: dict[str, list[bool]] = {}
+    for source, some in alarms:
+        if some:
+            found.setdefault(source, []).extend(some)
+    return found
+
+
+def _alarm_share_sum(alarms: _BySource) -> float:
+    """The number of sources with an alarm; a source counts by the share of its texts that raise one."""
+    return math.fsum(sum(each) / len(each) for each in alarms.values())

@@ -1,0 +1,201 @@
+"""The report section of errors in a system's own translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from babelscope.core.columns import Group
+from babelscope.core.page import (
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Forest,
+    Line,
+    Measure,
+    Picture,
+    Section,
+    Tone,
+    View,
+)
+from babelscope.core.results import Record, Row
+from babelscope.core.tables import Table
+from babelscope.language.registry import error_label
+from babelscope.methods.errors.figures import OTHER_LANGUAGE
+from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, pivot
+from babelscope.stats.detection import impossible
+
+_VERDICTS: Mapping[str, tuple[str, Tone]] = {
+    "error": ("error found", "errors"),
+    "none": ("none found", "none"),
+    "untold": ("no detector applies", "note"),
+}
+
+
+def error_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows of errors in own translations that have a figure."""
+    return [row for row in rows if row.name == "generated_errors" and row.estimate.n]
+
+
+def row_name(row: Row) -> str:
+    """The error type of a row, with the kind of reference where it has one."""
+    kind = row.labels.get("reference")
+    return str(row.labels["phenomenon"]) + (f", {kind} reference" if kind else "")
+
+
+def worst_finding(
+    system: str,
+    rows: Sequence[Row],
+    items: Callable[[Row], tuple[Mapping[str, str], int]],
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> list[Finding]:
+    """The error type with the highest certain rate in the system's own translations.
+
+    `items` gives the filter of the items with an alarm, and their number; `labels` those of error types in the run.
+    """
+    seen = [row for row in error_rows(rows) if row.estimate.low > 0 and row.counts["alarms"]]
+    if not seen:
+        return []
+    worst = max(seen, key=lambda row: row.estimate.low)
+    query, behind = items(worst)
+    name = str(worst.labels["phenomenon"])
+    label = labels.get(name) or error_label(name)
+    note = impossible(worst.estimate)
+    more = f"{note[:1].upper()}{note[1:]}." if note else ""
+    claim = f"Its own translations with an error, found by a detector: {label}"
+    return [error_finding(system, claim, worst.estimate, "sentences", query=query, behind=behind, more=more)]
+
+
+def language_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+    """What detectors could not read, because it is in another language."""
+    notes = dict.fromkeys(str(row.labels["note"]) for row in rows if "note" in row.labels)
+    whole = [Caveat(system, f"{note}.") for note in notes if "in the language" in note]
+    told = {OTHER_LANGUAGE: "have a translation in another language, which no detector was given"}
+    return whole or noted_of(system, rows, told)
+
+
+def findings(group: Group) -> list[Finding]:
+    found = []
+    for column in group.columns:
+        query = {"system": column.name, "tests": group.tests}
+        records = column.cell.records
+
+        def items(
+            row: Row, query: dict[str, str] = query, records: Sequence[Record] = records
+        ) -> tuple[dict[str, str], int]:
+            name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
+            own = [record for record in records if kind in (None, record.get("reference"))]
+            behind = sum(record["alarms"].get(name, False) for record in own)
+            return {**query, "group": row_name(row), "search": _alarm(name)}, behind
+
+        found += worst_finding(column.name, column.cell.rows, items)
+    return found
+
+
+def caveats(group: Group) -> list[Caveat]:
+    told = {
+        "empty": "have an empty translation",
+        "truncated": "were too long and were cut",
+        "unfinished": "have a translation that was not finished",
+    }
+    found: list[Caveat] = []
+    for column in group.columns:
+        name, rows = column.name, column.cell.rows
+        found += [*language_caveats(name, rows), *noted_of(name, rows, told)]
+        found += [
+            Caveat(
+                name,
+                "detectors find an error that no system is known to make "
+                f"({error_label(str(row.labels['phenomenon']))}): so may other findings be false.",
+            )
+            for row in error_rows(rows)
+            if "control" in row.labels and row.estimate.low > 0
+        ]
+    return found
+
+
+def pictures(group: Group) -> list[Picture]:
+    bars = by_name(
+        (row_name(row), bar(column.name, row_name(row), row.estimate))
+        for column in group.columns
+        for row in error_rows(column.cell.rows)
+    )
+    if not bars:
+        return []
+    return [
+        Picture(
+            "Errors in its own translations, by error type",
+            Forest(bars, "share of sentences", keys(group), zero=0.0),
+            "How often a detector finds the error, corrected for what the detector misses and for its false "
+            "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
+        )
+    ]
+
+
+def tables(group: Group) -> list[Table]:
+    figures = (Figures("errors", lambda row: row.name == "generated_errors", "percent"),)
+    return pivot(group, "By error type", ("phenomenon", "reference"), figures)
+
+
+def about(record: Record) -> About:
+    if "phenomenon" not in record:
+        names = tuple(record.get("detected", {}).get("reference", {}))
+        return About(record["source"], names, "", [("reference", text) for text in record["references"]])
+    name = f"{record['phenomenon']}, {record['reference']} reference"
+    texts = record["texts"]
+    lines: list[Line] = [("right", texts["correct"])]
+    lines += [("with the error", each) for each in texts["contrastive"]]
+    return About(record["source"], (record["phenomenon"], name), name, lines)
+
+
+def _alarm(name: str) -> str:
+    return f"alarm of {name};"
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    verdict, tone = _VERDICTS[record["verdict"]]
+    facts = [_alarm(name) for name, alarm in record["alarms"].items() if alarm]
+    if other := record.get("detected", {}).get(OTHER_LANGUAGE, {}).get("best"):
+        verdict, facts = "in another language", [f"language {other}"]
+    lines: list[Line] = [("its own translation", record["best"]["text"])]
+    return Answer(verdict, tone, None, " ".join(facts), lambda: lines)
+
+
+_READING = (
+    "The system translates freely, and detectors look for errors of known types in what it writes: a “not” that "
+    "is lost, a verb that does not agree with its subject.",
+    "Detectors miss errors and raise false alarms. How many is measured on the references of the same test set, as "
+    "they are and with the error put in, and the share of alarms is corrected for both (Rogan and Gladen 1978). "
+    "Sources and translations that a detector cannot tell about are left out and counted.",
+)
+
+
+def section(group: Group) -> Section:
+    """The report section of one test set."""
+    names = dict.fromkeys(
+        str(row.labels["phenomenon"])
+        for column in group.columns
+        for row in column.cell.rows
+        if "phenomenon" in row.labels
+    )
+    return Section(
+        title="Errors in its own translations",
+        question="Which errors does the system make when it translates?",
+        reading=_READING,
+        group="error type",
+        order=15,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=tables(group),
+        names={name: error_label(name) for name in names},
+        measures={
+            name: Measure(f"alarms of {error_label(name)}", "share of sentences with an alarm")
+            for name in names
+        },
+    )
+
+
+VIEW = View(section, about, answer)

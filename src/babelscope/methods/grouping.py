@@ -1,0 +1,27 @@
+"""Records of minimal pairs, grouped as figures need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from babelscope.core.results import Record
+
+
+def sources(records: Iterable[Record]) -> list[str]:
+    """The cluster of each record, its source: pairs of one source sentence are not independent."""
+    return [record["source"] for record in records]
+
+
+def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
+    """Records by (phenomenon, reference kind), sorted."""
+    return group_records(((record["phenomenon"], record["reference"]), record) for record in records)
+
+
+def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
+    """Records by their keys, sorted; records with the key None are left out."""
+    found: dict[Any, list[Record]] = {}
+    for key, record in keyed:
+        if key is not None:
+            found.setdefault(key, []).append(record)
+    return dict(sorted(found.items()))
