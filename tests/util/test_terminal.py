@@ -108,7 +108,7 @@ def items(folder: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("condition", "--tests", "cued.jsonl", "--system", "toy:1", "--evaluator", f"toy:{HOSTILE}"),
+        ("condition", "--tests", "cued.jsonl", "--system", "toy:1", "--evaluator", f"toy:{HOSTILE}", "--all"),
         (
             "contrast",
             "--tests",
@@ -144,7 +144,7 @@ def test_cases_of_a_space(babelscope: Babelscope, tmp_path: Path, monkeypatch: p
     assert ran.code == 0, ran.err
     assert not steered(ran.out + ran.err)
     assert f"item 0 {SHOWN}" in ran.out
-    assert f"run {SHOWN}" in ran.err
+    assert f"run {SHOWN}" in ran.out
     compared = babelscope("compare", f"run {HOSTILE}")
     assert not steered(compared.out + compared.err)
     assert f"run {SHOWN}: " in compared.out

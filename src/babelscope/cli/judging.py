@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import keyword
@@ -206,19 +207,18 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
             for row in command.more(result, given):
                 write(as_line(row.as_json()))
             return
-        if text := command.instead(result, given):
+        # What a command shows of its own is of all items, not of those with one value of a field (--by).
+        whole = dataclasses.replace(result, rows=[row for row in result.rows if not row.is_part])
+        if text := command.instead(whole, given):
             write(text)
             return
-        if text := command.show(result, given):
+        if text := command.show(whole, given):
             write(f"{text}\n")
+        every, to = given["all"], given.values.get("to")
         with _telling_damage(given["rejudge"]):
-            text = result_text(
-                result,
-                every=given["all"],
-                to=given.values.get("to"),
-                tables=command.tables(result, given) if given["all"] or given.values.get("to") else (),
-                places=places_of(result.folder),
-            )
+            tables = command.tables(whole, given) if every or to else ()
+            places = places_of(result.folder)
+            text = result_text(result, every=every, to=to, tables=tables, places=places)
         write(text)
 
 
