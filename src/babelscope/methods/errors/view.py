@@ -13,6 +13,7 @@ from babelscope.core.page import (
     Caveat,
     Finding,
     Forest,
+    Headline,
     Line,
     Measure,
     Picture,
@@ -198,4 +199,10 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer)
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """The three error types that the system's own translations have most surely."""
+    worst = sorted(error_rows(rows), key=lambda row: -row.estimate.low)[:3]
+    return [Headline(error_label(str(row.labels["phenomenon"])), row, "percent") for row in worst]
+
+
+VIEW = View(section, about, answer, headline)
