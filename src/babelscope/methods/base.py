@@ -74,6 +74,9 @@ class Method:
     """(all systems on one test set, settings, seed) -> rows about several systems together."""
     complete: Callable[[Sequence[Record], Any], Sequence[Record]] = lambda records, _settings: records
     """(all judged records of a cell, settings) -> the records with the fields that depend on the whole cell."""
+    part_labels: frozenset[str] = frozenset()
+    """Labels of rows that are over a part of the items, unless they say `all`. What was not read or not answered is
+    counted on the other rows, since nobody knows which part it would be of."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     view: str = ""

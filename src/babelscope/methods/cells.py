@@ -127,7 +127,7 @@ def cell_rows(
     labels: Mapping[str, str],
     unread: Mapping[str, int],
 ) -> list[Row]:
-    """The rows of a cell over its answered items; each row counts the others as `skipped`."""
+    """The rows of a cell over its answered items; rows over all of them count the others as `skipped`."""
     answered, unanswered = split_unanswered(records)
     if unanswered and not answered:
         rows = [Row("all", Estimate.of_nothing())]
@@ -139,10 +139,15 @@ def cell_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {**row.counts, "skipped": left_out + row.counts.get("skipped", 0)},
+            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out)},
         )
         for row in rows
     ]
+
+
+def _is_part(method: Method, row: Row) -> bool:
+    """Whether a row is over a part of the items."""
+    return any(row.labels.get(label, "all") != "all" for label in method.part_labels)
 
 
 def make_cells(

@@ -153,6 +153,7 @@ METHOD = Method(
     identity=identity,
     comparable=comparable,
     across=system_differences,
+    part_labels=frozenset({"phenomenon"}),
     view="babelscope.methods.challenge.view:VIEW",
     queue="babelscope.methods.challenge.annotation:entries",
 )

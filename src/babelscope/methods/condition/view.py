@@ -53,8 +53,7 @@ def _categories(rows: Sequence[Row]) -> list[Row]:
 def findings(group: Group) -> list[Finding]:
     found = []
     for column in group.columns:
-        rows, records = column.cell.rows, column.cell.records
-        wrong = [record for record in records if record["verdict"] in ("wrong", "tie")]
+        rows = column.cell.rows
         query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
         if overall := one(rows, "all"):
             found.append(
@@ -64,23 +63,23 @@ def findings(group: Group) -> list[Finding]:
                     complement(overall.estimate),
                     "sentences",
                     query=query,
-                    behind=len(wrong),
                 )
             )
         lowest = one(rows, "minimum")
         if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
             category = str(lowest.labels["lowest"])
-            own = one(rows, f"{category} unweighted", category=category)
-            behind = sum(record["category"] == category for record in wrong)
-            if own and behind:
+            # The category is chosen by weighted accuracy, so its figure is the weighted one, too.
+            own = one(_categories(rows), category, category=category)
+            if own and own.estimate.value < 1:
                 found.append(
                     error_finding(
                         column.name,
-                        f"Worst of {len(_categories(rows))} categories ({group.tests}), {category}",
+                        f"Worst of {len(_categories(rows))} categories by weighted accuracy ({group.tests}), "
+                        f"{category}: errors, weighted",
                         complement(own.estimate),
                         "sentences",
                         query={**query, "group": category},
-                        behind=behind,
+                        more="the surer the evaluator, the more a verdict counts",
                     )
                 )
     return found
