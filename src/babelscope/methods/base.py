@@ -29,6 +29,8 @@ _BUILT_IN = {
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
 """Earlier names of methods, still accepted -> current names."""
+DEFAULT_CHUNK = 128
+"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 ANSWER_FILES = "answer_files"
 """Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
 runs that differ in these alone can be compared."""
@@ -56,6 +58,9 @@ class Method:
     run can be judged again under other settings without asking any system."""
     version: int = 1
     """Raised when its numbers change. Runs of different versions are not comparable."""
+    chunk: int = DEFAULT_CHUNK
+    """Most items asked and stored together. A method whose items take seconds each names fewer, so that a kill loses
+    about a minute of work."""
     as_a_whole: bool = False
     """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
     to them. Such an `ask` may itself return `unanswered` records."""
@@ -63,6 +68,9 @@ class Method:
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
+    check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
+    """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before anything
+    is asked."""
     needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
     """Settings -> capabilities that these settings need beyond `needs`, by role."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}

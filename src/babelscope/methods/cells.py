@@ -20,9 +20,6 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 
-DEFAULT_CHUNK = 128
-"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
-
 # Fields of a record that the cell fills, not the method.
 _RESERVED_FIELDS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
@@ -183,7 +180,7 @@ def _require_capabilities(cell: Cell) -> None:
 
 
 def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
-    """Refuse methods without a test set to judge, and test sets that no method judges."""
+    """Refuse methods without a test set to judge, items that a method cannot judge, and test sets that none judges."""
     for setup in setups:
         if unknown := [name for name in setup.tests if name not in tests]:
             raise BabelscopeError(
@@ -194,6 +191,16 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             raise BabelscopeError(
                 f"{setup.label} judges {setup.method.kind.__name__} items, but no test set has them ({have})"
             )
+    for setup in setups:
+        for name in (name for name, each in tests.items() if setup.judges(name, each)):
+            try:
+                setup.method.check_items(tests[name].items, setup.settings)
+            except BabelscopeError as error:
+                others = [other for other, each in tests.items() if setup.judges(other, each) and other != name]
+                hint = f"; if it is not for {setup.label}, say tests = [...] in its table" if others else ""
+                raise BabelscopeError(
+                    f"{setup.label} cannot judge the test set {name}: {error}{hint}"
+                ) from None
     for name, each in tests.items():
         if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
 from babelscope.core.tables import as_text
-from babelscope.methods.challenge.annotation import answer_rows, answers, queue
+from babelscope.methods.challenge.annotation import answer_rows, answers, check_annotatable, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
@@ -16,11 +17,20 @@ from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
+    from babelscope.testsets.sets import TestSet
 
 
 def _check(given: Given) -> None:
     if given["annotate-distance"] and given["annotate"] is None:
         raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
+    for path in given["answers"]:  # read here too, since translating comes first
+        answers(read_json_lines(path))
+
+
+def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
+    if given["annotate"] is not None:
+        for name, each in tests.items():
+            check_annotatable(name, each.items, given["annotate-distance"])
 
 
 def _answered(result: Result, given: Given) -> list[Row]:
@@ -92,6 +102,7 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
+    check_tests=_check_tests,
     show=_said,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,

@@ -288,21 +288,22 @@ def tables(group: Group) -> list[Table]:
 
 
 def _is_empty(record: Record) -> bool:
-    found = record["top"]["found"]
-    return _mode_is_proven(record) and not found[0]["text"].strip()
+    return not record["top"]["found"][0]["text"].strip()
 
 
-def _mode_is_proven(record: Record) -> bool:
+def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
+    """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
     top = record["top"]
     bound = minus_inf_if_none(top["bound"])
-    return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
+    kept = settings.get("unresolved") == "keep"
+    return bool(top["found"]) and (kept or top["exact"] or top["found"][0]["logprob"] >= bound)
 
 
 def about(record: Record) -> About:
     return About(record["source"], lines=[("reference", text) for text in record["references"]])
 
 
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     missed = record["missed_by"]["beam"]
     facts = [
         f"{name} {record[field]:.2f}"
@@ -310,12 +311,12 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
         if record[field] is not None
     ]
     measure = record["top_krg"]
-    if not _mode_is_proven(record):
+    if not _mode_is_known(record, settings):
         return Answer("not resolved", "note", measure, ", ".join(facts), lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
     searched = [] if missed is None else [_MISSED if missed else "found by beam search"]
-    verdict, *also = ["empty", *searched] if _is_empty(record) else searched or ["beam search unfinished"]
+    verdict, *also = ["empty", *searched] if _is_empty(record) else searched or ["not known if beam search finds it"]
     tone: Tone = "errors" if verdict == "empty" else "some" if verdict == _MISSED else "none"
     return Answer(verdict, tone, measure, ", ".join(facts), lambda: _lines(record), also)
 
