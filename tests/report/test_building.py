@@ -225,7 +225,7 @@ def install(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
 def test_a_method_of_a_plug_in_is_shown_by_its_figures_and_records(
     politeness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(monkeypatch, "synthetic:PLAIN")
+    install(monkeypatch, "tests.report.synthetic:PLAIN")
     page = page_of(politeness)
     items = json.loads(page.texts["application/json"][0])["items"]
     assert items[0]["a"][0]["v"] in ("correct", "wrong")
@@ -235,7 +235,7 @@ def test_a_method_of_a_plug_in_is_shown_by_its_figures_and_records(
 def test_a_method_of_a_plug_in_is_shown_by_its_view(
     politeness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(monkeypatch, "synthetic:SEEN")
+    install(monkeypatch, "tests.report.synthetic:SEEN")
     report = collect([read_run(politeness)])
     assert report.sections[0].title == "Minimal pairs: forced to choose"
     shown = report.sections[0].parts[0].pictures

@@ -136,7 +136,10 @@ def cell_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out)},
+            {
+                **row.counts,
+                "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out),
+            },
         )
         for row in rows
     ]
@@ -196,7 +199,9 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             try:
                 setup.method.check_items(tests[name].items, setup.settings)
             except BabelscopeError as error:
-                others = [other for other, each in tests.items() if setup.judges(other, each) and other != name]
+                others = [
+                    other for other, each in tests.items() if setup.judges(other, each) and other != name
+                ]
                 hint = f"; if it is not for {setup.label}, say tests = [...] in its table" if others else ""
                 raise BabelscopeError(
                     f"{setup.label} cannot judge the test set {name}: {error}{hint}"

@@ -316,7 +316,9 @@ def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
     searched = [] if missed is None else [_MISSED if missed else "found by beam search"]
-    verdict, *also = ["empty", *searched] if _is_empty(record) else searched or ["not known if beam search finds it"]
+    verdict, *also = (
+        ["empty", *searched] if _is_empty(record) else searched or ["not known if beam search finds it"]
+    )
     tone: Tone = "errors" if verdict == "empty" else "some" if verdict == _MISSED else "none"
     return Answer(verdict, tone, measure, ", ".join(facts), lambda: _lines(record), also)
 
