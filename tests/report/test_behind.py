@@ -122,7 +122,7 @@ def challenge(rng: random.Random, number: int) -> Record:
     }
 
 
-def likelihood(rng: random.Random, number: int) -> Record:
+def likelihood(rng: random.Random, _number: int) -> Record:
     logs = [rng.choice((None, -1.0, -0.5, -0.1)) for _ in range(3)]
     return {"references": [{"tokens": ["a", "b", "c"], "logprobs": logs, "notes": []}]}
 

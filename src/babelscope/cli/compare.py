@@ -80,9 +80,7 @@ def compare(
     check_outputs({"--to": to}, inputs=[*(runs or ()), table])
     damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
     with damage, output(to, figures(as_json)) as write:
-        found = _compare_runs(
-            runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary
-        )
+        found = _compare_runs(runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary)
         if as_json:
             for section, rows in found.rows():
                 for row in rows:

@@ -69,8 +69,8 @@ class Method:
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
     check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
-    """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before anything
-    is asked."""
+    """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
+    system is asked."""
     needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
     """Settings -> capabilities that these settings need beyond `needs`, by role."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}

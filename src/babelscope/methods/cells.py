@@ -183,7 +183,7 @@ def _require_capabilities(cell: Cell) -> None:
 
 
 def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
-    """Refuse methods without a test set to judge, items that a method cannot judge, and test sets that none judges."""
+    """Refuse methods without a test set, items that a method cannot judge, and test sets that no method judges."""
     for setup in setups:
         if unknown := [name for name in setup.tests if name not in tests]:
             raise BabelscopeError(

@@ -58,7 +58,7 @@ def section_of(group: Group, view: View) -> Section:
 
 
 def count_behind(section: Section, group: Group, view: View) -> Section:
-    """The section with `behind` of each finding counted by the filter that the page uses, never by a rule of its own."""
+    """The section with `behind` of each finding counted by the filter that the page uses."""
     answers = {
         column.name: [
             (view.about(record).groups, view.answer(record, column.cell.settings))

@@ -80,7 +80,7 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
 
 
 def _check_asked_for(cells: Sequence[Cell], manifest: Manifest) -> None:
-    """Refuse what the summary could not give: figures by a field that no item has, means over seeds that are not there."""
+    """Refuse what the summary could not give: figures by an unknown field, means over a group of one system."""
     check_before_asking({cell.tests_name: cell.tests for cell in cells}.values(), manifest.by)
     if manifest.seed_groups:
         for own in {(cell.setup.label, cell.tests_name): None for cell in cells}:
