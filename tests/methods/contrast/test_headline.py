@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from babelscope.core.page import Finding
 from babelscope.core.results import Result
 from babelscope.methods.contrast.table import layout
@@ -13,9 +15,10 @@ from babelscope.testsets import MinimalPair
 from tests.support.toys import ToySystem
 
 TYPES = ("np_agreement", "clause_omission", "placeholder_ding")
+SIZES: dict[Literal["human", "machine"], int] = {"human": 12, "machine": 15}
 PAIRS = [
     MinimalPair(f"{kind} {name} {n}", f"{name} {n}", "ab", ("ba", "bb", "a")[n % 3 : n % 3 + 1], name, kind)
-    for kind, size in (("human", 12), ("machine", 15))
+    for kind, size in SIZES.items()
     for name in TYPES
     for n in range(size)
 ]

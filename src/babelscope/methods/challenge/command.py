@@ -11,6 +11,7 @@ from babelscope.methods.challenge.annotation import answer_rows, answers, check_
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
+from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 from babelscope.util.terminal import terminal_width
@@ -30,7 +31,8 @@ def _check(given: Given) -> None:
 def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
     if given["annotate"] is not None:
         for name, each in tests.items():
-            check_annotatable(name, each.items, given["annotate-distance"])
+            items = [item for item in each.items if isinstance(item, ParallelSentence)]
+            check_annotatable(name, items, given["annotate-distance"])
 
 
 def _answered(result: Result, given: Given) -> list[Row]:
