@@ -341,16 +341,6 @@ class Answer:
     """Further verdicts that hold of it, to filter by: an empty translation may be missed by beam search, too."""
 
 
-def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> bool:
-    """Whether a finding's filter shows an answer to an item of these groups; `page.js` filters by the same rule."""
-    group, verdict = query.get("group"), query.get("verdict")
-    if group and group not in groups:
-        return False
-    if verdict == NOT_RIGHT:
-        return answer.tone in ("errors", "some")
-    return not verdict or verdict in (answer.verdict, *answer.also)
-
-
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A figure of a cell that a summary shows, under a name in plain words."""

@@ -11,6 +11,8 @@ from babelscope.core.columns import Group, rows_by_figure
 from babelscope.core.page import (
     CERTAIN,
     FEWEST,
+    NOT_RIGHT,
+    Answer,
     Bar,
     Caveat,
     Finding,
@@ -21,7 +23,6 @@ from babelscope.core.page import (
     Unit,
     View,
     count_of,
-    matches,
     point,
     tooltip,
 )
@@ -55,6 +56,16 @@ def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
 def section_of(group: Group, view: View) -> Section:
     """The section of a view, its findings with the number of items that their links show."""
     return count_behind(view.section(group), group, view)
+
+
+def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> bool:
+    """Whether a finding's filter shows an answer to an item of these groups; `page.js` filters by the same rule."""
+    group, verdict = query.get("group"), query.get("verdict")
+    if group and group not in groups:
+        return False
+    if verdict == NOT_RIGHT:
+        return answer.tone in ("errors", "some")
+    return not verdict or verdict in (answer.verdict, *answer.also)
 
 
 def count_behind(section: Section, group: Group, view: View) -> Section:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.page import Answer, Line, Section, View, count_of, matches
+from babelscope.core.page import Answer, Line, Section, View, count_of
 from babelscope.core.results import Record
+from babelscope.methods.view import matches
 from babelscope.report.charts import Series
 from babelscope.util.seeds import stream
 
