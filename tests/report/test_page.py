@@ -11,6 +11,7 @@ import pytest
 
 from babelscope.core.tables import as_latex, as_markdown
 from babelscope.report.building import collect, write_report
+from babelscope.report.items import count_shown
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import HOSTILE, contrast_run
 from tests.support.browser import NewPage, accessibility_faults
@@ -64,7 +65,9 @@ def test_every_picture_is_there_without_a_network(new_page: NewPage, lab_page: P
 
 
 def test_a_claim_leads_to_the_items_behind_it(new_page: NewPage, lab_page: Path, lab_run: Path) -> None:
-    findings = [each for own in collect([read_run(lab_run)]).findings.values() for each in own]
+    report = collect([read_run(lab_run)])
+    findings = [each for own in report.findings.values() for each in own]
+    items = {section.key: section.items for section in report.sections}
     page = open_page(new_page, lab_page)
     links = page.locator("article:not(.wide) .finding a")
     assert links.count() == len(findings)
@@ -73,7 +76,7 @@ def test_a_claim_leads_to_the_items_behind_it(new_page: NewPage, lab_page: Path,
         box = page.locator(f"#items-{finding.section}")
         box.locator(".item").first.wait_for()
         shown = int(re.match(r"\d+", box.locator(".count").inner_text())[0])  # type: ignore[index]
-        assert shown == (finding.behind or finding.estimate.n)
+        assert shown == (finding.behind or count_shown(items[finding.section], finding.link[0]))
         assert box.locator("[name=system]").input_value() == finding.system
 
 

@@ -182,7 +182,12 @@ def _result(command: JudgingCommand, given: Given) -> Result:
         return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
     from babelscope.runs.study import judge_study
 
-    return judge_study(_study_of(_tables(command, given)), out=given["out"], cache=given["cache"])
+    return judge_study(
+        _study_of(_tables(command, given)),
+        out=given["out"],
+        cache=given["cache"],
+        check=lambda tests: command.check_tests(tests, given),
+    )
 
 
 def _study_of(values: Mapping[str, Any]) -> Study:

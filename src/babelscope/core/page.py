@@ -31,6 +31,9 @@ Line = tuple[str, str | list[Token]]
 CERTAIN = 0.05
 """An error rate whose interval lies at or above this has the tone `errors`."""
 
+FEWEST = 10
+"""An error rate of fewer items is shown without a verdict on the system."""
+
 NOT_RIGHT = "not right"
 """A filter for items: verdicts that count as an error, or half as one."""
 
@@ -206,7 +209,9 @@ class Finding:
     query: Mapping[str, str] = field(default_factory=dict)
     """Which items to show."""
     behind: int = 0
-    """How many such items there are; if 0, the link goes to all items."""
+    """How many such items there are, filled in by `methods.view.section_of`; if 0, the link goes to all items."""
+    on_page: int | None = None
+    """How many of them the page holds; filled in by the report."""
     share: bool = True
     """Whether the figure is a proportion, to be shown in percent."""
     tag: str = ""
@@ -226,11 +231,12 @@ class Finding:
     @property
     def link(self) -> tuple[Mapping[str, str], str]:
         """The filter of items that the finding links to, and the text of the link."""
-        if self.behind:
+        if not self.behind:
+            whole = {name: value for name, value in self.query.items() if name not in ("verdict", "group")}
+            return whole, "all items"
+        if self.on_page is None or self.on_page == self.behind:
             return self.query, count_of(self.behind, "items")
-        return {
-            name: value for name, value in self.query.items() if name not in ("verdict", "group")
-        }, "all items"
+        return self.query, f"{self.on_page:,} of {count_of(self.behind, 'items')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +337,8 @@ class Answer:
     facts: str = ""
     lines: Callable[[], Sequence[Line]] = list
     """Called only if the item is shown."""
+    also: Sequence[str] = ()
+    """Further verdicts that hold of it, to filter by: an empty translation may be missed by beam search, too."""
 
 
 @dataclass(frozen=True, slots=True)

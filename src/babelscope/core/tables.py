@@ -56,6 +56,28 @@ def of_rows(
     )
 
 
+Sized = tuple[str, str]
+"""A figure as text, and the number of items behind it; both empty where there is none."""
+
+
+def with_sizes(
+    labels: Sequence[str], headings: Sequence[str], lines: Sequence[tuple[Sequence[str], Sequence[Sized]]]
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of a table in which every n stands beside its figure.
+
+    One column `n` where the figures of each line are of equally many items; else one after each figure.
+    """
+    sizes = [list(dict.fromkeys(size for _, size in own if size)) for _, own in lines]
+    if all(len(each) <= 1 for each in sizes):
+        rows = [
+            [*names, "".join(size), *(text for text, _ in own)]
+            for (names, own), size in zip(lines, sizes, strict=True)
+        ]
+        return [*labels, "n", *headings], rows
+    beside = [each for heading in headings for each in (heading, "n")]
+    return [*labels, *beside], [[*names, *(each for pair in own for each in pair)] for names, own in lines]
+
+
 def in_a_cell(estimate: Estimate, decimals: int | None = None) -> str:
     return estimate.text(lambda each: number(each, decimals))
 

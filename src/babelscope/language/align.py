@@ -87,6 +87,11 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
     return links
 
 
+def longest_sentence() -> int:
+    """The most words of a sentence that can be aligned here."""
+    return int(_import_thot().FastAlignModel().max_sentence_length)
+
+
 def _train(thot: Any, sources: list[list[str]], targets: list[list[str]]) -> Any:
     model = thot.FastAlignModel()
     model.variational_bayes = True

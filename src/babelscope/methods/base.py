@@ -29,6 +29,8 @@ _BUILT_IN = {
 }
 OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
 """Earlier names of methods, still accepted -> current names."""
+DEFAULT_CHUNK = 128
+"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 ANSWER_FILES = "answer_files"
 """Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
 runs that differ in these alone can be compared."""
@@ -64,6 +66,9 @@ class Method:
     ] = lambda _systems, _items, _records, _settings, _seed: {}
     """(systems by role, all items, records of the sampled items of a chunk by place, settings, seed) -> fields that
     these records get in addition."""
+    chunk: int = DEFAULT_CHUNK
+    """Most items asked and stored together. A method whose items take seconds each names fewer, so that a kill loses
+    about a minute of work."""
     as_a_whole: bool = False
     """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
     to them. Such an `ask` may itself return `unanswered` records."""
@@ -71,6 +76,9 @@ class Method:
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
+    check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
+    """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
+    system is asked."""
     needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
     """Settings -> capabilities that these settings need beyond `needs`, by role."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}
@@ -82,6 +90,9 @@ class Method:
     """(all systems on one test set, settings, seed) -> rows about several systems together."""
     complete: Callable[[Sequence[Record], Any], Sequence[Record]] = lambda records, _settings: records
     """(all judged records of a cell, settings) -> the records with the fields that depend on the whole cell."""
+    part_labels: frozenset[str] = frozenset()
+    """Labels of rows that are over a part of the items, unless they say `all`. What was not read or not answered is
+    counted on the other rows, since nobody knows which part it would be of."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     also: tuple[type[Item], ...] = ()

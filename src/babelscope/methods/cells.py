@@ -21,9 +21,6 @@ from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 
-DEFAULT_CHUNK = 128
-"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
-
 # Fields of a record that the cell fills, not the method.
 _RESERVED_FIELDS = frozenset({"method", "system", "tests", "item", "id", "extra", "unanswered"})
 
@@ -139,7 +136,7 @@ def cell_rows(
     labels: Mapping[str, str],
     unread: Mapping[str, int],
 ) -> list[Row]:
-    """The rows of a cell over its answered items; each row counts the others as `skipped`."""
+    """The rows of a cell over its answered items; rows over all of them count the others as `skipped`."""
     answered, unanswered = split_unanswered(records)
     if unanswered and not answered:
         rows = [Row("all", Estimate.of_nothing())]
@@ -151,10 +148,18 @@ def cell_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {**row.counts, "skipped": left_out + row.counts.get("skipped", 0)},
+            {
+                **row.counts,
+                "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out),
+            },
         )
         for row in rows
     ]
+
+
+def _is_part(method: Method, row: Row) -> bool:
+    """Whether a row is over a part of the items."""
+    return any(row.labels.get(label, "all") != "all" for label in method.part_labels)
 
 
 def make_cells(
@@ -241,7 +246,7 @@ def _require_capabilities(cell: Cell) -> None:
 
 
 def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
-    """Refuse methods without a test set to judge, and test sets that no method judges."""
+    """Refuse methods without a test set, items that a method cannot judge, and test sets that no method judges."""
     for setup in setups:
         if unknown := [name for name in setup.tests if name not in tests]:
             raise BabelscopeError(
@@ -252,6 +257,18 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             raise BabelscopeError(
                 f"{setup.label} judges {_in_words(setup.method)} items, but no test set has them ({have})"
             )
+    for setup in setups:
+        for name in (name for name, each in tests.items() if setup.judges(name, each)):
+            try:
+                setup.method.check_items(tests[name].items, setup.settings)
+            except BabelscopeError as error:
+                others = [
+                    other for other, each in tests.items() if setup.judges(other, each) and other != name
+                ]
+                hint = f"; if it is not for {setup.label}, say tests = [...] in its table" if others else ""
+                raise BabelscopeError(
+                    f"{setup.label} cannot judge the test set {name}: {error}{hint}"
+                ) from None
     for name, each in tests.items():
         if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")

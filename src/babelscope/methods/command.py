@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.tables import Table
     from babelscope.methods.base import Settings
+    from babelscope.testsets.sets import TestSet
 
 ASKED = (
     Option("tests", "A test set.", metavar="TESTS", default="", role="read"),
@@ -98,6 +99,8 @@ class JudgingCommand:
     """What is different about an option of the settings, or one that all commands share, by its name."""
     check: Callable[[Given], None] = lambda _given: None
     """Refuses options that exclude each other, before anything is read."""
+    check_tests: Callable[[Mapping[str, TestSet], Given], None] = lambda _tests, _given: None
+    """Refuses test sets (by name) that have nothing for what is asked, before any system is opened."""
     study: Callable[[Given], Tables] = lambda _given: {}
     """Tables of the study that are not as the shared options say: added to `[study]`, in the place of others."""
     show: Callable[[Result, Given], str] = lambda _result, _given: ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 from babelscope.core.columns import Group, rows_by_figure
 from babelscope.core.page import (
     CERTAIN,
+    FEWEST,
+    NOT_RIGHT,
+    Answer,
     Bar,
     Caveat,
     Finding,
     Headline,
     Key,
+    Section,
     Tone,
     Unit,
     View,
@@ -23,7 +28,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.registry import resolve
 from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Table, in_a_cell
+from babelscope.core.tables import Table, in_a_cell, with_sizes
 from babelscope.methods.base import find_method, method_names
 from babelscope.util.errors import BabelscopeError
 
@@ -42,10 +47,48 @@ def find_view(kind: str) -> View | None:
 def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
     """What to store of a run, so that its report needs no plug-in: a section for each method that has a view."""
     return [
-        {"method": group.method, "tests": group.tests, "section": view.section(group).as_json()}
+        {"method": group.method, "tests": group.tests, "section": section_of(group, view).as_json()}
         for group in groups
         if (view := find_view(group.columns[0].cell.kind))
     ]
+
+
+def section_of(group: Group, view: View) -> Section:
+    """The section of a view, its findings with the number of items that their links show."""
+    return count_behind(view.section(group), group, view)
+
+
+def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> bool:
+    """Whether a finding's filter shows an answer to an item of these groups; `page.js` filters by the same rule."""
+    group, verdict = query.get("group"), query.get("verdict")
+    if group and group not in groups:
+        return False
+    if verdict == NOT_RIGHT:
+        return answer.tone in ("errors", "some")
+    return not verdict or verdict in (answer.verdict, *answer.also)
+
+
+def count_behind(section: Section, group: Group, view: View) -> Section:
+    """The section with `behind` of each finding counted by the filter that the page uses."""
+    answers = {
+        column.name: [
+            (view.about(record).groups, view.answer(record, column.cell.settings))
+            for record in column.cell.records
+        ]
+        for column in group.columns
+        if any(finding.query.get("system") == column.name for finding in section.findings)
+    }
+    counted = [
+        dataclasses.replace(
+            finding,
+            behind=sum(
+                matches(groups, answer, finding.query)
+                for groups, answer in answers.get(finding.query.get("system", ""), ())
+            ),
+        )
+        for finding in section.findings
+    ]
+    return dataclasses.replace(section, findings=counted)
 
 
 # -- from rows to findings and charts --------------------------------------------------------------------
@@ -69,8 +112,11 @@ def headlines(*found: tuple[str, Row | None, Unit]) -> list[Headline]:
 
 
 def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: Any) -> Finding:
-    """A finding whose figure is an error rate."""
+    """A finding whose figure is an error rate; one of fewer than `FEWEST` items says nothing of the system."""
     tone: Tone = "none"
+    if errors.n < FEWEST:
+        said = "; ".join(filter(None, [more.pop("more", ""), f"fewer than {FEWEST}, so no verdict"]))
+        return Finding(system, claim, errors, of, "note", **{"tag": "Too few", **more, "more": said})
     if errors.value > 0:
         tone = "errors" if errors.low >= CERTAIN else "some"
     return Finding(system, claim, errors, of, tone, **more)
@@ -146,16 +192,17 @@ def pivot(group: Group, title: str, labels: Sequence[str], figures: Sequence[Fig
     lines = []
     for key, own in cells.items():
         found = [own.get((number, place)) for number in known for place in range(len(names))]
-        sizes = dict.fromkeys(str(each.n) for each in found if each is not None)
         shown = [
-            "" if each is None else in_percent(each) if figures[number].unit == "percent" else in_short(each)
+            ("", "")
+            if each is None
+            else ((in_percent if figures[number].unit == "percent" else in_short)(each), str(each.n))
             for each, number in zip(found, (number for number in known for _ in names), strict=True)
         ]
-        lines.append([*key, "/".join(sizes), *shown])
+        lines.append((key, shown))
     if not lines:
         return []
     said = [label.replace("_", " ") for label in labels]
-    return [Table(f"{title}: {group.tests}", [*said, "n", *headings], lines, len(labels))]
+    return [Table(f"{title}: {group.tests}", *with_sizes(said, headings, lines), len(labels))]
 
 
 def _heading(figure: Figures, system: str, *, several: bool) -> str:
@@ -178,13 +225,12 @@ def every_figure(group: Group) -> list[Table]:
     found = rows_by_figure(group)
     labels = list(dict.fromkeys(name for (_, labelled), _ in found for name, _ in labelled))
     lines = [
-        [
-            name,
-            *(str(dict(labelled).get(label, "")) for label in labels),
-            "/".join(dict.fromkeys(str(row.estimate.n) for row in rows if row is not None)),
-            *("" if row is None else in_a_cell(row.estimate) for row in rows),
-        ]
+        (
+            [name, *(str(dict(labelled).get(label, "")) for label in labels)],
+            [("", "") if row is None else (in_a_cell(row.estimate), str(row.estimate.n)) for row in rows],
+        )
         for (name, labelled), rows in found
     ]
-    headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
-    return [Table(f"Figures: {group.tests}", headings, lines, 1 + len(labels))]
+    systems = [column.name for column in group.columns]
+    made = with_sizes(["figure", *labels], systems, lines)
+    return [Table(f"Figures: {group.tests}", *made, 1 + len(labels))]

@@ -23,7 +23,7 @@ from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.report.charts import Drawn, Series, draw
 from babelscope.report.flows import flow_pictures
-from babelscope.report.items import CAP, items_of
+from babelscope.report.items import CAP, count_shown, items_of
 from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.report.sections import caveats_of, figure_of, shown_by
@@ -239,13 +239,19 @@ def _chapter(
         compared += paired_findings(differences, section)
         parts.append(_part(group, section, series, differences, several))
     method, kind = groups[0].method, groups[0].columns[0].cell.kind
+    items = items_of(groups, first, view, series, cap=cap, seed=seed)
+    findings = [
+        dataclasses.replace(each, section=key, on_page=count_shown(items, each.query))
+        for _, section, _ in contents
+        for each in section.findings
+    ]
     return Chapter(
         key,
         first.title if method == kind else f"{first.title} ({method})",
         first,
         parts,
-        items_of(groups, first, view, series, cap=cap, seed=seed),
-        [dataclasses.replace(each, section=key) for _, section, _ in contents for each in section.findings],
+        items,
+        findings,
         [dataclasses.replace(each, section=key) for each in compared],
         is_compared,
         caveats_of([(group, section) for group, section, _ in contents]),

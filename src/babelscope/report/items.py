@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.columns import Group
 from babelscope.core.page import Answer, Line, Section, View, count_of
 from babelscope.core.results import Record
+from babelscope.methods.view import matches
 from babelscope.report.charts import Series
 from babelscope.util.seeds import stream
 
@@ -56,6 +57,21 @@ def items_of(
         "note": note,
         "items": [_as_json(item, view) for item in chosen],
     }
+
+
+def count_shown(data: Mapping[str, Any], query: Mapping[str, str]) -> int:
+    """How many items of `items_of` a link shows, as the page's script filters them."""
+    series = {each["name"]: each["series"] for each in data["systems"]}
+    tests, system = query.get("tests"), query.get("system")
+    return sum(
+        (not tests or data["tests"][item["t"]] == tests)
+        and any(
+            (not system or each["s"] == series.get(system))
+            and matches(item["g"], Answer(each["v"], each["c"], also=each.get("w", ())), query)
+            for each in item["a"]
+        )
+        for item in data["items"]
+    )
 
 
 def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
@@ -117,6 +133,7 @@ def _as_json(item: Item, view: View) -> dict[str, Any]:
                 "m": None if answer.measure is None else round(answer.measure, 4),
                 "x": _lines(answer.lines()),
                 "f": answer.facts,
+                **({"w": list(answer.also)} if answer.also else {}),
             }
             for system, answer in item.answers
         ],

@@ -161,7 +161,7 @@ function explorer(box) {
   };
   const unique = (values) => [...new Set(values)].filter((each) => each !== "");
   const answers = data.items.flatMap((item) => item.a);
-  const verdicts = unique(answers.map((each) => each.v));
+  const verdicts = unique(answers.flatMap((each) => [each.v, ...(each.w || [])]));
   if (answers.some((each) => each.c === "errors" || each.c === "some")) verdicts.unshift(NOT_RIGHT);
   offer(tests, data.tests, "all");
   offer(group, unique(data.items.flatMap((item) => item.g)).sort(), "all");
@@ -203,7 +203,7 @@ function explorer(box) {
     const chosen = data.systems.find((each) => each.name === system.value);
     const set = data.tests.indexOf(tests.value);
     const fits = (answer) =>
-      !verdict.value || answer.v === verdict.value ||
+      !verdict.value || answer.v === verdict.value || (answer.w || []).includes(verdict.value) ||
       (verdict.value === NOT_RIGHT && (answer.c === "errors" || answer.c === "some"));
     found = [];
     for (const item of data.items) {

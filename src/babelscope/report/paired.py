@@ -63,7 +63,6 @@ def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
                     "items",
                     "note",
                     query={"tests": str(row.labels["tests"]), "sort": "differ"},
-                    behind=row.estimate.n,
                     share=_is_share(row),
                     tag=f"{ahead} ahead",
                     more=f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,}; "

@@ -8,7 +8,8 @@ from typing import Any
 
 from babelscope.core.columns import Group, StoredRun
 from babelscope.core.page import Finding, Section, View, plain
-from babelscope.methods.view import find_view, noted
+from babelscope.methods.view import count_behind, find_view, noted
+from babelscope.methods.view import section_of as section_of_view
 from babelscope.report import generic
 
 
@@ -16,8 +17,10 @@ def shown_by(group: Group) -> tuple[Section, View]:
     """The section of a group, and the view that shows its items."""
     view = find_view(group.columns[0].cell.kind)
     if view is None:
-        return stored(group) or generic.section(group), generic.VIEW
-    return view.section(group), view
+        # Items are shown by their fields then, so links are counted by what these filter.
+        section = stored(group) or generic.section(group)
+        return count_behind(section, group, generic.VIEW), generic.VIEW
+    return section_of_view(group, view), view
 
 
 def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:

@@ -96,7 +96,7 @@ def _headlines(cell: JudgedCell, view: View) -> list[Headline]:
         parts.setdefault(f"{by} {row.labels[by]}", []).append(row)
     for name, rows in parts.items():
         for first in [*(view.headline(rows) or generic.headline(rows))][:1]:
-            found.append(dataclasses.replace(first, name=f"{found[0].name}, {name}"))
+            found.append(dataclasses.replace(first, name=f"{first.name}, {name}"))
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from babelscope.core.results import Record
+from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
 LENGTH = "length"
@@ -29,6 +30,15 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
             raise BabelscopeError(
                 f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
             )
+
+
+def check_before_asking(tests: Iterable[TestSet], names: Sequence[str]) -> None:
+    """Refuse fields that no item has, or that have too many values, before any system is asked."""
+    records = {each.name: [{**item.as_json(), "extra": item.extra} for item in each.items] for each in tests}
+    check_fields([record for own in records.values() for record in own], names)
+    for own in records.values():
+        for name in names:
+            split_by(own, name)
 
 
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:

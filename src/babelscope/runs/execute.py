@@ -15,7 +15,6 @@ from babelscope.core.cost import METER
 from babelscope.core.results import Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
-    DEFAULT_CHUNK,
     Cell,
     cell_rows,
     config_of,
@@ -24,9 +23,9 @@ from babelscope.methods.cells import (
     systems_by_name,
 )
 from babelscope.methods.view import sections_of
-from babelscope.runs.by_field import check_fields, split_by
+from babelscope.runs.by_field import check_before_asking, check_fields, split_by
 from babelscope.runs.comparing import group_runs, paired_differences
-from babelscope.runs.comparing_groups import seed_rows
+from babelscope.runs.comparing_groups import seed_groups, seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
@@ -65,6 +64,7 @@ class InMemory:
 
 def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> Result:
     """Ask the missing chunks of a run and summarise it; of a shard, only store the records."""
+    _check_asked_for(cells, manifest)
     methods: Methods = {cell.setup.label: (cell.setup.method, cell.setup.settings) for cell in cells}
     if folder is None:
         kept = InMemory(manifest)
@@ -78,6 +78,15 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
             run.rewrite_manifest(_finished_manifest(run, manifest, cost))
             return Result(manifest.config, (), run.records, folder)
         return finish(run, manifest, methods, cost)
+
+
+def _check_asked_for(cells: Sequence[Cell], manifest: Manifest) -> None:
+    """Refuse what the summary could not give: figures by an unknown field, means over a group of one system."""
+    check_before_asking({cell.tests_name: cell.tests for cell in cells}.values(), manifest.by)
+    if manifest.seed_groups:
+        for own in {(cell.setup.label, cell.tests_name): None for cell in cells}:
+            names = [cell.system_name for cell in cells if (cell.setup.label, cell.tests_name) == own]
+            seed_groups(names, manifest.seed_groups)
 
 
 def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
@@ -201,7 +210,10 @@ def run_method(
 def chunk_size(
     setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
-    """Items a chunk: as given, or all of them if a method or system must be asked as a whole, or the default."""
+    """Items a chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
+
+    Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
+    """
     longest = max(len(each) for each in tests)
     whole = [setup.label for setup in setups if setup.method.as_a_whole]
     if given and whole and given < longest:
@@ -209,4 +221,4 @@ def chunk_size(
     asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest
-    return given or DEFAULT_CHUNK
+    return given or min(setup.method.chunk for setup in setups)

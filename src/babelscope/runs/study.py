@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -37,6 +37,8 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
 from babelscope.util.text import read_toml, regular_only
 
+CheckTests = Callable[[Mapping[str, TestSet]], None]
+"""Refuses test sets, given by name."""
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -122,7 +124,8 @@ class RunTable(_Table):
     """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
     are kept in any case until the run has ended."""
     chunk: int | None = Field(default=None, ge=1)
-    """How many items are asked, and stored, at once: 128, or all if a system or a method must be asked as a whole."""
+    """How many items are asked, and stored, at once: 128, 16 with `space`, or all if a system or a method
+    must be asked as a whole."""
     data_dir: Path | None = None
     """Folder of the public test sets; `$BABELSCOPE_DATA`, or the user's data folder, unless given."""
     engine: Literal["here", "ray"] = "here"
@@ -189,6 +192,7 @@ def run_study(
     shard: Shard | str | None = None,
     ray: str | None = None,
     workers: int | None = None,
+    check: CheckTests = lambda _tests: None,
 ) -> Result:
     """Run a study into its run folder, or resume it there; arguments override the study.
 
@@ -208,14 +212,23 @@ def run_study(
     check_folder(folder)
     study = _with_overrides(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
     with files, contextlib.chdir(base):
-        return _open_and_run(study, where, folder, shard)
+        return _open_and_run(study, where, folder, shard, check)
 
 
-def judge_study(study: Study, *, out: str | Path | None = None, cache: bool | Path | None = None) -> Result:
-    """Run a study into the folder `out`, or in memory without one; every judging command calls this."""
+def judge_study(
+    study: Study,
+    *,
+    out: str | Path | None = None,
+    cache: bool | Path | None = None,
+    check: CheckTests = lambda _tests: None,
+) -> Result:
+    """Run a study into the folder `out`, or in memory without one; every judging command calls this.
+
+    `check` is given the test sets before any system is opened, and may refuse them.
+    """
     if out is not None:
-        return run_study(study, out=out, cache=cache)
-    return _open_and_run(_with_overrides(study, cache=cache), "", None, None)
+        return run_study(study, out=out, cache=cache, check=check)
+    return _open_and_run(_with_overrides(study, cache=cache), "", None, None, check)
 
 
 def _with_overrides(
@@ -242,7 +255,9 @@ def _with_overrides(
     return study.model_copy(update={"study": head, "run": run})
 
 
-def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
+def _open_and_run(
+    study: Study, where: str, folder: Path | None, shard: Shard | None, check: CheckTests
+) -> Result:
     """Open test sets, methods and systems, cheapest first, so that mistakes show before models load; then run."""
     seed, run = study.study.seed, study.run
 
@@ -266,6 +281,7 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
                 )
         with _errors_located(where):
             check_kinds(setups, tests)
+            check(tests)
         systems: dict[str, System] = {}
         for number, own in enumerate(study.systems):
             with _errors_located(where, f"systems[{number}]"):

@@ -73,6 +73,8 @@ def _bars() -> Progress:
         Figures(),
         console=live_console(),
         transient=True,
+        # A chunk may take longer than rich's 30 seconds, after which it would forget the speed and give no estimate.
+        speed_estimate_period=3600,
         # Otherwise rich sends to stderr what is printed to a redirected stdout.
         redirect_stdout=sys.stdout.isatty(),
     )

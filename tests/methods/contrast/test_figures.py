@@ -210,7 +210,7 @@ def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
     for record, extra in zip(records, (*extras, {"ambig word": "bank"}), strict=True):
         record["extra"] = extra
     rows = figures(records, ties="half", controls=[])
-    assert [(each.name, each.estimate.value, each.estimate.n) for each in rows[2:]] == [
+    assert [(each.name, each.estimate.value, each.estimate.n) for each in rows[3:]] == [
         ("news", 0.0, 1),
         ("bank:money", 0.0, 1),
         ("bank:river", 1.0, 1),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from babelscope.language.align import Links, align, parse_links
+from babelscope.language.align import Links, align, longest_sentence, parse_links
 from babelscope.language.fitness import require_links, watch_language
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
@@ -35,6 +35,7 @@ _ENDS_IN_MARK = re.compile(r"\w[,;:.!?](?=\s|$)")
 _LONE_MARK = re.compile(r"(?:^|\s)[,;:.!?](?=\s|$)")
 _LOOKED_AT = 1000  # lines
 _PARSED_AT_ONCE = 64
+TOO_LONG = "too long to align"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,27 @@ def with_alignment(pairs: Iterable[Pair], how: str) -> list[Pair]:
     links = align(words, how)
     require_links([len({source for source, _ in own}) for own in links], [len(own) for own, _ in words])
     return [replace(pair, links=own) for pair, own in zip(held, links, strict=True)]
+
+
+def short_enough(
+    pairs: Iterable[Pair], path: Path, skipped: MutableMapping[str, int] | None = None
+) -> Iterator[Pair]:
+    """Yield the pairs that can be aligned. One too long is an error or, with `skipped`, counted there."""
+    longest = longest_sentence()
+    for pair in pairs:
+        size = max(len(pair.source_words), len(pair.reference_words))
+        if size <= longest:
+            yield pair
+        elif skipped is None:
+            raise BadSentence(
+                at(path, pair.number),
+                pair.number,
+                TOO_LONG,
+                f"{size:,} words are too many to align, {longest:,} at most; split it, say --skip-bad, or give "
+                "alignments",
+            )
+        else:
+            skipped[TOO_LONG] = skipped.get(TOO_LONG, 0) + 1
 
 
 def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.core.results import Row, record_line
 from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
-from babelscope.making.challenge.reading import Corpus, Pair, with_alignment
+from babelscope.making.challenge.reading import Corpus, Pair, short_enough, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
 from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
@@ -82,6 +82,8 @@ class Search:
         """
         pairs = self._pairs()
         if self.aligns_here:
+            assert self.corpus.source is not None
+            pairs = short_enough(pairs, self.corpus.source, self._skipped)
             pairs = iter(with_alignment(pairs, symmetrisation))
         for pair in pairs:
             instances = self._wide_enough(pair.instances)

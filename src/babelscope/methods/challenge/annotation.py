@@ -21,6 +21,7 @@ from babelscope.stats.labels import (
     Annotator,
     Judgement,
 )
+from babelscope.testsets.items import ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -63,11 +64,25 @@ def queue(
     With `distances`, instances of exactly these are taken, equally many of each as far as there are.
     """
     found = entries(records, distances=distances)
-    if not found:
-        told = f" of distance {', '.join(map(str, distances))}" if distances else ""
-        raise BabelscopeError(f"there is no dependency{told} to be annotated")
+    _require_some(found, distances)
     wanted = -(-per_phenomenon // len(distances)) if distances else per_phenomenon
     return draw(found, lambda sizes: dict.fromkeys(sizes, wanted), seed=seed, name="challenge")
+
+
+def check_annotatable(tests: str, items: Iterable[ParallelSentence], distances: Sequence[int] = ()) -> None:
+    """Refuse a test set that has nothing to be annotated, before it is translated."""
+    records = [
+        {"id": item.id, "system": "", "source": item.source, "references": item.references, "translation": ""}
+        | {"extra": item.extra}
+        for item in items
+    ]
+    _require_some(entries(records, distances=distances), distances, f"challenge --annotate: {tests}: ")
+
+
+def _require_some(found: Sequence[Entry], distances: Sequence[int], where: str = "") -> None:
+    if not found:
+        told = f" of distance {', '.join(map(str, distances))}" if distances else ""
+        raise BabelscopeError(f"{where}there is no dependency{told} to be annotated")
 
 
 def entries(

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
 from babelscope.core.tables import as_text
-from babelscope.methods.challenge.annotation import answer_rows, answers, queue
+from babelscope.methods.challenge.annotation import answer_rows, answers, check_annotatable, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
+from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
+    from babelscope.testsets.sets import TestSet
 
 
 def _check(given: Given) -> None:
     if given["annotate-distance"] and given["annotate"] is None:
         raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
+    for path in given["answers"]:  # read here too, since translating comes first
+        answers(read_json_lines(path))
+
+
+def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
+    if given["annotate"] is not None:
+        for name, each in tests.items():
+            items = [item for item in each.items if isinstance(item, ParallelSentence)]
+            check_annotatable(name, items, given["annotate-distance"])
 
 
 def _answered(result: Result, given: Given) -> list[Row]:
@@ -92,6 +104,7 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
+    check_tests=_check_tests,
     show=_said,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,

@@ -38,8 +38,6 @@ def ask(
     _seed: int,
 ) -> list[Record]:
     """A record a sentence with its translation; the dependencies stay in the field `extra`."""
-    for item in items:
-        read_instances(item.extra, f"item {item.id}")  # refuse a bad item before anything is translated
     answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
     return [
         {
@@ -140,6 +138,12 @@ def system_differences(group: Group, settings: ChallengeSettings, _seed: int) ->
     return difference_rows(found, {})
 
 
+def check_items(items: Sequence[ParallelSentence], _settings: object) -> None:
+    """Refuse items without dependencies: those of a plain parallel test set."""
+    for item in items:
+        read_instances(item.extra, f"item {item.id}")
+
+
 METHOD = Method(
     name="challenge",
     version=2,
@@ -148,11 +152,13 @@ METHOD = Method(
     settings=ChallengeSettings,
     ask=ask,
     judge=judge,
+    check_items=check_items,
     summarise=summarise,
     asks=frozenset({"beam"}),
     identity=identity,
     comparable=comparable,
     across=system_differences,
+    part_labels=frozenset({"phenomenon"}),
     view="babelscope.methods.challenge.view:VIEW",
     queue="babelscope.methods.challenge.annotation:entries",
 )

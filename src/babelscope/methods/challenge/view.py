@@ -127,7 +127,6 @@ def findings(group: Group) -> list[Finding]:
                 "sentences",
                 "some" if away.high < 0 else "none",
                 query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
-                behind=away.n,
                 share=False,
                 tag="" if away.high < 0 else "Not shown",
             )

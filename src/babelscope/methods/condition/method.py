@@ -60,6 +60,7 @@ METHOD = Method(
     instead={"score": "item_scores"},
     comparable=comparable,
     complete=complete,
+    part_labels=frozenset({"category"}),
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
     queue="babelscope.methods.condition.queue:queue",

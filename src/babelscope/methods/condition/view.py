@@ -58,12 +58,11 @@ def findings(group: Group) -> list[Finding]:
     """The errors of each system whose evaluator did not fail its test; where it is untested, that is said."""
     found = []
     for column in group.columns:
-        rows, records = column.cell.rows, column.cell.records
+        rows = column.cell.rows
         passed = passed_of(rows)
         if passed == "no":
             continue
-        untested = {} if passed == "yes" else {"more": " It is not known if the evaluator can judge this."}
-        wrong = [record for record in records if record["verdict"] in ("wrong", "tie")]
+        untested = "" if passed == "yes" else "it is not known if the evaluator can judge this"
         query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
         if overall := one(rows, "all"):
             found.append(
@@ -73,25 +72,26 @@ def findings(group: Group) -> list[Finding]:
                     complement(overall.estimate),
                     "sentences",
                     query=query,
-                    behind=len(wrong),
-                    **untested,
+                    more=untested,
                 )
             )
-        lowest = one(rows, "minimum unweighted")
+        lowest = one(rows, "minimum")
         if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
             category = str(lowest.labels["lowest"])
-            own = one(rows, f"{category} unweighted", category=category)
-            behind = sum(record["category"] == category for record in wrong)
-            if own and behind:
+            # The category is chosen by weighted accuracy, so its figure is the weighted one, too.
+            own = one(_categories(rows), category, category=category)
+            if own and own.estimate.value < 1:
                 found.append(
                     error_finding(
                         column.name,
-                        f"Worst of {len(_categories(rows))} categories ({group.tests}), {category}",
+                        f"Worst of {len(_categories(rows))} categories by weighted accuracy ({group.tests}), "
+                        f"{category}: errors, weighted",
                         complement(own.estimate),
                         "sentences",
                         query={**query, "group": category},
-                        behind=behind,
-                        **untested,
+                        more="; ".join(
+                            filter(None, ["the surer the evaluator, the more a verdict counts", untested])
+                        ),
                     )
                 )
     return found

@@ -62,6 +62,7 @@ def discrepancy(scores: Scores, *, clipped: bool = False) -> float:
 def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
     """Rows of one system on one test set: `all`, each phenomenon and reference kind, and MuCoW's groups.
 
+    `plausible` and `controls` are over all phenomena of one reference kind: an error on a control is a false alarm.
     A row named after its group is an accuracy; a row `discrepancy` follows where 1-bests are known.
     """
     rows: list[Row] = []
@@ -96,6 +97,12 @@ def _accuracy_groups(
 ) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
     """(name, labels, members) of every accuracy; sorted, so that the order of items does not matter."""
     yield "all", {}, list(records)
+    for name, some, label in (
+        ("plausible", [each for each in records if each["phenomenon"] not in controls], {}),
+        ("controls", [each for each in records if each["phenomenon"] in controls], {"control": "yes"}),
+    ):
+        for reference, members in group_records((each["reference"], each) for each in some).items():
+            yield name, {"reference": reference, **label}, members
     for (phenomenon, reference), members in by_phenomenon(records).items():
         control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
         yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members

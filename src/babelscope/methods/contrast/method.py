@@ -45,6 +45,7 @@ METHOD = Method(
     identity=identity,
     comparable=comparable,
     across=reference_differences,
+    part_labels=frozenset({"phenomenon", "reference", "origin", "word"}),
     measure_of=measure_of,
     view="babelscope.methods.contrast.view:VIEW",
     queue="babelscope.methods.contrast.queue:queue",

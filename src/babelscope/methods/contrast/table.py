@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from babelscope.core.results import Row
-from babelscope.core.tables import Table
+from babelscope.core.tables import Sized, Table, with_sizes
 from babelscope.methods.contrast.figures import measure_of
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
@@ -40,12 +40,7 @@ def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
             if measure_of(row) and "phenomenon" in row.labels
         }
     )
-    sizes = {
-        (row.labels["phenomenon"], row.labels["reference"]): str(row.estimate.n)
-        for row in rows
-        if measure_of(row) == "accuracy" and "phenomenon" in row.labels
-    }
-    columns: list[tuple[str, Callable[[str, str], str]]] = []
+    columns: list[tuple[str, Callable[[str, str], Sized]]] = []
     for measure, heading in _MEASURES.items():
         of_measure = [row for row in rows if measure_of(row) == measure]
         for name in (*seed_groups, *alone) if of_measure else ():
@@ -53,17 +48,16 @@ def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
     cells = []
     for phenomenon, reference, control in lines:
         shown = [cell(phenomenon, reference) for _, cell in columns]
-        name = f"{'*' if control else ''}{phenomenon}"
-        cells.append([name, reference, sizes[phenomenon, reference], *shown])
-    headings = ["phenomenon", "reference", "n", *(heading for heading, _ in columns)]
-    return Table("; ".join(_EXPLAINED), headings, cells, labels=2)
+        cells.append(([f"{'*' if control else ''}{phenomenon}", reference], shown))
+    made = with_sizes(["phenomenon", "reference"], [heading for heading, _ in columns], cells)
+    return Table("; ".join(_EXPLAINED), *made, labels=2)
 
 
-def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], str]:
-    """A function (phenomenon, reference) -> cell text, for one system or a group of seeds."""
+def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], Sized]:
+    """A function (phenomenon, reference) -> cell text and its n, for one system or a group of seeds."""
     factor, digits = (1, 3) if measure == "discrepancy" else (100, 1)
 
-    def cell(phenomenon: str, reference: str) -> str:
+    def cell(phenomenon: str, reference: str) -> Sized:
         found = [
             row
             for row in rows
@@ -73,13 +67,15 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
         ]
         values = [factor * row.estimate.value for row in found]
         if not values:
-            return "–"
+            return "–", ""
+        sizes = sorted({row.estimate.n for row in found})
+        size = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
         seen = any(row.estimate.low > 0 for row in found)
         mark = "°" if measure == "generated_errors" and not seen else ""
         if len(values) > 1:
             mean, sd = mean_and_sd(values)
-            return f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}{mark}"
-        return found[0].estimate.text(lambda each: f"{factor * each:.{digits}f}") + mark
+            return f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}{mark}", size
+        return found[0].estimate.text(lambda each: f"{factor * each:.{digits}f}") + mark, size
 
     return cell
 

@@ -18,12 +18,14 @@ from babelscope.core.page import (
     Section,
     Token,
     Tone,
+    Unit,
     View,
+    count_of,
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
-from babelscope.methods.contrast.pictures import accuracy_rows, pictures, reference_kinds, with_interval
+from babelscope.methods.contrast.pictures import accuracy_rows, pictures, with_interval
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.errors.view import language_caveats, worst_finding
 from babelscope.methods.view import Figures, complement, error_finding, headlines, noted_of, one, pivot
@@ -31,8 +33,10 @@ from babelscope.methods.view import Figures, complement, error_finding, headline
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
     "wrong": ("wrong", "errors"),
-    "tie": ("tie", "some"),
 }
+_TIES: Mapping[str, Tone] = {"half": "some", "correct": "none", "wrong": "errors"}
+"""Policy for ties -> tone of a tie."""
+_DETECTED = "error in its own translation, says the detector"
 _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
 _FAR_FROM_OUTPUT = 0.5
@@ -41,60 +45,103 @@ _FAR_FROM_OUTPUT = 0.5
 
 def findings(group: Group) -> list[Finding]:
     found = []
-    several = len(reference_kinds(group)) > 1
     labels = names(group)
     for column in group.columns:
-        rows, records = column.cell.rows, column.cell.records
-        wrong = [record for record in records if record["verdict"] != "correct"]
-        query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
-        if overall := one(rows, "all"):
+        rows = column.cell.rows
+        query = {"system": column.name, "tests": group.tests}
+        for row in _by_reference(rows, "plausible"):
+            kind = str(row.labels["reference"])
             found.append(
                 error_finding(
                     column.name,
-                    "Pairs in which it prefers a translation with an error to the right one",
-                    complement(overall.estimate),
+                    f"Pairs in which it prefers a translation with an error to the right one ({kind} references)",
+                    complement(row.estimate),
                     "pairs",
-                    query=query,
-                    behind=len(wrong),
+                    query={**query, "verdict": _error_on(kind)},
+                    more=_told_ties(row, column.cell.settings),
                 )
             )
-        real = [row for row in accuracy_rows(rows) if "control" not in row.labels and row.estimate.n]
-        if len(real) > 1:
-            worst = min(real, key=lambda row: (row.estimate.value, row.estimate.high))
-            name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
-            behind = [r for r in wrong if (r["phenomenon"], r["reference"]) == (name, kind)]
-            if behind:
-                reference = f" ({kind} references)" if several else ""
-                found.append(
-                    error_finding(
-                        column.name,
-                        f"Worst of {len(real)} error types, {labels[name]}{reference}",
-                        complement(worst.estimate),
-                        "pairs",
-                        query={**query, "group": _group_name(name, kind)},
-                        behind=len(behind),
-                    )
+        found += _worst_type(column.name, rows, query, labels, column.cell.settings)
+        for row in _by_reference(rows, "controls"):
+            kind = str(row.labels["reference"])
+            found.append(
+                Finding(
+                    column.name,
+                    f"Controls, which nobody gets wrong, in which it prefers the error ({kind} references)",
+                    complement(row.estimate),
+                    "pairs",
+                    "note",
+                    query={**query, "verdict": _false_alarm_on(kind)},
+                    tag="False alarms",
+                    more=_told_ties(row, column.cell.settings),
                 )
-        found += worst_finding(
-            column.name, rows, _items_with_alarm(column.name, records, group.tests), labels
-        )
+            )
+        found += worst_finding(column.name, rows, _query_of_alarms(query), labels)
     return found
 
 
-def _items_with_alarm(
-    system: str, records: Sequence[Record], tests: str
-) -> Callable[[Row], tuple[Mapping[str, str], int]]:
-    def items(row: Row) -> tuple[Mapping[str, str], int]:
-        name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
-        behind = sum(
-            record.get("detected", {}).get("best", False)
-            for record in records
-            if (record["phenomenon"], record["reference"]) == (name, kind)
-        )
-        shown = {"group": _group_name(name, kind), "search": "its own translation has it"}
-        return {"system": system, "tests": tests, **shown}, behind
+def _by_reference(rows: Sequence[Row], name: str) -> list[Row]:
+    """Accuracies over all types of one kind of reference; machine references, nearer to free output, first."""
+    found = [row for row in rows if row.name == name and "phenomenon" not in row.labels and row.estimate.n]
+    return sorted(found, key=lambda row: row.labels["reference"] != "machine")
 
-    return items
+
+def _error_on(kind: str) -> str:
+    return f"error, {kind} references"
+
+
+def _false_alarm_on(kind: str) -> str:
+    return f"false alarm, {kind} references"
+
+
+def _told_ties(row: Row, settings: Mapping[str, Any]) -> str:
+    """The ties among the pairs behind a figure, where each is half an error."""
+    ties = row.counts.get("ties", 0)
+    return f"{count_of(ties, 'ties')} counted half" if ties and settings.get("ties", "half") == "half" else ""
+
+
+def _worst_type(
+    system: str,
+    rows: Sequence[Row],
+    query: Mapping[str, str],
+    labels: Mapping[str, str],
+    settings: Mapping[str, Any],
+) -> list[Finding]:
+    """The plausible error type that is preferred most, and how much of that may be more than false positives."""
+    real = [row for row in accuracy_rows(rows) if "control" not in row.labels and row.estimate.n]
+    if len(real) < 2:
+        return []
+    worst = min(real, key=lambda row: (row.estimate.value, row.estimate.high))
+    if worst.estimate.value == 1:
+        return []
+    name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
+    more = [_told_ties(worst, settings)]
+    for figure, words in (
+        ("excess_errors", "more than false positives"),
+        ("generated_errors", "in its own translations"),
+    ):
+        if (row := one(rows, figure, phenomenon=name, reference=kind)) and row.estimate.n:
+            more.append(f"{words}: {with_interval(row.estimate, 100)} %")
+    return [
+        error_finding(
+            system,
+            f"Worst of {len(real)} error types, {labels[name]} ({kind} references)",
+            complement(worst.estimate),
+            "pairs",
+            query={**query, "verdict": NOT_RIGHT, "group": _group_name(name, kind)},
+            more="; ".join(filter(None, more)),
+        )
+    ]
+
+
+def _query_of_alarms(query: Mapping[str, str]) -> Callable[[Row], Mapping[str, str]]:
+    """For a row of errors in own translations, the filter of the items with an alarm."""
+
+    def filtered(row: Row) -> Mapping[str, str]:
+        group = _group_name(str(row.labels["phenomenon"]), str(row.labels["reference"]))
+        return {**query, "verdict": _DETECTED, "group": group}
+
+    return filtered
 
 
 def _group_name(phenomenon: str, reference: str) -> str:
@@ -153,11 +200,15 @@ def _overall_discrepancy(rows: Sequence[Row]) -> Row | None:
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """How often the right one of a pair is preferred, and how far pairs are from the system's own output."""
-    return headlines(
-        ("right one preferred", one(rows, "all"), "percent"),
-        ("discrepancy", _overall_discrepancy(rows), "plain"),
-    )
+    """How often the right one of a pair is preferred, by kind of reference; the same on controls; the discrepancy."""
+    figures: list[tuple[str, Row | None, Unit]] = [
+        (f"{words}, {row.labels['reference']} references", row, "percent")
+        for name, words in (("plausible", "right one preferred"), ("controls", "the same on controls"))
+        for row in _by_reference(rows, name)
+    ]
+    if not figures:  # a run of an earlier version
+        figures = [("right one preferred, all pooled", one(rows, "all"), "percent")]
+    return headlines(*figures, ("discrepancy", _overall_discrepancy(rows), "plain"))
 
 
 def tables(group: Group) -> list[Table]:
@@ -209,14 +260,18 @@ def about(record: Record) -> About:
     return About(record["source"] or "(empty)", (phenomenon, specific), specific, lines)
 
 
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
-    verdict, tone = _VERDICTS[record["verdict"]]
-    facts = []
+def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
+    verdict, tone = _VERDICTS.get(record["verdict"]) or ("tie", _TIES[settings.get("ties", "half")])
+    facts, also = [], []
+    if tone != "none":
+        is_control = record["phenomenon"] in settings.get("controls", ())
+        also.append((_false_alarm_on if is_control else _error_on)(record["reference"]))
     if record.get("discrepancy") is not None:
         facts.append(f"discrepancy {record['discrepancy']:.2f}")
     if record.get("detected", {}).get("best"):
-        facts.append("its own translation has it, says the detector")
-    return Answer(verdict, tone, margin(record), ", ".join(facts), lambda: _lines(record))
+        facts.append(_DETECTED)
+        also.append(_DETECTED)
+    return Answer(verdict, tone, margin(record), ", ".join(facts), lambda: _lines(record), also)
 
 
 def _lines(record: Record) -> list[Line]:

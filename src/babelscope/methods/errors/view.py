@@ -20,6 +20,7 @@ from babelscope.core.page import (
     Section,
     Tone,
     View,
+    count_of,
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
@@ -49,24 +50,32 @@ def row_name(row: Row) -> str:
 def worst_finding(
     system: str,
     rows: Sequence[Row],
-    items: Callable[[Row], tuple[Mapping[str, str], int]],
+    query_of: Callable[[Row], Mapping[str, str]],
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
     """The error type with the highest certain rate in the system's own translations.
 
-    `items` gives the filter of the items with an alarm, and their number; `labels` those of error types in the run.
+    `query_of` gives the filter of the items with an alarm; `labels` are those of error types in the run.
     """
     seen = [row for row in error_rows(rows) if row.estimate.low > 0 and row.counts["alarms"]]
     if not seen:
         return []
     worst = max(seen, key=lambda row: row.estimate.low)
-    query, behind = items(worst)
     name = str(worst.labels["phenomenon"])
     label = labels.get(name) or error_label(name)
-    note = impossible(worst.estimate)
-    more = f"{note[:1].upper()}{note[1:]}." if note else ""
-    claim = f"Its own translations with an error, found by a detector: {label}"
-    return [error_finding(system, claim, worst.estimate, "sentences", query=query, behind=behind, more=more)]
+    kind = worst.labels.get("reference")
+    raised = f"its detector raised {count_of(worst.counts['alarms'], 'alarms')}, of which some are false"
+    return [
+        error_finding(
+            system,
+            f"Its own translations with an error, found by a detector: {label}"
+            + (f" ({kind} references)" if kind else ""),
+            worst.estimate,
+            "sentences",
+            query=query_of(worst),
+            more="; ".join(filter(None, [raised, impossible(worst.estimate)])),
+        )
+    ]
 
 
 def language_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
@@ -81,17 +90,11 @@ def findings(group: Group) -> list[Finding]:
     found = []
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
-        records = column.cell.records
 
-        def items(
-            row: Row, query: dict[str, str] = query, records: Sequence[Record] = records
-        ) -> tuple[dict[str, str], int]:
-            name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
-            own = [record for record in records if kind in (None, record.get("reference"))]
-            behind = sum(record["alarms"].get(name, False) for record in own)
-            return {**query, "group": row_name(row), "search": _alarm(name)}, behind
+        def query_of(row: Row, query: dict[str, str] = query) -> Mapping[str, str]:
+            return {**query, "group": row_name(row), "verdict": _alarm(str(row.labels["phenomenon"]))}
 
-        found += worst_finding(column.name, column.cell.rows, items)
+        found += worst_finding(column.name, column.cell.rows, query_of)
     return found
 
 
@@ -152,7 +155,7 @@ def about(record: Record) -> About:
 
 
 def _alarm(name: str) -> str:
-    return f"alarm of {name};"
+    return f"alarm of {name}"
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -161,7 +164,7 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     if other := record.get("detected", {}).get(OTHER_LANGUAGE, {}).get("best"):
         verdict, facts = "in another language", [f"language {other}"]
     lines: list[Line] = [("its own translation", record["best"]["text"])]
-    return Answer(verdict, tone, None, " ".join(facts), lambda: lines)
+    return Answer(verdict, tone, None, "; ".join(facts), lambda: lines, facts)
 
 
 _READING = (

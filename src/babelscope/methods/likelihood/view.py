@@ -36,7 +36,6 @@ def findings(group: Group) -> list[Finding]:
             "sentences",
             "note",
             query={"system": column.name, "tests": group.tests, "sort": "least"},
-            behind=len(column.cell.records),
             share=False,
         )
         for column in group.columns

@@ -38,6 +38,7 @@ METHOD = Method(
     ask=ask,
     judge=judge,
     summarise=figures,
+    chunk=16,  # exact search, beams and samples of an item take seconds
     asks=frozenset({"k", "samples", "beam", "budget_expansions", "budget_seconds", "budget_bytes"}),
     needs={"system": ("translate", "score", "sample", "top_k")},
     identity=identity,

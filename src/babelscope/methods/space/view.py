@@ -22,6 +22,7 @@ from babelscope.core.page import (
     Picture,
     Point,
     Section,
+    Tone,
     View,
     point,
 )
@@ -42,6 +43,7 @@ from babelscope.util.seeds import stream
 
 _MOST_POINTS = 4000
 """Points of a cloud; larger clouds are subsampled."""
+_MISSED = "missed by beam search"
 _REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
 _DECODINGS = {
     "beam": "beam search",
@@ -63,7 +65,7 @@ _MEASURES = {
 def findings(group: Group) -> list[Finding]:
     found = []
     for column in group.columns:
-        rows, records = column.cell.rows, column.cell.records
+        rows = column.cell.rows
         query = {"system": column.name, "tests": group.tests}
         empty = one(rows, "empty_mode", view="tokens")
         if empty and empty.estimate.n:
@@ -74,7 +76,6 @@ def findings(group: Group) -> list[Finding]:
                     empty.estimate,
                     "sentences",
                     query={**query, "verdict": "empty"},
-                    behind=sum(_is_empty(record) for record in records),
                 )
             )
         ranked = _largest(rows, "krg_above_random", "top")
@@ -88,7 +89,6 @@ def findings(group: Group) -> list[Finding]:
                     "sentences",
                     "some",
                     query=query,
-                    behind=len(records),
                     share=False,
                 )
             )
@@ -101,8 +101,7 @@ def findings(group: Group) -> list[Finding]:
                     missed.estimate,
                     "sentences",
                     "note",
-                    query={**query, "verdict": "missed by beam search"},
-                    behind=sum(answer(record, {}).verdict == "missed by beam search" for record in records),
+                    query={**query, "verdict": _MISSED},
                 )
             )
     return found
@@ -289,37 +288,39 @@ def tables(group: Group) -> list[Table]:
 
 
 def _is_empty(record: Record) -> bool:
-    found = record["top"]["found"]
-    return _mode_is_proven(record) and not found[0]["text"].strip()
+    return not record["top"]["found"][0]["text"].strip()
 
 
-def _mode_is_proven(record: Record) -> bool:
+def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
+    """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
     top = record["top"]
     bound = minus_inf_if_none(top["bound"])
-    return bool(top["found"]) and (top["exact"] or top["found"][0]["logprob"] >= bound)
+    kept = settings.get("unresolved") == "keep"
+    return bool(top["found"]) and (kept or top["exact"] or top["found"][0]["logprob"] >= bound)
 
 
 def about(record: Record) -> About:
     return About(record["source"], lines=[("reference", text) for text in record["references"]])
 
 
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     missed = record["missed_by"]["beam"]
     facts = [
         f"{name} {record[field]:.2f}"
         for name, field in (("kRG", "top_krg"), ("kQRG", "top_kqrg"))
         if record[field] is not None
     ]
-    fact_text = ", ".join(facts)
     measure = record["top_krg"]
-    if not _mode_is_proven(record):
-        return Answer("not resolved", "note", measure, fact_text, lambda: _lines(record))
-    if _is_empty(record):
-        return Answer("empty", "errors", measure, fact_text, lambda: _lines(record))
+    if not _mode_is_known(record, settings):
+        return Answer("not resolved", "note", measure, ", ".join(facts), lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
-        return Answer("missed by beam search", "some", measure, ", ".join(facts), lambda: _lines(record))
-    return Answer("found by beam search", "none", measure, fact_text, lambda: _lines(record))
+    searched = [] if missed is None else [_MISSED if missed else "found by beam search"]
+    verdict, *also = (
+        ["empty", *searched] if _is_empty(record) else searched or ["not known if beam search finds it"]
+    )
+    tone: Tone = "errors" if verdict == "empty" else "some" if verdict == _MISSED else "none"
+    return Answer(verdict, tone, measure, ", ".join(facts), lambda: _lines(record), also)
 
 
 def _lines(record: Record) -> list[Line]:

@@ -41,7 +41,6 @@ def _findings(group: Group) -> list[Finding]:
             row.estimate,
             "sentences",
             query={"system": column.name, "tests": group.tests, "verdict": "echo"},
-            behind=sum(record["verdict"] == "echo" for record in column.cell.records),
         )
         for column in group.columns
         if (row := one(column.cell.rows, "all")) and row.estimate.n

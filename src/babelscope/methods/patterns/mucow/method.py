@@ -23,5 +23,6 @@ METHOD = Method(
     as_a_whole=True,
     identity=identity,
     comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("category",))],
+    part_labels=frozenset({"category"}),
     queue="babelscope.methods.patterns.mucow.queue:queue",
 )

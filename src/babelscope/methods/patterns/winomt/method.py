@@ -23,5 +23,6 @@ METHOD = Method(
     as_a_whole=True,
     identity=identity,
     comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("gold",))],
+    part_labels=frozenset({"category", "stereotype", "gold"}),
     queue="babelscope.methods.patterns.winomt.queue:queue",
 )

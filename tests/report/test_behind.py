@@ -1,0 +1,245 @@
+"""Every number on the page that links to items is their count: random records of every method that has a view."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.comparable import Comparable
+from babelscope.core.page import Finding, Section
+from babelscope.core.results import Record, Row
+from babelscope.methods.base import Settings, find_method, method_names
+from babelscope.methods.view import find_view, section_of
+from babelscope.report.building import collect, write_report
+from babelscope.report.items import count_shown, items_of
+from babelscope.runs.reading import read_run
+from tests.report.synthetic import contrast_run
+from tests.support.browser import NewPage
+
+WORDS = ("ein", "Haus", "steht", "", "nicht", "hier")
+
+
+@dataclass(frozen=True)
+class RandomCell:
+    """A judged cell without a run folder."""
+
+    kind: str
+    rows: Sequence[Row]
+    records: Sequence[Record]
+    settings: Mapping[str, Any]
+    comparable: Sequence[Comparable]
+    parts: Sequence[Row] = ()
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    run: Any = field(default_factory=lambda: SimpleNamespace(sections=()))
+    method: str = ""
+
+
+def item_of(number: int) -> random.Random:
+    """What is random about an item, the same for every system."""
+    return random.Random(f"item {number}")
+
+
+def text(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randrange(6))).strip()
+
+
+def hypothesis(rng: random.Random) -> Record:
+    return {"text": rng.choice(("", text(rng))), "logprob": -9 * rng.random()}
+
+
+def contrast(rng: random.Random, number: int) -> Record:
+    phenomenon = item_of(number).choice(("np_agreement", "clause_omission", "placeholder_ding"))
+    right, wrong = (rng.choice((-1.0, -0.5, -0.25)) for _ in range(2))
+    scored = {"text": "x", "tokens": ["x"], "logprobs": [-1.0], "notes": []}
+    return {
+        "phenomenon": phenomenon,
+        "reference": item_of(2 * number).choice(("human", "machine")),
+        "scores": {"correct": right, "contrastive": [wrong]},
+        "verdict": "tie" if right == wrong else "correct" if right > wrong else "wrong",
+        "correct": scored,
+        "contrastive": [{**scored, "at": 0}],
+        "best": scored,
+        "detected": {
+            "best": rng.random() < 0.4,
+            "contrastive": [True],
+            "reference": {phenomenon: False, "np_agreement": False},
+        },
+    }
+
+
+def condition(rng: random.Random, number: int) -> Record:
+    logs = [rng.choice((None, -1.0, -1.0, -2.0 * rng.random())) for _ in range(2)]
+    return {
+        "category": item_of(number).choice(("female", "male", "none")),
+        "gold": None,
+        "translation": text(rng),
+        "evaluator": "judge",
+        "notes": [],
+        "given": False,
+        "correct_logprob": logs[0],
+        "incorrect_logprob": logs[1],
+    }
+
+
+def space(rng: random.Random, number: int) -> Record:
+    found = sorted((hypothesis(rng) for _ in range(rng.choice((0, 3)))), key=lambda each: -each["logprob"])
+    exact = bool(found) and rng.random() < 0.6
+    gap = rng.choice((0.0, 0.4, None)) if exact else None
+    return {
+        "references": [f"ein Haus {number}"],
+        "reference_logprob": -1.0,
+        "best": hypothesis(rng),
+        "beam": [hypothesis(rng) for _ in range(3)],
+        "top": {
+            "found": found,
+            "exact": exact,
+            "bound": None if exact else 0.0,
+            "mass": 0.1,
+            "expansions": 3,
+            "minimum": 2,
+        },
+        "samples": {"hypotheses": [hypothesis(rng)], "drawn": [0, 0]},
+        "missed_by": {"beam": gap, "beam-list": gap},
+    }
+
+
+def challenge(rng: random.Random, number: int) -> Record:
+    own = item_of(number)
+    found = [{"phenomenon": own.choice(("particle", "relative")), "distance": own.randrange(9)}]
+    return {
+        "references": ["ein Haus steht hier"],
+        "translation": rng.choice(("ein Haus", "hier steht ein Haus", "nicht")),
+        "notes": [],
+        "extra": {"dependencies": found * own.randrange(2)},
+    }
+
+
+def likelihood(rng: random.Random, _number: int) -> Record:
+    logs = [rng.choice((None, -1.0, -0.5, -0.1)) for _ in range(3)]
+    return {"references": [{"tokens": ["a", "b", "c"], "logprobs": logs, "notes": []}]}
+
+
+MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[str, Any]]]] = {
+    "contrast": (contrast, [{"ties": each} for each in ("half", "correct", "wrong")]),
+    "condition": (condition, [{"ties": each} for each in ("half", "correct", "wrong")]),
+    "space": (space, [{"k": 3, "samples": 2, "unresolved": each} for each in ("leave-out", "keep")]),
+    "challenge": (challenge, [{"metrics": ("chrf",), "matched_corpora": 2, "length_corpora": 4}]),
+    "likelihood": (likelihood, [{}]),
+}
+
+
+def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
+    """Two systems with random answers to the same items, judged and summarised by the method itself."""
+    method, make = find_method(name), MADE[name][0]
+    settings: Settings = method.settings.model_validate(dict(given))
+    rng = random.Random(f"{name}{given}{seed}")
+    size = rng.choice((2, 20, 40))
+    columns = []
+    for system in ("one", "two"):
+        keys = {"method": name, "system": system, "tests": "tests"}
+        asked = [
+            {**keys, "item": item, "id": str(item), "source": f"source {item}", **make(rng, item)}
+            for item in range(size)
+        ]
+        judged = asked if name == "contrast" else method.judge(asked, settings)
+        records = method.complete(judged, settings)
+        cell = RandomCell(
+            name,
+            method.summarise(records, settings, 0),
+            records,
+            settings.model_dump(mode="json"),
+            method.comparable(settings),
+        )
+        columns.append(Column(system, cast(JudgedCell, cell)))
+    return Group(name, "tests", tuple(columns))
+
+
+def shown_on_page(group: Group, section: Section) -> dict[str, Any]:
+    view = find_view(group.method)
+    assert view is not None
+    return items_of([group], section, view, {"one": 0, "two": 1})
+
+
+def errors_behind(finding: Finding, group: Group, data: Mapping[str, Any]) -> float:
+    """The errors among the items that a link shows, counted by what the page says of them; a tie is half of one."""
+    series = {"one": 0, "two": 1}[finding.system]
+    group_name, verdict = finding.query.get("group"), finding.query["verdict"]
+    total = 0.0
+    for item in data["items"]:
+        for each in item["a"]:
+            if each["s"] != series or (group_name and group_name not in item["g"]):
+                continue
+            if verdict in (each["v"], *each.get("w", ())) or (
+                verdict == "not right" and each["c"] in ("errors", "some")
+            ):
+                half = group.method != "space" and each["c"] == "some"
+                total += 0.5 if half else 1.0
+    return total
+
+
+def test_every_method_with_a_view_is_tried() -> None:
+    ours = {name for name in method_names() if find_method(name).view.startswith("babelscope.methods.")}
+    assert ours == set(MADE)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_number_that_links_to_items_is_their_count(name: str) -> None:
+    view = find_view(name)
+    assert view is not None
+    linked = 0
+    for given in MADE[name][1]:
+        for seed in range(4):
+            group = random_group(name, given, seed)
+            section = section_of(group, view)
+            data = shown_on_page(group, section)
+            for finding in section.findings:
+                assert finding.behind == count_shown(data, finding.query), finding
+                linked += bool(finding.behind)
+                # A plain share is the share of the linked items; weighted and corrected ones say what they are.
+                if finding.share and not ("weighted" in finding.claim or "detector" in finding.claim):
+                    expected = finding.estimate.value * finding.estimate.n
+                    assert errors_behind(finding, group, data) == pytest.approx(expected), finding
+    assert linked
+
+
+def test_two_items_make_no_alarm() -> None:
+    for name, (_, settings) in MADE.items():
+        view = find_view(name)
+        assert view is not None
+        for seed in range(6):
+            group = random_group(name, settings[0], seed)
+            if len(group.columns[0].cell.records) == 2:
+                assert all(each.tone != "errors" for each in section_of(group, view).findings)
+
+
+def test_a_capped_page_says_how_many_of_the_items_it_holds(tmp_path: Path) -> None:
+    run = read_run(contrast_run(tmp_path / "run", 600))
+    whole = [each for own in collect([run]).findings.values() for each in own]
+    some = [each for own in collect([run], cap=20).findings.values() for each in own]
+    assert all(each.on_page == each.behind for each in whole)
+    capped = [each for each in some if each.on_page != each.behind]
+    assert capped
+    assert all(each.link[1] == f"{each.on_page} of {each.behind} items" for each in capped if each.behind > 1)
+
+
+def test_in_a_browser_a_link_shows_as_many_items_as_it_says(new_page: NewPage, tmp_path: Path) -> None:
+    folder = contrast_run(tmp_path / "run", 60, phenomena=("np_agreement", "placeholder_ding"))
+    page = new_page(offline=True)
+    page.goto(f"file://{write_report([folder], tmp_path / 'report.html')}")
+    links = page.locator("article:not(.wide) .finding a")
+    assert links.count()
+    for number in range(links.count()):
+        said = links.nth(number).inner_text().removeprefix("→ ").split(" ")[0]
+        links.nth(number).click()
+        box = page.locator("#items-contrast")
+        box.locator(".item").first.wait_for()
+        shown = box.locator(".count").inner_text().split(" ")[0]
+        assert said in (shown, "all")
