@@ -53,7 +53,9 @@ def refuse_repeats(command: Any) -> Any:
             if not context.resilient_parsing:  # completion by the shell
                 for option, times in Counter(each for each in order if _takes_one(each)).items():
                     if times > 1:
-                        raise BabelscopeError(f"{_shown(option)} is given {times} times; it can be given once")
+                        raise BabelscopeError(
+                            f"{_shown(option)} is given {times} times; it can be given once"
+                        )
             return values, left, order
 
         parser.parse_args = parse_args

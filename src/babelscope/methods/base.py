@@ -74,6 +74,9 @@ class Method:
     """(all systems on one test set, settings, seed) -> rows about several systems together."""
     complete: Callable[[Sequence[Record], Any], Sequence[Record]] = lambda records, _settings: records
     """(all judged records of a cell, settings) -> the records with the fields that depend on the whole cell."""
+    check_system: Callable[[Any, Sequence[Any], Any], None] = lambda _system, _items, _settings: None
+    """(system under test, all items of a test set, settings): refuses a system that would not be asked, though it is
+    named."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     view: str = ""

@@ -10,17 +10,11 @@ from babelscope.methods.challenge.annotation import answer_rows, answers, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
-from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
-
-
-def _check(given: Given) -> None:
-    if given["annotate-distance"] and given["annotate"] is None:
-        raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
 
 
 def _answered(result: Result, given: Given) -> list[Row]:
@@ -64,6 +58,7 @@ COMMAND = JudgingCommand(
             metavar="N",
             minimum=0,
             repeat=True,
+            only_with=("annotate",),
         ),
         reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
     ),
@@ -91,7 +86,6 @@ COMMAND = JudgingCommand(
             "help": "Sentences in each of them; may be repeated. Else 1000, 100 and 10.",
         },
     },
-    check=_check,
     show=_said,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
