@@ -75,7 +75,6 @@ def run(
     refuse_unused(
         context,
         {
-            "workers": None if ray is not None else "--ray",
             "every": shared,
             "report": shared if report else None,
         },

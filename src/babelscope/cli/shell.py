@@ -83,7 +83,7 @@ def typed_options(context: Any) -> frozenset[str]:
 
 
 def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
-    """Refuse options that were given though they have no effect: parameter -> what it is about, None where it acts."""
+    """Refuse given options without effect: parameter -> what it would need, None where it has an effect."""
     typed = typed_options(context)
     for parameter in context.command.params:
         about = why.get(parameter.name)

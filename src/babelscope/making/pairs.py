@@ -40,10 +40,10 @@ def make_pairs(
 ) -> Iterator[MinimalPair]:
     """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
-    Of several types of one language, the pairs of a reference come together, and it is analysed once; `mode` is for
-    the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and, with a warning, references of more than
-    `LONGEST` characters. `first` is the number of the first text in its file. By default, the `analyser` is that
-    of the error type's language.
+    Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
+    for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
+    with a warning, references of more than `LONGEST` characters. `first` is the number of the first text in its
+    file. By default, the `analyser` is that of the error types' language.
     """
     types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):

@@ -73,9 +73,9 @@ def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Condit
         return
     if given := sum(item.translation is not None for item in items):
         raise BabelscopeError(
-            f"{given} of {len(items)} items have a translation of their own, and {system.name} is named to translate: "
-            "say whose are judged, the system's (--ask-all, translations = \"system\") or, where there are, the items' "
-            '(--ask-missing, translations = "given")'
+            f"{given} of {len(items)} items have a translation, and {system.name} is named to translate them: say "
+            'which are judged, those of the system (--ask-all, translations = "system") or, where an item has one, '
+            'that of the item (--ask-missing, translations = "given")'
         )
 
 
