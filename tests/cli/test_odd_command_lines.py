@@ -98,13 +98,13 @@ def repeats(path: tuple[str, ...]) -> Iterator[list[str]]:
 def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
     """The command with all that it must read being of a wrong kind."""
     required = [each for each in LEAVES[path].params if each.required or not is_option(each)]
-    if path in _LONG or not required:
+    written = ("to", "out", *(["file"] if path == ("init",) else []))
+    if path in _LONG or all(each.name in written for each in required):
         return
     for wrong in ("missing", "folder", "picture.png", "empty"):
         line = list(path)
         for each in required:
-            writes = each.name in ("to", "out", "file" if path == ("init",) else "")
-            value = "folder/no/such/out" if writes else wrong
+            value = "folder/no/such/out" if each.name in written else wrong
             line += [max(each.opts, key=len), value] if is_option(each) else [value]
         yield line
 
