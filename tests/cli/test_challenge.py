@@ -136,7 +136,7 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
         (("--system", "file:nowhere.en"), "nowhere.en: no such file"),
         (
             ("--system", "file:good.en", "--annotate-distance", "1"),
-            "is about the queue that --annotate writes",
+            "--annotate-distance has no effect without --annotate",
         ),
         (("--system", "file:good.en", "--answers", "tests.jsonl"), ""),
     ],

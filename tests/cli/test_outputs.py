@@ -52,7 +52,7 @@ sample --system {TOY} --source a.en --n 2 --to OUT
 score --system {TOY} --source a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --records OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --records OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annotate OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
@@ -82,7 +82,7 @@ report run --to OUT
 """.strip().split("\n")
 FOLDERS = f"""
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --out OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --out OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --out OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --out OUT
 """.strip().split("\n")

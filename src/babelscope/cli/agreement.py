@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -39,6 +39,7 @@ class Flaw(StrEnum):
 
 @formerly({"out": "to", "quirk": "published-flaw"})
 def agreement(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -98,6 +99,15 @@ def agreement(
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
     answers = find_answers(files)
+    released = None if not answers else "released annotations"
+    refuse_unused(
+        context,
+        {
+            "task": released,
+            "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
+            "field": None if answers else "answers of `babelscope annotate`",
+        },
+    )
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from babelscope.cli.shell import NOTHING_KEPT, FoldedGroup, ShellCommand, telling_what_is_kept
+from babelscope.cli.shell import NOTHING_KEPT, FoldedGroup, ShellCommand, refuse_repeats, telling_what_is_kept
 from babelscope.core.options import Command
 from babelscope.core.registry import Registry, resolve
 from babelscope.methods import BUILT_IN
@@ -30,7 +30,7 @@ def built(command: Command) -> Any:
 
             found = function_of(found)
         group.command(command.name, cls=ShellCommand)(found)
-    return get_group(group).commands[command.name]
+    return refuse_repeats(get_group(group).commands[command.name])
 
 
 class _Commands(Registry[Command]):

@@ -59,6 +59,18 @@ def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
     return {name: remembering(system, cache) for name, system in opened.items()}
 
 
+def check_beam(specs: Iterable[str]) -> None:
+    """Refuse a size of the beam where no system has a beam that can be set."""
+    from babelscope.systems.opening import find_scheme
+
+    named = list(specs)
+    if not any(find_scheme(spec).beam for spec in named):
+        raise BabelscopeError(
+            f"--beam has no effect on {', '.join(named)}: translations are stored, or made by a program or server "
+            "with settings of its own"
+        )
+
+
 def read_sources(path: Path) -> list[str]:
     """The lines of a file, or of stdin for `-`; none may be empty."""
     if str(path) == "-" and sys.stdin is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 @formerly({"out": "to", "on": "covariate"})
 def compare(
+    context: typer.Context,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out."),
@@ -75,6 +76,14 @@ def compare(
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
     if not runs and table is None:
         raise BabelscopeError("compare needs run folders, or a --table")
+    refuse_unused(
+        context,
+        {
+            "covariate": None if table is not None else "the regression on --table",
+            "group": None if runs else "runs",
+            "summary": None if runs else "runs",
+        },
+    )
     from babelscope.util.damage import explain_damage
 
     check_outputs({"--to": to}, inputs=[*(runs or ()), table])

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
 
 
 @formerly({"out": "to"})
 def correlate(
+    context: typer.Context,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -50,6 +51,7 @@ def correlate(
     from babelscope.util.json_lines import read_json_lines
     from babelscope.util.progress import working
 
+    refuse_unused(context, {"field": "scores in the files" if metric else None})
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
     chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
     judged = parse_scores(read_json_lines(human), average=True)

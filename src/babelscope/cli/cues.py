@@ -11,7 +11,7 @@ import typer
 
 from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
 
 
@@ -31,6 +31,7 @@ class Criterion(StrEnum):
 
 @formerly({"out": "to", "narrow": "max-candidates", "kept": "cues-per-sense"})
 def cues(
+    context: typer.Context,
     tests: Annotated[
         str,
         typer.Option(
@@ -109,6 +110,14 @@ def cues(
         raise BabelscopeError("make cues needs either --model or --candidates")
     if select_on is not None and mode == Mode.paper:
         raise BabelscopeError("--mode paper selects on what it tests: leave --select-on out")
+    paper = None if mode == Mode.words else "--mode words"
+    refuse_unused(
+        context,
+        {
+            "share": paper or (None if select_on is None else "tests without --select-on"),
+            "criterion": None if criterion == Criterion.reference else paper,
+        },
+    )
     check_outputs(
         {"--save-cues": save_cues, "--save-candidates": save_candidates, "--to": to},
         inputs=[tests, candidates, select_on, evaluator],

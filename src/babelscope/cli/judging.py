@@ -18,6 +18,7 @@ import typer
 from babelscope.cli.common import (
     Form,
     as_line,
+    check_beam,
     figures,
     output,
     places_of,
@@ -25,7 +26,7 @@ from babelscope.cli.common import (
     then_records,
     write_file,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, work_kept_in
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, typed_options, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -84,24 +85,21 @@ def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[st
     values: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     said: set[str] = set()
+    typed = typed_options(context)
     for option in options:
         name = _identifier(option.name)
         value = _plain(parsed[name], option.repeat)
         values[option.name] = value
         if not option.setting:
             continue
-        if _was_said(context, name):
+        if name in typed:
             said.add(option.setting)
         if option.value is None and (value or not option.repeat):
             settings[option.setting] = value
         elif option.value is not None and value:
             settings[option.setting] = option.value
-    return Given(values, settings, frozenset(said))
-
-
-def _was_said(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    names = frozenset(option.name for option in options if _identifier(option.name) in typed)
+    return Given(values, settings, frozenset(said), names)
 
 
 def _plain(value: Any, repeat: bool) -> Any:
@@ -115,6 +113,7 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
     """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
     _check_asked(command, given)
     command.check(given)
+    _check_together(options, given)
     _check_queue(command, given)
     read = [given[option.name] for option in options if option.role == "read"]
     written = {"--records": given["records"]}
@@ -142,6 +141,24 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
     if given["rejudge"] is None and not given["tests"]:
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
+
+
+def _check_together(options: Sequence[Option], given: Given) -> None:
+    """Refuse options that contradict each other, or have no effect with the others."""
+    for option in options:
+        if option.name not in given.typed:
+            continue
+        for other in option.not_with:
+            if other in given.typed:
+                raise BabelscopeError(
+                    f"--{option.name} has no effect beside --{other}: leave one of them out"
+                )
+        if option.only_with and not given.typed.intersection(option.only_with):
+            needed = " or ".join(f"--{name}" for name in option.only_with)
+            raise BabelscopeError(f"--{option.name} has no effect without {needed}")
+    # The seed of a finished run is that of its figures.
+    if {"seed", "rejudge"} <= given.typed and given["annotate"] is None:
+        raise BabelscopeError("--rejudge takes a finished run with its seed: leave --seed out")
 
 
 def _check_queue(command: JudgingCommand, given: Given) -> None:
@@ -182,8 +199,11 @@ def _result(command: JudgingCommand, given: Given) -> Result:
         return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
     from babelscope.runs.study import judge_study
 
+    tables = _tables(command, given)
+    if "beam" in given.said:
+        check_beam(entry["spec"] for entry in tables["systems"])
     return judge_study(
-        _study_of(_tables(command, given)),
+        _study_of(tables),
         out=given["out"],
         cache=given["cache"],
         check=lambda tests: command.check_tests(tests, given),

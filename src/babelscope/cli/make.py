@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +23,14 @@ from babelscope.cli.common import (
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_machine import machine_references
-from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, formerly, telling_what_is_kept
+from babelscope.cli.shell import (
+    NOTHING_KEPT,
+    PARTS_KEPT,
+    ShellGroup,
+    formerly,
+    refuse_unused,
+    telling_what_is_kept,
+)
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.file_ranges import count_lines, stream_lines
 from babelscope.util.files import replacing
@@ -43,6 +52,14 @@ app.command("machine-references")(machine_references)
 
 Type = Annotated[
     str, typer.Option("--type", metavar="TYPE", help="An error type, see `babelscope make types`.")
+]
+Types = Annotated[
+    list[str],
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="An error type, see `babelscope make types`, or all; may be repeated.",
+    ),
 ]
 Sources = Annotated[
     Path, typer.Option(metavar="FILE", help="Sources, one a line; pairs without one are skipped.")
@@ -84,7 +101,8 @@ def types(
 @app.command("pairs")
 @formerly({"out": "to"})
 def pairs(
-    type: Type,
+    context: typer.Context,
+    type: Types,
     source: Sources,
     reference: References,
     kind: Annotated[
@@ -95,27 +113,53 @@ def pairs(
         bool, typer.Option("--all", help="All variants of a sentence, not one chosen at random.")
     ] = False,
     mode: Mode = None,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Of the references, for --type all.", show_default=False),
+    ] = None,
     to: ToFile = None,
     ray: Ray = None,
 ) -> None:
-    """Make minimal pairs: each reference with a variant that has an error of one type; as JSON, one a line."""
+    """Make minimal pairs: each reference with a variant that has one error; as JSON, one a line.
+
+    A reference is analysed once for all types. How many pairs each type gave goes to stderr.
+    """
     from babelscope.making.pairs import PairsOfFiles
 
     if kind not in ("human", "machine"):
         raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
+    refuse_unused(context, {"language": None if "all" in type else "--type all"})
     check_outputs({"--to": to}, inputs=[source, reference])
     choose = "all" if all_variants else "one"
-    options = {"type": type, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
+    named = [each for each in type if each != "all"]
+    types = list(dict.fromkeys([*(_all_types(language) if "all" in type else []), *named]))
+    options = {"type": types, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
+    counts: Counter[str] = Counter()
     if ray is not None or (to is not None and made.can_be_split):
-        _in_parts(made, to, ray)
-        return
-    with (
-        progress("making pairs", _lines(source, reference)) as advance,
-        replacing(to) if to is not None else contextlib.nullcontext(_Stdout()) as file,
-    ):
-        for lines in made.lines(advance):
-            file.write(lines)
+        _in_parts(made, to, ray, counts)
+    else:
+        with (
+            progress("making pairs", _lines(source, reference)) as advance,
+            replacing(to) if to is not None else contextlib.nullcontext(_Stdout()) as file,
+        ):
+            for lines in made.lines(advance, counts):
+                file.write(lines)
+    for name in types:
+        print(f"{name:<28}{counts[name]:>8,} {'pair' if counts[name] == 1 else 'pairs'}", file=sys.stderr)
+
+
+def _all_types(language: str | None) -> list[str]:
+    """The error types of a language; it need not be said where all are of one."""
+    from babelscope.language.registry import error_types
+
+    found = error_types(language)
+    languages = sorted({made.language for made in found.values()})
+    if not found:
+        raise BabelscopeError(f"there are no error types of the language {language!r}")
+    if len(languages) > 1:
+        raise BabelscopeError(f"there are error types of {', '.join(languages)}: say --language")
+    return list(found)
 
 
 @app.command("audit")
@@ -151,7 +195,7 @@ class _Stdout:
         return len(lines)
 
 
-def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None) -> None:
+def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Counter[str]) -> None:
     """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
     from babelscope.making.pairs import make_lines
     from babelscope.making.ray_tasks import SENTENCES, map_tasks
@@ -173,7 +217,7 @@ def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None) -> None:
     ):
         for part in cut:
             first = part.ranges[0]
-            file.part(f"from line {first.number} on", lambda: (next(lines), None))
+            counts.update(file.part(f"from line {first.number} on", lambda: next(lines)))
             advance(first.count or 0)
 
 

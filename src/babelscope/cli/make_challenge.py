@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, print_json
-from babelscope.cli.shell import PARTS_KEPT, formerly, telling_what_is_kept
+from babelscope.cli.shell import PARTS_KEPT, formerly, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.journal import file_stamp
@@ -53,6 +53,7 @@ Ray = Annotated[
 
 @formerly({"out": "to", "rules": "dependency-rules", "reordering": "min-displacement", "side": "parsed-side"})
 def challenge(
+    context: typer.Context,
     source: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
     ] = None,
@@ -146,6 +147,21 @@ def challenge(
         raise BabelscopeError("give --to FILE for a challenge set, or --count")
     if to is not None and source is None:
         raise BabelscopeError("a challenge set needs --source and --reference")
+    unparsed = None if parses is not None or parser is not None else "--parses or --parser"
+    refuse_unused(
+        context,
+        {
+            "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
+            "alignments": None if source is not None else "--source and --reference",
+            "only_found": "--to" if count else None,
+            "parsed_side": unparsed,
+            "language": unparsed,
+            "dependency_rules": unparsed,
+            "own_rules": unparsed,
+            "min_displacement": None if source is not None else "--source and --reference",
+            "max_tau": None if source is not None else "--source and --reference",
+        },
+    )
     check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
         source,

@@ -15,12 +15,13 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     as_line,
+    check_beam,
     open_systems,
     print_json,
     write_file,
 )
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import terminal_width
@@ -28,6 +29,7 @@ from babelscope.util.terminal import terminal_width
 
 @formerly({"out": "to"})
 def machine_references(
+    context: typer.Context,
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
     system: Systems,
     to: Annotated[
@@ -91,6 +93,8 @@ def machine_references(
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
 
+    if "beam" in typed_options(context):
+        check_beam([*system, *([score_with] if score_with is not None else [])])
     check_outputs({"--to": to, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     if queue is not None and queue.exists() and check_answers(read_judged(queue)):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")

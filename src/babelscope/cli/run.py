@@ -10,13 +10,14 @@ import typer
 
 from babelscope.cli.common import AllRows, AsJson, place_of, places_of, print_json, result_text
 from babelscope.cli.report import NAME, WithReport
-from babelscope.cli.shell import telling_what_is_kept, work_kept_in
+from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
 
 
 def run(
+    context: typer.Context,
     study: Annotated[
         Path, typer.Argument(metavar="STUDY.toml", help="Names systems, test sets and methods.")
     ],
@@ -70,6 +71,14 @@ def run(
     from babelscope.runs.study import run_study
     from babelscope.runs.trust import ask_permission
 
+    shared = None if shard is None else "a whole run, not a shard"
+    refuse_unused(
+        context,
+        {
+            "every": shared,
+            "report": shared if report else None,
+        },
+    )
     with telling_what_is_kept(work_kept_in(out)):
         ask_permission(study, ray=ray, trusted=trust)
         result = run_study(

@@ -1,10 +1,11 @@
-"""What all commands do alike: former names of options are understood, and Ctrl-C ends in a sentence."""
+"""What all commands do alike: former names of options, options given twice or in vain, and the end by Ctrl-C."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
 STOPPED = 130
@@ -34,6 +36,59 @@ def formerly(options: Mapping[str, str]) -> Callable[[_Function], _Function]:
         return function
 
     return mark
+
+
+def refuse_repeats(command: Any) -> Any:
+    """The command, or all commands of a group, changed to refuse an option that takes one value and is given two."""
+    for each in getattr(command, "commands", {}).values():
+        refuse_repeats(each)
+    make_parser = command.make_parser
+
+    def make_checking_parser(context: Any) -> Any:
+        parser = make_parser(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            values, left, order = parse(args)
+            if not context.resilient_parsing:  # completion by the shell
+                for option, times in Counter(each for each in order if _takes_one(each)).items():
+                    if times > 1:
+                        raise BabelscopeError(
+                            f"{_shown(option)} is given {times} times; it can be given once"
+                        )
+            return values, left, order
+
+        parser.parse_args = parse_args
+        return parser
+
+    command.make_parser = make_checking_parser
+    return command
+
+
+def _takes_one(parameter: Any) -> bool:
+    """Whether a second value would replace the first; a flag that can only be set loses nothing."""
+    if parameter.param_type_name != "option" or parameter.multiple or parameter.count:
+        return False
+    return not parameter.is_flag or bool(parameter.secondary_opts)
+
+
+def _shown(parameter: Any) -> str:
+    return "/".join([*parameter.opts[:1], *parameter.secondary_opts[:1]])
+
+
+def typed_options(context: Any) -> frozenset[str]:
+    """Names of the parameters that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+
+
+def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
+    """Refuse given options without effect: parameter -> what it would need, None where it has an effect."""
+    typed = typed_options(context)
+    for parameter in context.command.params:
+        about = why.get(parameter.name)
+        if about is not None and parameter.name in typed:
+            raise BabelscopeError(f"{_shown(parameter)} has no effect here: it is about {about}")
 
 
 class ShellCommand(TyperCommand):

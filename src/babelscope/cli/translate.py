@@ -18,11 +18,12 @@ from babelscope.cli.common import (
     ToFile,
     as_line,
     ask_lines,
+    check_beam,
     open_systems,
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
+from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import shorten, text_fault
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 @formerly({"out": "to"})
 def translate(
+    context: typer.Context,
     system: Systems,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
@@ -46,10 +48,12 @@ def translate(
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
     from babelscope.systems.asking import ask_translate
     from babelscope.systems.holding import hold_sources
-    from babelscope.systems.opening import require
+    from babelscope.systems.opening import find_scheme, require
     from babelscope.util.progress import progress
 
-    if n_best > beam:
+    if "beam" in typed_options(context):
+        check_beam(system)
+    if n_best > beam and any(find_scheme(spec).beam for spec in system):
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
     check_outputs({"--to": to}, inputs=[file, *system])
     sources = read_sources(file)
@@ -65,7 +69,7 @@ def translate(
     ):
         for name, each in opened.items():
             held = hold_sources(each, str(file), sources)
-            ask = functools.partial(ask_translate, held, beam=beam, n_best=n_best)
+            ask = functools.partial(ask_translate, held, beam=max(beam, n_best), n_best=n_best)
             for source, answers in ask_lines(sources, ask, {"source": file}):
                 if isinstance(answers, str):
                     empty = "" if len(opened) == 1 else f"{name}\t"

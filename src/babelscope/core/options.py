@@ -40,6 +40,10 @@ class Option:
     """The field of the settings that it fills."""
     value: Any = None
     """What the flag sets that field to; None for True."""
+    only_with: tuple[str, ...] = ()
+    """Names of options without which it has no effect, so that it is refused unless one of them is given."""
+    not_with: tuple[str, ...] = ()
+    """Names of options beside which it would have no effect, or which it contradicts: refused together."""
 
 
 def reads(name: str, help: str, *, repeat: bool = False) -> Option:

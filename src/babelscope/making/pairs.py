@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from babelscope.util.text import require_equal_counts
 
 
 def make_pairs(
-    type: str | ErrorType,
+    type: str | ErrorType | Sequence[str | ErrorType],
     sources: Iterable[str],
     references: Iterable[str],
     *,
@@ -40,18 +41,23 @@ def make_pairs(
 ) -> Iterator[MinimalPair]:
     """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
-    Texts are streamed. Pairs with an empty text are left out and, with a warning, references of more than
-    `LONGEST` characters. References in another language than that of the error type are refused as a set, and
-    counted in a warning where they are few. `first` is the number of the first text in its file. By default, the
-    `analyser` is that of the error type's language.
+    Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
+    for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
+    with a warning, references of more than `LONGEST` characters. References in another language than that of the error type are refused as a set, and
+    counted in a warning where they are few. `first` is the number of the first text in its
+    file. By default, the
+    `analyser` is that of the error types' language.
     """
-    made = error_type(type) if isinstance(type, str) else type
+    types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):
         raise BabelscopeError(f"choose one variant or all, not {choose!r}")
-    if mode is not None and mode not in made.modes:
-        known = f"; it has {', '.join(made.modes)}" if made.modes else ""
-        raise BabelscopeError(f"error type {made.name} has no mode {mode!r}{known}")
-    analyser = analyser or language(made.language).analyser()
+    if mode is not None and not any(mode in made.modes for made in types):
+        known = dict.fromkeys(each for made in types for each in made.modes)
+        raise BabelscopeError(
+            f"error type {', '.join(made.name for made in types)} has no mode {mode!r}"
+            + (f"; it has {', '.join(known)}" if known else "")
+        )
+    analyser = analyser or language(types[0].language).analyser()
     rules = f"the rules of {made.name}"
     read = watch_language(references, made.language, what="the references", needed_by=rules)
     texts = [("sources", iter(sources)), ("references", read)]
@@ -62,19 +68,33 @@ def make_pairs(
         if len(reference) > LONGEST:
             too_long.append(number)
             continue
-        found = made.variants(analyser.analyse(reference), mode)
-        if choose == "one" and found:
-            # A random stream for each sentence: leaving one out does not change the choice for others.
-            found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]
-        for place, variant in enumerate(found, 1):
-            name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
-            yield _pair(name, source, reference, variant, made.name, kind)
+        analysed = analyser.analyse(reference)
+        for made in types:
+            found = made.variants(analysed, mode if mode in made.modes else None)
+            if choose == "one" and found:
+                # A random stream for each sentence: leaving one out does not change the choice for others.
+                found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]
+            for place, variant in enumerate(found, 1):
+                name = f"{made.name}/{number}" + (f"/{place}" if choose == "all" else "")
+                yield _pair(name, source, reference, variant, made.name, kind)
     if too_long:
         warnings.warn(
             f"{len(too_long)} references of more than {LONGEST} characters are left out, the first is text "
             f"{too_long[0]}",
             stacklevel=2,
         )
+
+
+def _types(named: Sequence[str | ErrorType]) -> list[ErrorType]:
+    """The error types, which must be of one language."""
+    found = [error_type(each) if isinstance(each, str) else each for each in named]
+    languages = {made.language: made.name for made in found}
+    if len(languages) > 1:
+        told = ", ".join(f"{name} is of {code}" for code, name in languages.items())
+        raise BabelscopeError(f"references are in one language, and so must be the error types: {told}")
+    if not found:
+        raise BabelscopeError("name an error type")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +107,17 @@ class PairsOfFiles:
     """Keyword arguments of `make_pairs`."""
     ranges: tuple[FileRange, FileRange] = (WHOLE, WHOLE)
 
-    def lines(self, advance: Callable[[int], object] = lambda _count: None) -> Iterator[bytes]:
-        """Yield the pairs as lines of JSON; `advance(1)` is called for every text that is read."""
+    def lines(
+        self, advance: Callable[[int], object] = lambda _count: None, counts: Counter[str] | None = None
+    ) -> Iterator[bytes]:
+        """Yield the pairs as lines of JSON; `advance(1)` for every text that is read, pairs counted by type."""
         sources, references = map(stream_lines, (self.source, self.reference), self.ranges)
         first = self.ranges[0].number
         for pair in make_pairs(
             sources=report_progress(sources, advance), references=references, first=first, **self.options
         ):
+            if counts is not None:
+                counts[pair.phenomenon] += 1
             yield record_line(pair.as_json())
 
     @property
@@ -110,9 +134,10 @@ class PairsOfFiles:
         return [replace(self, ranges=both) for both in zip(*cut, strict=True)] or [self]
 
 
-def make_lines(part: PairsOfFiles) -> bytes:
-    """All lines that a part makes."""
-    return b"".join(part.lines())
+def make_lines(part: PairsOfFiles) -> tuple[bytes, dict[str, int]]:
+    """All lines that a part makes, and how many of each type."""
+    counts: Counter[str] = Counter()
+    return b"".join(part.lines(counts=counts)), dict(counts)
 
 
 def report_progress(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:

@@ -93,6 +93,9 @@ class Method:
     part_labels: frozenset[str] = frozenset()
     """Labels of rows that are over a part of the items, unless they say `all`. What was not read or not answered is
     counted on the other rows, since nobody knows which part it would be of."""
+    check_system: Callable[[Any, Sequence[Any], Any], None] = lambda _system, _items, _settings: None
+    """(system under test, all items of a test set, settings): refuses a system that would not be asked, though it is
+    named."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
     also: tuple[type[Item], ...] = ()

@@ -179,6 +179,9 @@ def make_cells(
             raise BabelscopeError(f"{name} is for no test set that a method judges")
     for cell in cells:
         _require_capabilities(cell)
+        cell.setup.method.check_system(
+            part_for(cell.system, cell.tests_name), cell.tests.items, cell.setup.settings
+        )
     for setup in setups:
         for tests_name, each in tests.items():
             if setup.judges(tests_name, each):

@@ -52,6 +52,7 @@ KEPT = (
         int,
         100,
         minimum=1,
+        only_with=("annotate",),
     ),
     Option("seed", "Seed of everything random.", int, 0),
     Option(
@@ -60,8 +61,9 @@ KEPT = (
         "servers are kept until the command has ended well; --no-cache keeps none.",
         bool,
         flags=("--cache/--no-cache",),
+        not_with=("rejudge",),
     ),
-    Option("data-dir", "Folder of the named test sets.", Path, metavar="FOLDER"),
+    Option("data-dir", "Folder of the named test sets.", Path, metavar="FOLDER", not_with=("rejudge",)),
 )
 """What every judging command does with what it found."""
 
@@ -76,6 +78,8 @@ class Given:
     """Those that are settings of the method, by their fields."""
     said: frozenset[str]
     """The settings that were given explicitly."""
+    typed: frozenset[str] = frozenset()
+    """The names of all options that were given explicitly."""
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

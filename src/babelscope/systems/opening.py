@@ -33,6 +33,8 @@ class Scheme:
     """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
     stored: bool = False
     """True if its answers stand in files, so that it is opened where the study runs, never in other processes."""
+    beam: bool = True
+    """False if it has no beam whose size could be set."""
 
 
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
@@ -69,6 +71,7 @@ _BUILT_IN = (
         "file:output.de?source=input.en",
         frozenset({"translate"}),
         stored=True,
+        beam=False,
     ),
     Scheme(
         "lists",
@@ -77,6 +80,7 @@ _BUILT_IN = (
         "lists:output.nbest?source=input.en",
         frozenset({"translate"}),
         stored=True,
+        beam=False,
     ),
     Scheme(
         "scores",
@@ -85,6 +89,7 @@ _BUILT_IN = (
         "scores:output.scores?layout=blocks",
         frozenset({"item_scores"}),
         stored=True,
+        beam=False,
     ),
     Scheme(
         "items",
@@ -93,6 +98,7 @@ _BUILT_IN = (
         "items:translations",
         frozenset({"translate"}),
         stored=True,
+        beam=False,
     ),
     Scheme(
         "cmd",
@@ -101,6 +107,7 @@ _BUILT_IN = (
         "cmd:marian-decoder -c model.yml",
         frozenset({"translate"}),
         runs=True,
+        beam=False,
     ),
     Scheme(
         "http",
@@ -125,6 +132,7 @@ _BUILT_IN = (
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score"}),
         contacts="server",
+        beam=False,
     ),
     Scheme(
         "ensemble",

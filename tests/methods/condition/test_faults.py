@@ -25,7 +25,7 @@ def test_items_without_cues_and_impossible_translations_are_counted() -> None:
         AmbiguousSource("lost", "b", ("r",), (), "empty"),
         item(99, "male", "xyz"),  # letters the evaluator has no probability for
     ]
-    result = condition(ToySystem(), EVALUATOR, items)
+    result = condition(ToySystem(), EVALUATOR, items, translations="given")
     rows = rows_of(result)
     counts = rows["all"].counts
     assert (counts["skipped"], counts["no_cue"], counts["impossible"]) == (3, 2, 1)
@@ -63,7 +63,7 @@ def test_missing_translations_are_told_or_counted() -> None:
     with pytest.raises(BabelscopeError, match="there is no system"):
         condition(None, EVALUATOR, items, translations="system")
     with pytest.raises(BabelscopeError, match="takes no system"):
-        condition(ToySystem(), GivenScores({"i1": (-1, -2)}), items[:1])
+        condition(ToySystem(), GivenScores({"i1": (-1, -2)}), items[:1], translations="given")
 
 
 def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  # noqa: ARG001

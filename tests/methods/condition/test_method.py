@@ -30,6 +30,7 @@ from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
+from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
 
 EVALUATOR = ToySystem("judge", salt="judge")
@@ -390,7 +391,9 @@ def test_a_system_that_evaluates_itself_is_asked_by_its_tokens() -> None:
 
 def test_given_translations_are_judged_instead_of_asking() -> None:
     items = [item(1, translation="abc"), item(2), item(3, translation="")]
-    given = condition(ToySystem(), EVALUATOR, items)
+    with pytest.raises(BabelscopeError, match="2 of 3 items have a translation, and toy is named"):
+        condition(ToySystem(), EVALUATOR, items)
+    given = condition(ToySystem(), EVALUATOR, items, translations="given")
     assert [record["given"] for record in given.records] == [True, False, True]
     assert [record["translation"] for record in given.records][::2] == ["abc", ""]
     empty = sum(record["translation"] == "" for record in given.records)

@@ -12,7 +12,6 @@ from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.testsets.items import ParallelSentence
-from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import read_json_lines
 from babelscope.util.terminal import terminal_width
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 
 def _check(given: Given) -> None:
-    if given["annotate-distance"] and given["annotate"] is None:
-        raise BabelscopeError("--annotate-distance is about the queue that --annotate writes")
     for path in given["answers"]:  # read here too, since translating comes first
         answers(read_json_lines(path))
 
@@ -76,6 +73,7 @@ COMMAND = JudgingCommand(
             metavar="N",
             minimum=0,
             repeat=True,
+            only_with=("annotate",),
         ),
         reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
     ),

@@ -67,6 +67,18 @@ def ask(
     return records
 
 
+def check_system(system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings) -> None:
+    """Refuse a system that would not be asked, because items have a translation, unless the settings say which."""
+    if "translations" in settings.model_fields_set or properties(system).stored:
+        return
+    if given := sum(item.translation is not None for item in items):
+        raise BabelscopeError(
+            f"{given} of {len(items)} items have a translation, and {system.name} is named to translate them: say "
+            'which are judged, those of the system (--ask-all, translations = "system") or, where an item has one, '
+            'that of the item (--ask-missing, translations = "given")'
+        )
+
+
 def _records_of_stored_scores(
     system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
 ) -> list[Record]:

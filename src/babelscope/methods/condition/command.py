@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
@@ -28,6 +29,8 @@ def _check(given: Given) -> None:
         raise BabelscopeError("condition needs either --evaluator or --scores")
     if given["system"] and given["scores"] is not None:
         raise BabelscopeError("--scores are those of given translations: leave --system out")
+    if given["ask-all"] and given["ask-missing"]:
+        raise BabelscopeError("--ask-all and --ask-missing exclude each other")
 
 
 def _study(given: Given) -> Tables:
@@ -97,13 +100,21 @@ COMMAND = JudgingCommand(
             metavar="SYSTEM",
             role="read",
             setting="evaluator",
+            not_with=("rejudge", "scores"),
         ),
-        reads(
-            "translations",
-            "Translations instead of a system: a line an item, plain or `source ||| translation`.",
+        dataclasses.replace(
+            reads(
+                "translations",
+                "Translations instead of a system: a line an item, plain or `source ||| translation`.",
+            ),
+            not_with=("rejudge",),
         ),
-        reads(
-            "scores", "Instead of an evaluator: best correct and best incorrect log score, a line an item."
+        dataclasses.replace(
+            reads(
+                "scores",
+                "Instead of an evaluator: best correct and best incorrect log score, a line an item.",
+            ),
+            not_with=("rejudge",),
         ),
         Option(
             "ask-all",
@@ -111,8 +122,22 @@ COMMAND = JudgingCommand(
             bool,
             setting="translations",
             value="system",
+            only_with=("system",),
         ),
-        Option("skip-missing", "Count items without a translation instead of stopping.", bool),
+        Option(
+            "ask-missing",
+            "Ask the system only where an item has no translation.",
+            bool,
+            setting="translations",
+            value="given",
+            only_with=("system",),
+        ),
+        Option(
+            "skip-missing",
+            "Count items without a translation instead of stopping.",
+            bool,
+            not_with=("system", "rejudge"),
+        ),
         Option(
             "show-uncertain",
             "List so many items of which the evaluator is least sure.",
@@ -121,6 +146,7 @@ COMMAND = JudgingCommand(
             metavar="N",
             minimum=0,
             old_names=("least",),
+            not_with=("json",),
         ),
     ),
     changed={

@@ -9,7 +9,7 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
-from babelscope.methods.condition.ask import ask
+from babelscope.methods.condition.ask import ask, check_system
 from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
 from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, complete, judge
 from babelscope.methods.condition.known import ask_known, sample
@@ -61,6 +61,7 @@ METHOD = Method(
     comparable=comparable,
     complete=complete,
     part_labels=frozenset({"category"}),
+    check_system=check_system,
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
     queue="babelscope.methods.condition.queue:queue",

@@ -20,6 +20,12 @@ def _check(given: Given) -> None:
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
     if sum(map(bool, (given["table"], given["latex"], given["json"]))) > 1:
         raise BabelscopeError("--table, --latex and --json print different things; say one of them")
+    if given["rejudge"] is not None and given["scores"]:
+        raise BabelscopeError("--rejudge takes a finished run as it is: leave --scores out")
+    if given["rejudge"] is not None and given["seed-group"] and not (given["table"] or given["latex"]):
+        raise BabelscopeError(
+            "a finished run has its groups of seeds: --seed-group is for --table and --latex"
+        )
 
 
 def _study(given: Given) -> Tables:
@@ -60,7 +66,13 @@ COMMAND = JudgingCommand(
     ContrastSettings,
     options=(
         reads("scores", "Stored scores instead of a system; may be repeated.", repeat=True),
-        Option("direction", "Which scores are better.", default="higher", choices=DIRECTIONS),
+        Option(
+            "direction",
+            "Which scores are better.",
+            default="higher",
+            choices=DIRECTIONS,
+            only_with=("scores",),
+        ),
         Option(
             "layout",
             "Of the score file. blocks: all correct targets, then all contrastive (DistilLingEval's). "
@@ -68,6 +80,7 @@ COMMAND = JudgingCommand(
             "columns if there are tabs, else that of the test set's publishers; where they define none, say it.",
             default="auto",
             choices=LAYOUTS,
+            only_with=("scores",),
         ),
         Option(
             "seed-group",
@@ -76,12 +89,18 @@ COMMAND = JudgingCommand(
             repeat=True,
         ),
         Option(
-            "table", "Print a table for papers, as Markdown: a line a phenomenon, a column a system.", bool
+            "table",
+            "Print a table for papers, as Markdown: a line a phenomenon, a column a system.",
+            bool,
+            not_with=("all",),
         ),
-        Option("latex", "Print the same table in LaTeX (booktabs).", bool),
+        Option("latex", "Print the same table in LaTeX (booktabs).", bool, not_with=("all",)),
     ),
     changed={
         "tests": {"help": "A test set of minimal pairs."},
+        # What score a file has, and by which beam, is not known.
+        "score": {"not_with": ("scores",)},
+        "beam": {"not_with": ("scores",)},
         "controls": {
             "name": "control",
             "metavar": "TYPE",

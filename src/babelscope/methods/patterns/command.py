@@ -10,7 +10,12 @@ from babelscope.methods.command import Given, Tables
 from babelscope.util.errors import BabelscopeError
 
 OPTIONS = (
-    Option("skip-missing", "Count items without a translation instead of stopping.", bool),
+    Option(
+        "skip-missing",
+        "Count items without a translation instead of stopping.",
+        bool,
+        not_with=("system", "rejudge"),
+    ),
     writes("to", "Write to a file instead of stdout."),
 )
 _FILES = (".txt", ".json", ".jsonl", ".tsv")

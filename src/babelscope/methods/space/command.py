@@ -42,7 +42,14 @@ COMMAND = JudgingCommand(
     "space",
     SpaceSettings,
     options=(
-        Option("cases", "Show the top region of so many sentences, worst ranked first.", int, 0, minimum=0),
+        Option(
+            "cases",
+            "Show the top region of so many sentences, worst ranked first.",
+            int,
+            0,
+            minimum=0,
+            not_with=("json", "latex"),
+        ),
         Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
         writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),

@@ -1,0 +1,324 @@
+"""Odd command lines, a grid over all commands of the registry: no traceback, and no success with less than asked.
+
+The grid is generated from the commands, so that new ones, of plug-ins too, are in it.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from typer.main import get_command
+
+from babelscope.cli import app
+from babelscope.cli.commands import COMMANDS
+from babelscope.core.registry import resolve
+from babelscope.methods.base import find_method
+from babelscope.methods.command import JudgingCommand
+from babelscope.methods.patterns.mucow.command import COMMAND as MUCOW
+from babelscope.methods.patterns.winomt.command import COMMAND as WINOMT
+from tests.support.toy_fixtures import Babelscope, Ran
+
+PAIR = {"id": "1", "source": "a", "correct": "ab", "contrastive": ["ba"], "phenomenon": "p"}
+CUED: Mapping[str, Any] = {
+    "id": "1",
+    "source": "a",
+    "correct_sources": ["b"],
+    "incorrect_sources": ["c"],
+    "category": "male",
+    "gold": "male",
+}
+FILES = {
+    "a.en": "a\nb\n",
+    "a.de": "ab\nba\n",
+    "one.txt": "ab\n",
+    "picture.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "empty": "",
+    "table.tsv": "system\tbleu\nx\t1\n",
+    "study.toml": '[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "pairs.jsonl"\n[[methods]]\nname = "contrast"\n',
+    "pairs.jsonl": json.dumps({**PAIR, "reference": "human"}) + "\n",
+    "cued.jsonl": json.dumps(CUED) + "\n",
+    "translated.jsonl": json.dumps({**CUED, "translation": "ab"}) + "\n",
+    "sentences.jsonl": json.dumps({"id": "1", "source": "a", "reference": "ab"}) + "\n",
+    "scores": "-1\t-2\n",
+    "human.jsonl": "".join(
+        json.dumps({"system": s, "id": i, "score": i}) + "\n" for s in "ab" for i in (1, 2)
+    ),
+    "words.json": '{"a": {"src_forms": ["a"], "tgt_forms_male": ["ab"], "tgt_forms_female": ["ba"]}}',
+    "a.conllu": "".join(f"# text = {w}\n1\t{w}\t{w}\tNOUN\t_\t_\t0\troot\t_\t_\n\n" for w in "ab"),
+    "links": "0-0\n0-0\n",
+    "candidates.json": "{}",
+}
+KINDS = {"MinimalPair": "pairs.jsonl", "AmbiguousSource": "cued.jsonl", "ParallelSentence": "sentences.jsonl"}
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if hasattr(command, "commands"):
+        for name in list(command.commands):
+            yield from leaves(command.commands[name], (*path, name))
+    else:
+        yield path, command
+
+
+def judging_commands() -> Iterator[JudgingCommand]:
+    for name in COMMANDS.names():
+        place = COMMANDS.find(name).place
+        found = resolve(place) if isinstance(place, str) else place
+        if isinstance(found, JudgingCommand):
+            yield found
+    yield from (WINOMT, MUCOW)
+
+
+LEAVES = dict(leaves(get_command(app)))
+JUDGING = list(judging_commands())
+# Trains or starts something for minutes where nothing is wrong with its options.
+_LONG = {("demo",), ("lab", "make-models"), ("annotate",)}
+
+
+def is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option") and parameter.name not in ("help", "version")
+
+
+def repeats(path: tuple[str, ...]) -> Iterator[list[str]]:
+    """The command with each option that takes one value given twice, once as --name=value."""
+    for each in filter(is_option, LEAVES[path].params):
+        if each.multiple or each.count:
+            continue
+        flag = max(each.opts, key=len)
+        if each.secondary_opts:
+            yield [*path, flag, each.secondary_opts[0]]
+        elif not each.is_flag:
+            yield [*path, flag, "1", f"{flag}=2"]
+
+
+def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
+    """The command with all that it must read being of a wrong kind."""
+    required = [each for each in LEAVES[path].params if each.required or not is_option(each)]
+    written = ("to", "out", *(["file"] if path == ("init",) else []))
+    if path in _LONG or all(each.name in written for each in required):
+        return
+    for wrong in ("missing", "folder", "picture.png", "empty"):
+        line = list(path)
+        for each in required:
+            value = "folder/no/such/out" if each.name in written else wrong
+            line += [max(each.opts, key=len), value] if is_option(each) else [value]
+        yield line
+
+
+def wrong_tests() -> Iterator[list[str]]:
+    """Each judging command on test sets of other kinds than its own, and on files that are no test sets."""
+    for command in JUDGING:
+        kind = find_method(command.method).kind.__name__
+        others = [name for own, name in KINDS.items() if own != kind]
+        for tests in (
+            *others,
+            "a.en",
+            "study.toml",
+            "picture.png",
+            "empty",
+            "folder",
+            "missing",
+            "lab:nothing",
+        ):
+            evaluator = ["--evaluator", "toy:1"] if command.name == "condition" else []
+            target = ["--target", "de"] if command.name == "patterns winomt" else []
+            yield [*command.name.split(), "--system", "toy:1", "--tests", tests, *evaluator, *target]
+
+
+def declared() -> Iterator[list[str]]:
+    """Options that a command says to have no effect beside, or without, others."""
+    for command in JUDGING:
+        options = {option.name: option for option in command.all_options()}
+
+        def said(name: str, options: Mapping[str, Any] = options) -> list[str]:
+            option = options[name]
+            if option.flags:
+                return [option.flags[0].split("/")[0]]
+            if option.kind is bool:
+                return [f"--{name}"]
+            return [f"--{name}", option.choices[0] if option.choices else "50" if option.kind is int else "x"]
+
+        for option in options.values():
+            start = [*command.name.split(), *said(option.name)]
+            for other in option.not_with:
+                yield [*start, *said(other)]
+            if option.only_with:
+                yield start
+
+
+CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
+CONDITION = "condition --evaluator toy:2"
+ALIGNED = "make challenge --source a.en --reference a.de --alignments links --count"
+CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
+# What is contradictory or without effect -> a part of what is said.
+TOLD = {
+    f"{CONTRAST} --system toy:1 --layout columns": "--layout has no effect without --scores",
+    f"{CONTRAST} --system toy:1 --direction lower": "--direction has no effect without --scores",
+    f"{CONTRAST} --scores scores --score total": "--score has no effect beside --scores",
+    f"{CONTRAST} --scores scores --beam 3": "--beam has no effect beside --scores",
+    f"{CONTRAST} --system toy:1 --table --all": "--table has no effect beside --all",
+    f"{CONTRAST} --system toy:1 --table --latex": "say one of them",
+    f"{CONTRAST} --system toy:1 --scores scores": "one of the two",
+    f"{CONTRAST} --system toy:1 --annotate-n 3": "--annotate-n has no effect without --annotate",
+    f"{CONTRAST} --system toy:1 --rejudge folder": "leave --tests out",
+    f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
+    "contrast --rejudge folder --scores scores": "leave --scores out",
+    "contrast --rejudge folder --no-cache": "no effect beside --rejudge",
+    "contrast --rejudge folder --data-dir folder": "no effect beside --rejudge",
+    "contrast --rejudge folder --seed 3": "leave --seed out",
+    "contrast --rejudge folder --seed-group x": "--seed-group is for --table",
+    f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
+    f"{CONDITION} --tests translated.jsonl --ask-all": "--ask-all has no effect without --system",
+    f"{CONDITION} --tests translated.jsonl --beam 3": "--beam has no effect",
+    f"{CONDITION} --tests cued.jsonl --translations one.txt --beam 3": "--beam has no effect",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --skip-missing": "--skip-missing has no effect beside",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --ask-all --ask-missing": "exclude each other",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --json --show-uncertain 3": "no effect beside --json",
+    f"{CONDITION} --tests cued.jsonl --scores scores": "either --evaluator or --scores",
+    "condition --tests cued.jsonl --system toy:1 --scores scores": "leave --system out",
+    "condition --rejudge folder --translations one.txt": "no effect beside --rejudge",
+    "condition --rejudge folder --scores scores": "no effect beside --rejudge",
+    "condition --rejudge folder --evaluator toy:1": "no effect beside --rejudge",
+    "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
+    "challenge --tests sentences.jsonl --system toy:1 --annotate-distance 3": "without --annotate",
+    "space --tests sentences.jsonl --system toy:1 --cases 3 --json": "no effect beside --json",
+    "space --tests sentences.jsonl --system toy:1 --cases 3 --latex": "no effect beside --latex",
+    "translate a.en --system file:a.de --beam 3": "--beam has no effect",
+    "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
+    "translate a.en --system toy:1 --beam 2 --n-best 3": "has no 3 best",
+    "translate a.en --system toy:1 --to a.en": "a.en",
+    "score --system toy:1 --source a.en --target one.txt": "equally many",
+    "compare --table table.tsv --group x": "--group has no effect",
+    "compare --table table.tsv --summary": "--summary has no effect",
+    "compare folder --covariate bleu": "--covariate has no effect",
+    "compare folder --json --latex": "exclude each other",
+    "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
+    "agreement human.jsonl --task winomt --field score": "--field has no effect",
+    "agreement human.jsonl --task winomt --without-corpus x": "--without-corpus has no effect",
+    "annotate human.jsonl --n 3": "is about a run folder",
+    "run study.toml --workers 2": "say --ray too",
+    "run study.toml --shard 1/2 --all": "--all has no effect",
+    "run study.toml --shard 1/2 --report": "--report/--no-report has no effect",
+    "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
+    "make pairs --type all --type nothing --source a.en --reference a.de": "nothing",
+    "make pairs --type all --language xx --source a.en --reference a.de": "no error types",
+    "make pairs --type all --mode nothing --source a.en --reference a.de": "has no mode",
+    "make pairs --type all --source a.en --reference one.txt": "equally many",
+    "make challenge --parses a.conllu --count --to out": "give --to FILE",
+    "make challenge --parses a.conllu --count --only-found": "--only-found has no effect",
+    "make challenge --parses a.conllu --count --symmetrisation union": "--symmetrisation has no effect",
+    "make challenge --parses a.conllu --count --max-tau 0.5": "--max-tau has no effect",
+    f"{ALIGNED} --language de": "--language has no effect",
+    f"{ALIGNED} --symmetrisation union": "no effect",
+    f"{CUES} --model x": "either --model",
+    f"{CUES} --mode paper --share 0.3": "no effect",
+    f"{CUES} --mode paper --criterion difference": ("--criterion has no effect"),
+    "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
+    "patterns mucow --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
+    "patterns mucow --tests cued.jsonl --system toy:1 --skip-missing": "no effect beside --system",
+    "patterns flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
+    "patterns flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
+}
+OFFLINE = [
+    "translate a.en --system hf:nobody/nothing",
+    "translate a.en --system llm:nobody/nothing?source=English&target=German",
+    "translate a.en --system http://127.0.0.1:9/translate",
+    "translate a.en --system openai:http://127.0.0.1:9/v1#m?source=English&target=German",
+    "score --source a.en --target a.de --system hf:nobody/nothing",
+    "sample --source a.en --system hf:nobody/nothing",
+    f"{CONTRAST} --system hf:nobody/nothing",
+    "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
+    "likelihood --tests sentences.jsonl --system hf:nobody/nothing",
+    "contrast --tests distil-lingeval/np_agreement --system toy:1",
+    "data get distil-lingeval/np_agreement --data-dir fetched",
+    "init --tests distil-lingeval/np_agreement new.toml",
+]
+GENERATED = {
+    "repeated": [line for path in LEAVES for line in repeats(path)],
+    "wrong files": [line for path in LEAVES for line in wrong_files(path)],
+    "wrong tests": list(wrong_tests()),
+    "declared": list(declared()),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of many kinds, and no network."""
+
+    def refuse(*_: Any) -> NoReturn:
+        raise OSError(101, "Network is unreachable")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path / "data"))
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (tmp_path / "folder").mkdir()
+
+
+def refused(ran: Ran, line: list[str]) -> str:
+    """What was said, which must be a sentence and no success."""
+    told = f"{' '.join(line)}: exit {ran.code}: {ran.err[-600:]}"
+    assert ran.code in (1, 2), told
+    assert "Traceback" not in ran.err, told
+    assert ran.err.strip(), told
+    return ran.err
+
+
+def test_there_are_enough_and_every_command_is_in_the_grid() -> None:
+    assert sum(map(len, GENERATED.values())) + len(TOLD) + len(OFFLINE) >= 200
+    for path, command in LEAVES.items():
+        if any(is_option(each) and not each.is_flag and not each.multiple for each in command.params):
+            assert list(repeats(path)), path
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_an_option_that_takes_one_value_refuses_a_second(
+    babelscope: Babelscope, path: tuple[str, ...]
+) -> None:
+    for line in repeats(path):
+        assert "is given 2 times; it can be given once" in refused(babelscope(*line), line), line
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
+def test_wrong_kinds_of_file_are_refused(babelscope: Babelscope, path: tuple[str, ...]) -> None:
+    for line in wrong_files(path):
+        refused(babelscope(*line), line)
+
+
+@pytest.mark.parametrize("line", GENERATED["wrong tests"], ids=" ".join)
+def test_wrong_kinds_of_test_set_are_refused(babelscope: Babelscope, line: list[str]) -> None:
+    refused(babelscope(*line), line)
+
+
+@pytest.mark.parametrize("line", GENERATED["declared"], ids=" ".join)
+def test_options_without_effect_are_refused(babelscope: Babelscope, line: list[str]) -> None:
+    refused(babelscope(*line), line)
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_contradictions_are_told(babelscope: Babelscope, line: str) -> None:
+    if line.startswith("make pairs --type all"):
+        pytest.importorskip("HanTa")
+    words = line.split(" ")
+    assert TOLD[line] in refused(babelscope(*words), words)
+
+
+@pytest.mark.parametrize("line", OFFLINE)
+def test_without_a_network_a_sentence_says_so(babelscope: Babelscope, line: str) -> None:
+    words = line.split(" ")
+    err = refused(babelscope(*words), words)
+    assert err.rstrip("\n").split("\n")[-1].startswith("babelscope: error: "), err
+
+
+def test_what_is_asked_for_is_done(babelscope: Babelscope) -> None:
+    asked = ["condition", "--tests", "translated.jsonl", "--evaluator", "toy:2", "--json"]
+    assert babelscope(*asked).code == 0
+    assert babelscope(*asked, "--system", "toy:1", "--ask-all", "--beam", "3").code == 0
+    assert babelscope(*asked, "--system", "toy:1", "--ask-missing").code == 0
+    assert babelscope("translate", "--system", "file:a.de", "a.en", "--json", "--json").code == 0
