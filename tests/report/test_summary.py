@@ -58,7 +58,7 @@ def test_a_large_study_is_told_in_forty_lines(
     summary = json.loads((tmp_path / "runs" / "study" / "summary.json").read_text())
     rows = len(summary["rows"]) + len(summary["comparisons"])
     (left,) = re.findall(r"^… ([\d,]+) rows more: --all, or summary.json$", ran.out, re.MULTILINE)
-    shown = sum("right one preferred" in line for line in lines)
+    shown = sum("right one (human refs)" in line for line in lines)
     assert shown > 5
     assert int(left.replace(",", "")) + shown == rows
     assert re.search(r"… [\d,]+ findings more, which a report shows", ran.out)

@@ -56,14 +56,14 @@ def test_no_headline_pools_what_the_row_all_does() -> None:
     assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
     names = [headline.name for headline in VIEW.headline(result.rows)]
     assert names == [
-        "right one preferred, machine references",
-        "right one preferred, human references",
-        "the same on controls, machine references",
-        "the same on controls, human references",
+        "right one (machine refs)",
+        "right one (human refs)",
+        "controls (machine refs)",
+        "controls (human refs)",
         "discrepancy",
     ]
     told = summarise(result, width=200)
-    (first,) = [line for line in told.split("\n") if "right one preferred, machine" in line]
+    (first,) = [line for line in told.split("\n") if "right one (machine refs)" in line]
     assert f" {len(PAIRS)} " not in f"{first} "
 
 

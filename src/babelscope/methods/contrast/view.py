@@ -202,12 +202,12 @@ def _overall_discrepancy(rows: Sequence[Row]) -> Row | None:
 def headline(rows: Sequence[Row]) -> list[Headline]:
     """How often the right one of a pair is preferred, by kind of reference; the same on controls; the discrepancy."""
     figures: list[tuple[str, Row | None, Unit]] = [
-        (f"{words}, {row.labels['reference']} references", row, "percent")
-        for name, words in (("plausible", "right one preferred"), ("controls", "the same on controls"))
+        (f"{words} ({row.labels['reference']} refs)", row, "percent")
+        for name, words in (("plausible", "right one"), ("controls", "controls"))
         for row in _by_reference(rows, name)
     ]
     if not figures:  # a run of an earlier version
-        figures = [("right one preferred, all pooled", one(rows, "all"), "percent")]
+        figures = [("right one (all pooled)", one(rows, "all"), "percent")]
     return headlines(*figures, ("discrepancy", _overall_discrepancy(rows), "plain"))
 
 
