@@ -32,7 +32,7 @@ CUED: Mapping[str, Any] = {
     "category": "male",
     "gold": "male",
 }
-FILES = {
+FILES: dict[str, bytes | str] = {
     "a.en": "a\nb\n",
     "a.de": "ab\nba\n",
     "one.txt": "ab\n",

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from babelscope.cli.make_challenge import challenge
+from babelscope.cli import app
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.language.parsers import parser_language
@@ -145,7 +146,8 @@ def test_parses_without_a_finite_verb_are_told(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "parses.conllu"
     path.write_text((tree("NOUN _") + "\n") * 2 + tree("VERB _") + "\n")
     with pytest.warns(UserWarning, match="2 of 3 parses have no finite verb"):
-        challenge(parses=path, count=True, phenomenon=["particle"])
+        line = ["make", "challenge", "--parses", str(path), "--count", "--phenomenon", "particle"]
+        get_command(app).main(line, standalone_mode=False)
     assert "particle" in capsys.readouterr().out
 
 

@@ -43,10 +43,9 @@ def make_pairs(
 
     Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
     for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
-    with a warning, references of more than `LONGEST` characters. References in another language than that of the error type are refused as a set, and
-    counted in a warning where they are few. `first` is the number of the first text in its
-    file. By default, the
-    `analyser` is that of the error types' language.
+    with a warning, references of more than `LONGEST` characters. References in another language than that of the
+    error types are refused as a set, and counted in a warning where they are few. `first` is the number of the first
+    text in its file. By default, the `analyser` is that of the error types' language.
     """
     types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):
@@ -58,8 +57,8 @@ def make_pairs(
             + (f"; it has {', '.join(known)}" if known else "")
         )
     analyser = analyser or language(types[0].language).analyser()
-    rules = f"the rules of {made.name}"
-    read = watch_language(references, made.language, what="the references", needed_by=rules)
+    rules = f"the rules of {', '.join(each.name for each in types)}"
+    read = watch_language(references, types[0].language, what="the references", needed_by=rules)
     texts = [("sources", iter(sources)), ("references", read)]
     too_long: list[int] = []
     for number, (source, reference) in parallel_rows(texts, first):
