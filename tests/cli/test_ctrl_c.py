@@ -144,7 +144,7 @@ CASES = [
     ),
     Case(
         "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json --to out",
-        "babelscope.making.cue_making:make_cues",
+        "babelscope.making.cue_search:make_cues",
         f"what systems answered is kept; {GO_ON}",
         ("out.partial",),
     ),
