@@ -40,6 +40,7 @@ METHOD = Method(
     summarise=figures,
     asks=frozenset({"k", "samples", "beam", "budget_expansions", "budget_seconds", "budget_bytes"}),
     needs={"system": ("translate", "score", "sample", "top_k")},
+    instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
     identity=identity,
     comparable=comparable,
     across=mbr_correlations,

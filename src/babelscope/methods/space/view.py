@@ -316,6 +316,8 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
         return Answer("not resolved", "note", measure, fact_text, lambda: _lines(record))
     if _is_empty(record):
         return Answer("empty", "errors", measure, fact_text, lambda: _lines(record))
+    if missed is None:  # lists without beam search's
+        return Answer("not empty", "none", measure, fact_text, lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
         return Answer("missed by beam search", "some", measure, ", ".join(facts), lambda: _lines(record))
