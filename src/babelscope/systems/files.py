@@ -183,7 +183,7 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
 
 
 def open_lists(rest: str, options: Options) -> TranslationsFile | RegionLists:
-    """`lists:FILE?format=moses|jsonl&scores=yes|no&source=SRC.txt`, or lists of regions, `lists:?top=FILE&beam=FILE`."""
+    """`lists:FILE?format=moses|jsonl&scores=yes|no&source=SRC.txt`, or regions, `lists:?top=FILE&beam=FILE`."""
     if not rest and any(options.text(region) for region in REGIONS):
         return open_regions(options)
     _require_file(rest, options, "lists:output.nbest?format=moses&scores=yes&source=input.en")

@@ -62,7 +62,7 @@ class RegionLists:
         content = {
             region: [
                 [str(key), *([each.text, repr(each.total)] for each in own)]
-                for key, own in (own.by_id or own.by_number).items()  # type: ignore[union-attr]
+                for key, own in (own.by_id or own.by_number).items()
             ]
             for region, own in regions.items()
         }
@@ -156,7 +156,7 @@ def _number_of(file: ListFile) -> int:
 def _check_within(entry: Entry, number: int, per_file: int) -> None:
     if number >= per_file:
         raise BabelscopeError(
-            f"{entry.place} has id {number}, but with per_file={per_file} ids go from 0 to {per_file - 1} in each file"
+            f"{entry.place} has id {number}, but with per_file={per_file} ids end at {per_file - 1} in each file"
         )
 
 

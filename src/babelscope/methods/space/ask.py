@@ -12,6 +12,9 @@ from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_tran
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 
+_UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
+"""Tokens for unknown words, which tokenizers leave out of texts."""
+
 
 def ask(
     systems: Mapping[str, Any], items: Sequence[ParallelSentence], settings: SpaceSettings, seed: int
@@ -103,7 +106,8 @@ def _budget(settings: SpaceSettings) -> Budget | None:
 def _hypothesis(scored: Scored) -> Record:
     """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
-    return {"text": scored.text, "logprob": scored.total, **notes}
+    unknown = not scored.text.strip() and not _UNKNOWN.isdisjoint(scored.tokens)
+    return {"text": scored.text, "logprob": scored.total, **notes, **({"unknown": True} if unknown else {})}
 
 
 def _top(top: TopK) -> Record:

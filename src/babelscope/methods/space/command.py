@@ -73,8 +73,8 @@ COMMAND = JudgingCommand(
     options=(
         Option(
             "nbest",
-            "A list made elsewhere in the place of a system, as top=FILE or beam=FILE?per_file=5&detokenize=de; may be "
-            "repeated.",
+            "A list made elsewhere in the place of a system: top=FILE, or beam=FILE?per_file=5&detokenize=de; may "
+            "be repeated.",
             metavar="REGION=FILE",
             repeat=True,
         ),

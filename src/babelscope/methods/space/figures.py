@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from babelscope.core.results import Record, Row, minus_inf_if_none
+from babelscope.core.results import Record, Row
+from babelscope.methods.space.regions import Region, by_text, has_region, region_hypotheses, was_searched
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
+from babelscope.metrics.ranking import Gains, Normalise, Ties, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
-Region = Literal["top", "beam", "samples"]
 View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
@@ -36,76 +36,13 @@ class FigureSettings(Protocol):
     @property
     def normalise(self) -> Normalise: ...
     @property
+    def gains(self) -> Gains: ...
+    @property
+    def ties(self) -> Ties: ...
+    @property
     def unresolved(self) -> Literal["leave-out", "keep"]: ...
     @property
     def curves(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A translation in a region: its number there, text, log-probability in nats, and quality."""
-
-    number: int
-    text: str
-    logprob: float
-    quality: float
-
-
-def region_hypotheses(
-    record: Record, name: Region, size: int, settings: FigureSettings
-) -> list[Hypothesis] | None:
-    """The first `size` hypotheses of a region; None where they are not known.
-
-    If an exact search ran out of budget, only hypotheses that it proved to be the best count (nothing unseen is
-    more probable), unless `unresolved` is `keep`. A list is shorter than `size` if the whole space, or the beam,
-    has no more.
-    """
-    if not has_region(record, name):
-        return None
-    if name == "samples":
-        found = _read_hypotheses(record["samples"]["hypotheses"])
-        return [found[number] for number in record["samples"]["drawn"][:size]]
-    if name == "beam":
-        return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
-    top = record["top"]
-    found = _read_hypotheses(top["found"])
-    if not top["exact"] and settings.unresolved == "leave-out":
-        bound = minus_inf_if_none(top["bound"])
-        found = [each for each in found if each.logprob >= bound]
-        return found[:size] if len(found) >= size else None
-    return found[:size]
-
-
-def has_region(record: Record, name: Region) -> bool:
-    """Whether anything is known of a region; lists made elsewhere may lack it."""
-    if name == "samples":
-        return bool(record["samples"]["drawn"])
-    return bool(record["beam"] if name == "beam" else record["top"]["found"] or _was_searched(record))
-
-
-def _was_searched(record: Record) -> bool:
-    return record["top"]["expansions"] is not None
-
-
-def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
-    return [
-        Hypothesis(number, each["text"], each["logprob"], each["quality"])
-        for number, each in enumerate(answers)
-    ]
-
-
-def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
-    """One hypothesis a text, with the sum of its segmentations' probabilities, most probable first."""
-    groups: dict[str, dict[int, Hypothesis]] = {}
-    for each in hypotheses:
-        # Keyed by number: the same sample drawn twice is not a second segmentation.
-        groups.setdefault(each.text, {})[each.number] = each
-    found = []
-    for own in groups.values():
-        first = max(own.values(), key=lambda each: each.logprob)
-        ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own.values())
-        found.append(replace(first, logprob=first.logprob + math.log(ratios)))
-    return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +107,7 @@ def ranking_gains(
     found = region_hypotheses(record, name, size, settings)
     if found is None:
         return None
-    full = [each for each in found if each.text.strip()]
+    full = [each for each in found if not each.empty]
     if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
         return None
     if view == "without-empty":
@@ -180,7 +117,8 @@ def ranking_gains(
     if view == "text":  # the number of samples stays as drawn
         found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
     qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
-    ranked, chance = krg(qualities, logprobs), random_krg(qualities)
+    ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
+    chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
     return RankingGains(
         krg=ranked,
         krg_random=chance,
@@ -286,7 +224,7 @@ def _empty_mode_rows(cell: _SystemRecords) -> Iterator[Row]:
         for region in _regions_of(cell):
             own, missing = _with_region(cell, region)
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
-            empty = [not next(iter(by_text(found))).strip() if found else None for found in lists]
+            empty = [next(iter(by_text(found).values())).empty if found else None for found in lists]
             row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
             yield Row(row.name, row.estimate, row.labels, {**row.counts, **missing})
 
@@ -373,7 +311,7 @@ def _search_rows(cell: _SystemRecords) -> Iterator[Row]:
         return
     cell, missing = _with_region(whole, "top")
     searches = [record["top"] for record in cell.records]
-    if all(_was_searched(record) for record in cell.records):
+    if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
         yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
     lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
