@@ -260,12 +260,16 @@ def _with_region(cell: _SystemRecords, *names: Region) -> tuple[_SystemRecords, 
 def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
     cell, missing = _with_region(cell, name)
     found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
-    if view.startswith("lists-"):  # the other lists are not unresolved
+    unresolved = {}
+    if view.startswith("lists-"):  # lists of the other kind are not unresolved
+        lists = [region_hypotheses(record, name, size, cell.settings) for record in cell.records]
+        unresolved = {"unresolved": sum(own is None for own in lists)}
         pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
         cell, found = replace(cell, records=[record for record, _ in pairs]), [gains for _, gains in pairs]
     known = [each for each in found if each is not None]
     counts = {
         **missing,
+        **unresolved,
         "short": sum(each.short for each in known),
         "tied": sum(each.tied for each in known),
         "twins": sum(each.twins for each in known),
