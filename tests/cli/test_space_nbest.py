@@ -1,4 +1,4 @@
-"""`babelscope space --nbest`: lists made elsewhere in the place of a system; the paper's own where they are at hand."""
+"""`babelscope space --nbest`: lists made elsewhere in the place of a system; the paper's own where they are here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def rows_of(ran: Ran) -> list[dict[str, Any]]:
 
 
 def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
-    (found,) = [each for each in rows if each["name"] == name and labels.items() <= each.items()]
+    whole = [each for each in rows if "by" not in each]
+    (found,) = [each for each in whole if each["name"] == name and labels.items() <= each.items()]
     return found
 
 
@@ -115,6 +116,11 @@ def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope,
 def test_a_run_is_kept_judged_again_and_reported(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:
+    refused = babelscope(*asked, "--by", "length")
+    assert (refused.code, "say --source" in refused.err) == (2, True)
+    source = tmp_path / "test.en"
+    source.write_text("a dog\na cat\nit is raining\n")
+    asked += ["--source", str(source)]
     run = str(tmp_path / "run")
     first = rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length"))
     assert any("by" in each for each in first)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from babelscope.core.results import Record
+from babelscope.testsets.items import NO_SOURCE
 from babelscope.util.errors import BabelscopeError
 
 LENGTH = "length"
@@ -19,6 +20,10 @@ _NO_VALUE = "(none)"
 def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     """Refuse a field that no item of any test set has."""
     for name in names:
+        if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
+            raise BabelscopeError(
+                "--by length is about sources, and these items have none; say --source FILE"
+            )
         if records and not _any_has(records, name) and name != LENGTH:
             known = {
                 key
