@@ -101,6 +101,28 @@ def test_scores_are_correlated_and_unfinished_lists_counted(tmp_path: Path) -> N
     assert values(rows, "alpha", labels="overall")[0] < 0
 
 
+def test_scores_of_longer_lists_than_people_judged_are_refused(tmp_path: Path) -> None:
+    items = write_items(
+        tmp_path / "lists.jsonl", [item("ranking", n, source=f"It rains {n}.") for n in range(4)]
+    )
+    said = {"anna": [{"scores": [10 * n, 20, 30], "overall": 1 + n} for n in range(4)]}
+    paths = find_answers([answer(items, said)])
+
+    def correlated(k: int) -> list[Row]:
+        records = [
+            (
+                f"r:{n}",
+                {"id": f"SECRET-{n}", "system": "SECRET", "top_kqrg": n / 4, "top": {"found": [{}] * k}},
+            )
+            for n in range(4)
+        ]
+        return agreement_with_method(read_annotators(paths), items_of(paths), records, name="space")
+
+    assert correlated(3)
+    with pytest.raises(BabelscopeError, match="a list of 3 translations, but the score at r:0 is of 10"):
+        correlated(10)
+
+
 def test_one_alone_agrees_with_nobody(queue: Path) -> None:
     with pytest.raises(BabelscopeError, match="agreement on challenge needs the answers of two"):
         people(answer(queue, {"anna": [RIGHT] * 6}))

@@ -122,7 +122,7 @@ CASES = [
     ),
     Case(
         "make pairs --type np_agreement --source a.en --reference a.de --to out",
-        "babelscope.making.pairs:all_lines",
+        "babelscope.making.pairs:make_lines",
         f"finished parts are kept; {GO_ON}",
         ("out.partial",),
     ),
@@ -138,7 +138,7 @@ CASES = [
     ),
     Case(
         "make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to out",
-        "babelscope.making.challenge.search:searched",
+        "babelscope.making.challenge.search:run_search",
         f"finished parts are kept; {GO_ON}",
         ("out.partial",),
     ),

@@ -38,7 +38,7 @@ def test_json_rows(babelscope: Babelscope, asked: list[str]) -> None:
     rows = rows_of(babelscope(*asked, "--system", SYSTEM, "--json", "--curves"))
     names = {row["name"] for row in rows}
     assert names == {
-        *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_above_random", "kqrg"),
+        *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_random", "krg_above_random", "kqrg"),
         *("beam_minus_exact", "search_error", "search_gap", "expansions", "mass"),
     }
     assert rows[0]["signature"].startswith("space|")

@@ -139,7 +139,7 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
     asked = [name for name in ("tests", "system") if given[name]]
     if given["rejudge"] is not None and asked:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
-    if given["rejudge"] is None and not given["tests"]:
+    if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
 
 

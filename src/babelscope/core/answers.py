@@ -260,7 +260,25 @@ class Searches(Protocol):
         """For each question its `k` most probable translations, with a certificate."""
 
 
-Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores"]
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """What stored lists have of one sentence's hypothesis space; None for a list that is not there."""
+
+    top: tuple[Scored, ...] | None = None
+    """The most probable hypotheses, best first."""
+    exact: bool = False
+    """Whether whoever made the lists states that nothing outside `top` is more probable than its last one."""
+    beam: tuple[Scored, ...] | None = None
+    """Beam search's hypotheses in the order of its file, so that the first is its translation."""
+
+
+@runtime_checkable
+class HasRegions(Protocol):
+    def regions(self, ids: Sequence[str], *, k: int) -> list[Regions]:
+        """For each item of a test set, by its id and place, at most `k` hypotheses a region."""
+
+
+Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores", "regions"]
 CAPABILITIES: Mapping[Capability, str] = {
     "translate": "translates",
     "score": "gives log-probabilities of given targets",
@@ -268,6 +286,7 @@ CAPABILITIES: Mapping[Capability, str] = {
     "top_k": "searches exactly",
     "next_tokens": "gives next-token distributions",
     "item_scores": "has stored scores of items",
+    "regions": "has stored lists of hypotheses",
 }
 _METHODS: Mapping[Capability, tuple[str, ...]] = {
     **{name: (name,) for name in CAPABILITIES},

@@ -22,6 +22,14 @@ Normalise = Literal["bound", "ideal"]
 gain of the same list in its best order."""
 
 
+Gains = Literal["linear", "exponential"]
+"""What kRG gains by a hypothesis of relevance f. linear: f (eq. 13). exponential: 2^f - 1, the official code's."""
+Ties = Literal["shared", "random"]
+"""What hypotheses of equal quality have. shared: the mean of their relevances, in the ideal order too. random: each a
+relevance of its own, in random order (eq. 13 as printed); the value is the expectation over these orders, in closed
+form."""
+
+
 def quality_bound(metric: Metric, named: float | None = None) -> float:
     """The highest quality for kQRG: the one named, else that of the metric's scale; an error without either."""
     bound = metric.scale.best_quality if named is None else named
@@ -33,7 +41,13 @@ def quality_bound(metric: Metric, named: float | None = None) -> float:
     return bound
 
 
-def krg(qualities: Sequence[float], logprobs: Sequence[float] | None = None) -> float:
+def krg(
+    qualities: Sequence[float],
+    logprobs: Sequence[float] | None = None,
+    *,
+    gains: Gains = "linear",
+    ties: Ties = "shared",
+) -> float:
     """k-approximated ranked gains of k hypotheses (eq. 13 to 15); NaN for fewer than two.
 
     `qualities`, higher is better, stand in the model's order, best first, or in any order beside `logprobs`.
@@ -41,8 +55,8 @@ def krg(qualities: Sequence[float], logprobs: Sequence[float] | None = None) -> 
     values = _checked(qualities)
     if len(values) < 2:  # a single hypothesis has relevance 0
         return math.nan
-    relevance = _relevance(values)
-    return float(relevance @ _weights(values, logprobs) / _ideal_gain(relevance))
+    gained, ideal = _gains_and_ideal(values, gains, ties)
+    return float(gained @ _weights(values, logprobs) / ideal)
 
 
 def kqrg(
@@ -64,13 +78,13 @@ def kqrg(
     return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
 
 
-def random_krg(qualities: Sequence[float]) -> float:
+def random_krg(qualities: Sequence[float], *, gains: Gains = "linear", ties: Ties = "shared") -> float:
     """The exact expectation of kRG over random orders of these hypotheses, ties included."""
     values = _checked(qualities)
     if len(values) < 2:
         return math.nan
-    relevance = _relevance(values)
-    return float(relevance.mean() * _discounts(len(values)).sum() / _ideal_gain(relevance))
+    gained, ideal = _gains_and_ideal(values, gains, ties)
+    return float(gained.mean() * _discounts(len(values)).sum() / ideal)
 
 
 def expected_random_krg(k: int) -> float:
@@ -90,9 +104,14 @@ def _checked(qualities: Sequence[float]) -> Array:
     return values
 
 
-def _relevance(qualities: Array) -> Array:
-    """k - rank by quality (eq. 15), from k-1 for the best to 0."""
-    return _share_by_rank(qualities, np.arange(len(qualities)))
+def _gains_and_ideal(qualities: Array, gains: Gains, ties: Ties) -> tuple[Array, float]:
+    """What each hypothesis gains by its relevance, k - rank by quality (eq. 15), and the gain of the best order."""
+    k = len(qualities)
+    by_rank: Array = np.arange(k, dtype=float)
+    if gains == "exponential":  # divided by 2^(k-1), which cancels out, since 2^1024 is no float
+        by_rank = np.exp2(by_rank - (k - 1)) - np.exp2(1.0 - k)
+    gained = _share_by_rank(qualities, by_rank)
+    return gained, _ideal_gain(gained if ties == "shared" else by_rank)
 
 
 def _weights(qualities: Array, logprobs: Sequence[float] | None) -> Array:

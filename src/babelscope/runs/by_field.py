@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from babelscope.core.results import Record
+from babelscope.testsets.items import NO_SOURCE
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
@@ -20,6 +21,10 @@ _NO_VALUE = "(none)"
 def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     """Refuse a field that no item of any test set has."""
     for name in names:
+        if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
+            raise BabelscopeError(
+                "--by length is about sources, and these items have none; say --source FILE"
+            )
         if records and not _any_has(records, name) and name != LENGTH:
             known = {
                 key

@@ -14,6 +14,8 @@ from babelscope.core.answers import Fingerprint, ItemChoice, Scored, Unanswered
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.blackbox import best
+from babelscope.systems.list_specs import REGIONS
+from babelscope.systems.lists import RegionLists, open_regions
 from babelscope.systems.translation_files import (
     Given,
     alternatives,
@@ -229,8 +231,10 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
     return TranslationsFile(rest, content, found, {"format": "pairs"}, sources=sources, **how)
 
 
-def open_lists(rest: str, options: Options) -> TranslationsFile:
-    """`lists:FILE?format=moses|jsonl&scores=yes|no&source=SRC.txt`."""
+def open_lists(rest: str, options: Options) -> TranslationsFile | RegionLists:
+    """`lists:FILE?format=moses|jsonl&scores=yes|no&source=SRC.txt`, or regions, `lists:?top=FILE&beam=FILE`."""
+    if not rest and any(options.text(region) for region in REGIONS):
+        return open_regions(options)
     _require_file(rest, options, "lists:output.nbest?format=moses&scores=yes&source=input.en")
     form = options.choice("format", ("moses", "jsonl"), "jsonl" if rest.endswith(".jsonl") else "moses")
     scored = options.choice("scores", ("yes", "no"), "yes" if form == "jsonl" else "no") == "yes"

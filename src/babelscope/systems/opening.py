@@ -78,7 +78,7 @@ _BUILT_IN = (
         "babelscope.systems.files:open_lists",
         "n-best lists in a file, with or without log-probabilities",
         "lists:output.nbest?source=input.en",
-        frozenset({"translate"}),
+        frozenset({"translate", "regions"}),
         stored=True,
         beam=False,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,18 +140,37 @@ def moses_lists(lines: Sequence[str], where: str) -> list[list[tuple[str, str]]]
     Each translation with what stands in its last field, which is empty where there are two only.
     """
     found: list[list[tuple[str, str]]] = []
+    for entry in moses_entries(lines, where):
+        if entry.identity == len(found):
+            found.append([])
+        elif entry.identity != len(found) - 1:
+            raise BabelscopeError(
+                f"{entry.place} has id {entry.identity}, but ids must count the sources from 0 in order: "
+                f"{max(len(found) - 1, 0)} or {len(found)} was expected"
+            )
+        found[-1].append((entry.text, entry.score))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MosesEntry:
+    """A line of an n-best list; `score` is its last field, empty where there are two only."""
+
+    place: str
+    identity: int
+    text: str
+    score: str
+    features: str = ""
+    """What stands between text and score."""
+
+
+def moses_entries(lines: Sequence[str], where: str) -> Iterator[MosesEntry]:
+    """The lines of an n-best list, `id ||| text ||| features ||| score`."""
     for number, line in enumerate(lines, 1):
         fields = line.split("|||")
         identity = whole_number(fields[0].strip())
         if len(fields) < 2 or identity is None:
             raise BabelscopeError(f"{at(where, number)} is not `id ||| text ||| ...`: {shorten(line)}")
-        if identity == len(found):
-            found.append([])
-        elif identity != len(found) - 1:
-            raise BabelscopeError(
-                f"{at(where, number)} has id {identity}, but ids must count the sources from 0 in order: "
-                f"{max(len(found) - 1, 0)} or {len(found)} was expected"
-            )
         # Moses writes a space after every word, the last one too.
-        found[-1].append((fields[1].strip(" "), fields[-1].strip() if len(fields) > 2 else ""))
-    return found
+        text, score = fields[1].strip(" "), fields[-1].strip() if len(fields) > 2 else ""
+        yield MosesEntry(at(where, number), identity, text, score, "|||".join(fields[2:-1]))

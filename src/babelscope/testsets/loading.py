@@ -50,6 +50,12 @@ _BUILT_IN = (
         ("skip_empty",),
     ),
     Format(
+        "references",
+        f"{_READERS}:read_references",
+        "references without their sources, for lists made elsewhere: one file or more",
+        "references:test.de",
+    ),
+    Format(
         "tsv",
         f"{_READERS}:read_tsv",
         "tab-separated text: source, then one or more references",

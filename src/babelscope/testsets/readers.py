@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from babelscope.testsets.items import NO_SOURCE
 from babelscope.testsets.sets import TestSet, make_items, read_items
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.json_lines import LocatedRecord, parse_json
@@ -42,6 +43,20 @@ def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False
         ((at(paths[0], n), _sentence(n, source, references)) for n, (source, *references) in rows),
         skip_empty=skip_empty,
     )
+
+
+def read_references(paths: str | Sequence[str | Path]) -> TestSet:
+    """Read references whose sources are not known; a note stands in their place, which no system can be asked."""
+    paths = paths.split(",") if isinstance(paths, str) else paths
+    columns = [read_lines(path) for path in paths]
+    require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
+    rows = enumerate(zip(*columns, strict=True), 1)
+    # Sources tell sentences apart, in intervals too, so that each has a note of its own.
+    records = (
+        (at(paths[0], n), {**_sentence(n, f"[source of sentence {n} not given]", list(own)), NO_SOURCE: True})
+        for n, own in rows
+    )
+    return _collect(Path(paths[0]).name, records, skip_empty=False)
 
 
 def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:

@@ -9,7 +9,7 @@ import pytest
 
 from babelscope.core.answers import Budget, Note, Scored, TopK
 from babelscope.methods.base import set_up
-from babelscope.methods.space.ask import _budget, _missed_by, _samples
+from babelscope.methods.space.ask import _budget, _missed_by, _proven, _samples
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
@@ -47,7 +47,7 @@ NONE = {"beam": None, "beam-list": None}
 def test_the_mode_is_missed_only_where_it_is_proven(
     search: TopK, best: Scored, wide: list[Scored], missed: dict[str, float | None]
 ) -> None:
-    assert _missed_by(search, best, wide) == missed
+    assert _missed_by(_proven(search), [best], wide) == missed
 
 
 def test_samples_are_told_apart_by_their_tokens() -> None:

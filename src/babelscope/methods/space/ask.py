@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Budget, Scored, TopK
+from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, capabilities
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
-from babelscope.testsets.items import ParallelSentence
+from babelscope.testsets.items import NO_SOURCE, ParallelSentence
+from babelscope.util.errors import BabelscopeError
+
+_UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
+"""Tokens for unknown words, which tokenizers leave out of texts."""
 
 
 def ask(
@@ -17,6 +21,8 @@ def ask(
 ) -> list[Record]:
     """A record an item: the regions of its hypothesis space, each hypothesis with its log-probability."""
     system = systems["system"]
+    if "regions" in capabilities(system):
+        return _ask_lists(system, items, settings)
     asked = list(dict.fromkeys(item.question for item in items))
     first = {item.question: item.id for item in reversed(items)}
     with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
@@ -34,7 +40,7 @@ def ask(
             "beam": [_hypothesis(each) for each in wide[number]],
             "top": _top(tops[number]),
             "samples": _samples(drawn[number]),
-            "missed_by": _missed_by(tops[number], best[number], wide[number]),
+            "missed_by": _missed_by(_proven(tops[number]), [best[number]], wide[number]),
         }
         for number, question in enumerate(asked)
     }
@@ -49,6 +55,49 @@ def ask(
     ]
 
 
+def _ask_lists(
+    system: HasRegions, items: Sequence[ParallelSentence], settings: SpaceSettings
+) -> list[Record]:
+    """As `ask`, of stored lists: no samples, no scores of references, and regions that may be missing."""
+    if settings.samples:
+        raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+    outside = [name for name in settings.metric if ":" in name]
+    if outside and any(NO_SOURCE in item.extra for item in items):
+        raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
+    found = system.regions([item.id for item in items], k=settings.k)
+    return [
+        {
+            "source": item.source,
+            "references": list(item.references),
+            "reference_logprob": None,
+            **_of_lists(regions, settings.k),
+        }
+        for item, regions in zip(items, found, strict=True)
+    ]
+
+
+def _of_lists(regions: Regions, k: int) -> Record:
+    beam = regions.beam or ()
+    best = beam[:1]
+    wide = sorted(beam, key=lambda each: -each.total)[:k]
+    proven = bool(regions.top) and regions.exact
+    return {
+        "best": _hypothesis(best[0]) if best else None,
+        "beam": [_hypothesis(each) for each in wide],
+        "top": {
+            "found": [_hypothesis(each) for each in regions.top or ()],
+            "exact": regions.exact,
+            # A list that is not exact proves nothing: anything unseen may be more probable.
+            "bound": None if regions.exact else 0.0,
+            "mass": None,
+            "expansions": None,
+            "minimum": None,
+        },
+        "samples": _samples(()),
+        "missed_by": _missed_by((regions.top or ()) if proven else (), best, wide),
+    }
+
+
 def _budget(settings: SpaceSettings) -> Budget | None:
     limits = (settings.budget_expansions, settings.budget_seconds, settings.budget_bytes)
     return Budget(*limits) if any(limits) else None
@@ -57,7 +106,8 @@ def _budget(settings: SpaceSettings) -> Budget | None:
 def _hypothesis(scored: Scored) -> Record:
     """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
-    return {"text": scored.text, "logprob": scored.total, **notes}
+    unknown = not scored.text.strip() and not _UNKNOWN.isdisjoint(scored.tokens)
+    return {"text": scored.text, "logprob": scored.total, **notes, **({"unknown": True} if unknown else {})}
 
 
 def _top(top: TopK) -> Record:
@@ -83,21 +133,26 @@ def _samples(drawn: Sequence[Scored]) -> Record:
     }
 
 
-def _missed_by(top: TopK, best: Scored, wide: Sequence[Scored]) -> dict[str, float | None]:
+def _proven(top: TopK) -> tuple[Scored, ...]:
+    """What was found, if its first is proven to be the mode."""
+    return top.found if top.found and (top.exact or top.found[0].total >= top.bound) else ()
+
+
+def _missed_by(
+    top: Sequence[Scored], best: Sequence[Scored], wide: Sequence[Scored]
+) -> dict[str, float | None]:
     """Log-probability of the mode minus that of the 1-best, and of the best in beam search's list, in nats.
 
-    None where the mode is not proven, or no translation was finished.
+    None where the mode is not proven (`top` is empty), or no translation was finished.
     """
-    proven = bool(top.found) and (top.exact or top.found[0].total >= top.bound)
 
     def short_by(candidates: Sequence[Scored]) -> float | None:
         finished = [each for each in candidates if "unfinished" not in each.notes]
-        if not (proven and finished):
+        if not (top and finished):
             return None
-        mode = top.found[0]
-        if mode.tokens in (each.tokens for each in finished):
+        if top[0].tokens in (each.tokens for each in finished):
             return 0.0
         # Never below 0: a hypothesis as probable as the mode is no search error.
-        return max(0.0, mode.total - max(each.total for each in finished))
+        return max(0.0, top[0].total - max(each.total for each in finished))
 
-    return {"beam": short_by([best]), "beam-list": short_by(wide)}
+    return {"beam": short_by(best), "beam-list": short_by(wide)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from babelscope.core.options import Option, writes
+from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width, visible
 
@@ -17,8 +18,36 @@ if TYPE_CHECKING:
 
 
 def _check(given: Given) -> None:
+    if not given["nbest"]:
+        if given["reference"] or given["source"]:
+            raise BabelscopeError("--reference and --source go with --nbest; a test set has its own")
+    elif taken := [name for name in ("system", "rejudge") if given[name]]:
+        raise BabelscopeError(f"--nbest takes lists as they are: leave --{taken[0]} out")
+    elif bool(given["tests"]) == bool(given["reference"]):
+        raise BabelscopeError("--nbest needs --reference FILE, or --tests and a test set with references")
+    elif given["source"] and not given["reference"]:
+        raise BabelscopeError("--source goes with --reference; a test set has its own")
     if given["latex"] and given["json"]:
         raise BabelscopeError("--latex and --json print different things; say one of the two")
+
+
+def _study(given: Given) -> dict[str, Any]:
+    """With --nbest, the lists are the system, and their references the test set."""
+    if not given["nbest"]:
+        return {}
+    spec, name, k = lists_spec(given["nbest"])
+    if k is not None and "k" in given.said and given["k"] != k:
+        raise BabelscopeError(f"--nbest says k={k}, and --k {given['k']}; say it once")
+    settings = {**given.settings, **({} if k is None else {"k": k})}
+    if "samples" not in given.said:
+        settings["samples"] = 0
+    texts = [str(each) for each in (given["source"], given["reference"]) if each]
+    form = "parallel" if given["source"] else "references"
+    return {
+        "systems": [{"spec": spec, "name": name}],
+        "tests": [{"spec": given["tests"] or f"{form}:{','.join(texts)}"}],
+        "methods": [{"name": "space", **settings}],
+    }
 
 
 def _show(result: Result, given: Given) -> str:
@@ -43,6 +72,15 @@ COMMAND = JudgingCommand(
     SpaceSettings,
     options=(
         Option(
+            "nbest",
+            "A list made elsewhere in the place of a system: top=FILE, or beam=FILE?per_file=5&detokenize=de; may "
+            "be repeated.",
+            metavar="REGION=FILE",
+            repeat=True,
+        ),
+        reads("reference", "References for --nbest, a line a sentence."),
+        reads("source", "Their sources, if they are known."),
+        Option(
             "cases",
             "Show the top region of so many sentences, worst ranked first.",
             int,
@@ -64,6 +102,7 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
+    study=_study,
     show=_show,
     tables=lambda result, _given: tables(result.rows),
     files={"segments": lambda result, _given: segment_lines(result.records)},

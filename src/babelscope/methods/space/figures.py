@@ -1,8 +1,9 @@
 """Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search.
 
 Three regions: `top`, the exact k best; `beam`, the k best of a beam search of width k; `samples`, in the order drawn.
-Two views: `tokens`, in which each segmentation is a hypothesis of its own, and `text`, in which those that read the
-same are one hypothesis with the sum of their probabilities, as far as the region has them.
+Views: `tokens`, in which each segmentation is a hypothesis of its own; `text`, in which those that read the same are
+one hypothesis with the sum of their probabilities, as far as the region has them; `without-empty`, in which the empty
+hypothesis is taken out of every list; and the lists that have an empty one, and those that have none, by themselves.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from babelscope.core.results import Record, Row, minus_inf_if_none
+from babelscope.core.results import Record, Row
+from babelscope.methods.space.regions import Region, by_text, has_region, region_hypotheses, was_searched
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.metrics.ranking import Normalise, kqrg, krg, random_krg
+from babelscope.metrics.ranking import Gains, Normalise, Ties, kqrg, krg, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
-Region = Literal["top", "beam", "samples"]
-View = Literal["tokens", "text"]
+View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
 _VIEWS: tuple[View, ...] = ("tokens", "text")
+_EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _Labels = dict[str, str | int]
 
@@ -34,63 +36,13 @@ class FigureSettings(Protocol):
     @property
     def normalise(self) -> Normalise: ...
     @property
+    def gains(self) -> Gains: ...
+    @property
+    def ties(self) -> Ties: ...
+    @property
     def unresolved(self) -> Literal["leave-out", "keep"]: ...
     @property
     def curves(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A translation in a region: its number there, text, log-probability in nats, and quality."""
-
-    number: int
-    text: str
-    logprob: float
-    quality: float
-
-
-def region_hypotheses(
-    record: Record, name: Region, size: int, settings: FigureSettings
-) -> list[Hypothesis] | None:
-    """The first `size` hypotheses of a region; None where they are not known.
-
-    If an exact search ran out of budget, only hypotheses that it proved to be the best count (nothing unseen is
-    more probable), unless `unresolved` is `keep`. A list is shorter than `size` if the whole space, or the beam,
-    has no more.
-    """
-    if name == "samples":
-        found = _read_hypotheses(record["samples"]["hypotheses"])
-        return [found[number] for number in record["samples"]["drawn"][:size]]
-    if name == "beam":
-        return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
-    top = record["top"]
-    found = _read_hypotheses(top["found"])
-    if not top["exact"] and settings.unresolved == "leave-out":
-        bound = minus_inf_if_none(top["bound"])
-        found = [each for each in found if each.logprob >= bound]
-        return found[:size] if len(found) >= size else None
-    return found[:size]
-
-
-def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
-    return [
-        Hypothesis(number, each["text"], each["logprob"], each["quality"])
-        for number, each in enumerate(answers)
-    ]
-
-
-def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
-    """One hypothesis a text, with the sum of its segmentations' probabilities, most probable first."""
-    groups: dict[str, dict[int, Hypothesis]] = {}
-    for each in hypotheses:
-        # Keyed by number: the same sample drawn twice is not a second segmentation.
-        groups.setdefault(each.text, {})[each.number] = each
-    found = []
-    for own in groups.values():
-        first = max(own.values(), key=lambda each: each.logprob)
-        ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own.values())
-        found.append(replace(first, logprob=first.logprob + math.log(ratios)))
-    return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +50,10 @@ class RankingGains:
     """kRG and kQRG of one sentence in a region; NaN where it has too few hypotheses."""
 
     krg: float
+    krg_random: float
+    """The expectation of kRG for a random order of the same hypotheses, in closed form."""
     krg_above_random: float
-    """kRG minus its expectation for a random order of the same hypotheses."""
+    """kRG minus that."""
     kqrg: float
     short: bool
     """Fewer hypotheses than asked for."""
@@ -111,7 +65,8 @@ class RankingGains:
 
 def hypotheses_of(record: Record) -> list[Record]:
     """All stored hypotheses of a record: 1-best, beam, top, samples; MBR decoding's choice is one of the samples."""
-    return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
+    best = [record["best"]] if record["best"] else []
+    return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
 
 
 def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
@@ -129,7 +84,7 @@ def with_single_metric(record: Record, metric: str) -> Record:
     return {
         **record,
         "metrics": {metric: record["metrics"][metric]},
-        "best": only(record["best"]),
+        "best": record["best"] and only(record["best"]),
         "beam": [only(each) for each in record["beam"]],
         "top": {**record["top"], "found": [only(each) for each in record["top"]["found"]]},
         "samples": {
@@ -148,19 +103,26 @@ def _quality_bound(record: Record) -> float:
 def ranking_gains(
     record: Record, name: Region, size: int, view: View, settings: FigureSettings
 ) -> RankingGains | None:
-    """kRG and kQRG of a sentence (section 3.1); None where the region is not known."""
+    """kRG and kQRG of a sentence (section 3.1); None where the region is not known, or the view has no such list."""
     found = region_hypotheses(record, name, size, settings)
     if found is None:
         return None
+    full = [each for each in found if not each.empty]
+    if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
+        return None
+    if view == "without-empty":
+        found, size = full, size - (len(found) - len(full))
     texts = by_text(found)
     twins = len(texts) < len({each.number for each in found})
     if view == "text":  # the number of samples stays as drawn
         found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
     qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
-    ranked = krg(qualities, logprobs)
+    ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
+    chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
     return RankingGains(
         krg=ranked,
-        krg_above_random=ranked - random_krg(qualities),
+        krg_random=chance,
+        krg_above_random=ranked - chance,
         kqrg=kqrg(qualities, logprobs, normalise=settings.normalise, bound=_quality_bound(record)),
         short=len(found) < size,
         tied=len(set(qualities)) < len(qualities),
@@ -224,7 +186,9 @@ def _translations_by_decoding(cell: _SystemRecords) -> dict[str, list[Record | N
     known = [region_hypotheses(record, "top", 1, settings) for record in records]
     modes = [record["top"]["found"][0] if mode else None for record, mode in zip(records, known, strict=True)]
     mbr = {"mbr": [record["mbr"] for record in records]} if settings.samples else {}
-    return {"beam": [record["best"] for record in records], "mode": modes, **mbr}
+    found = {"beam": [record["best"] for record in records], "mode": modes, **mbr}
+    # Lists made elsewhere may be of one region only.
+    return {name: own for name, own in found.items() if name == "mode" or any(own) or not own}
 
 
 def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
@@ -257,42 +221,71 @@ def _empty_mode_rows(cell: _SystemRecords) -> Iterator[Row]:
     for view in _VIEWS:
         # In the text view, summed segmentations further down can make another text the mode.
         size = 1 if view == "tokens" else cell.settings.k
-        lists = [region_hypotheses(record, "top", size, cell.settings) for record in cell.records]
-        empty = [not next(iter(by_text(found))).strip() if found else None for found in lists]
-        yield cell.share("empty_mode", empty, {"view": view}, "empty")
+        for region in _regions_of(cell):
+            own, missing = _with_region(cell, region)
+            lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
+            empty = [next(iter(by_text(found).values())).empty if found else None for found in lists]
+            row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
+            yield Row(row.name, row.estimate, row.labels, {**row.counts, **missing})
 
 
 def _region_rows(cell: _SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of every region in both views, and over smaller k if curves are asked for."""
     k, samples = cell.settings.k, cell.settings.samples
-    sizes: dict[Region, int] = {"top": k, "beam": k, **({"samples": samples} if samples else {})}
+    sizes: dict[Region, int] = dict.fromkeys(_regions_of(cell), k)
+    sizes |= {"samples": samples} if samples else {}
     for name, size in sizes.items():
-        for view in _VIEWS:
+        for view in (*_VIEWS, *(_EMPTY_APART if name != "samples" else ())):
             yield from _gain_rows(cell, name, size, view)
     if cell.settings.curves:
-        for size in range(2, k):
+        for size in range(2, k) if "top" in sizes else ():
             yield from _gain_rows(cell, "top", size, "tokens")
         for size in (each for each in _SAMPLE_COUNTS if each < samples):
             yield from _gain_rows(cell, "samples", size, "tokens")
 
 
+def _regions_of(cell: _SystemRecords) -> list[Region]:
+    """Those of top and beam that any record has; both, where there are no records."""
+    both: tuple[Region, ...] = ("top", "beam")
+    return [name for name in both if not cell.records or any(has_region(each, name) for each in cell.records)]
+
+
+def _with_region(cell: _SystemRecords, *names: Region) -> tuple[_SystemRecords, dict[str, int]]:
+    """The records that have these regions, and how many have not."""
+    own = [record for record in cell.records if all(has_region(record, name) for name in names)]
+    missing = len(cell.records) - len(own)
+    return replace(cell, records=own), {"missing": missing} if missing else {}
+
+
 def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
+    cell, missing = _with_region(cell, name)
     found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
+    unresolved = {}
+    if view.startswith("lists-"):  # lists of the other kind are not unresolved
+        lists = [region_hypotheses(record, name, size, cell.settings) for record in cell.records]
+        unresolved = {"unresolved": sum(own is None for own in lists)}
+        pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
+        cell, found = replace(cell, records=[record for record, _ in pairs]), [gains for _, gains in pairs]
     known = [each for each in found if each is not None]
     counts = {
+        **missing,
+        **unresolved,
         "short": sum(each.short for each in known),
         "tied": sum(each.tied for each in known),
         "twins": sum(each.twins for each in known),
         "unfinished": _unfinished_in(cell.records, name, size),
     }
-    for measure in ("krg", "krg_above_random", "kqrg"):
+    for measure in ("krg", "krg_random", "krg_above_random", "kqrg"):
         values = [None if each is None else float(getattr(each, measure)) for each in found]
         yield cell.mean(measure, values, {"region": name, "k": size, "view": view}, counts)
 
 
 def _lucky_bias_rows(cell: _SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of beam search's list minus those of the exact list (section 5.2.1, table 2)."""
+    if len(_regions_of(cell)) < 2:
+        return
     k, settings = cell.settings.k, cell.settings
+    cell, missing = _with_region(cell, "top", "beam")
     top, beam = (
         [ranking_gains(record, name, k, "tokens", settings) for record in cell.records]
         for name in ("top", "beam")
@@ -302,24 +295,32 @@ def _lucky_bias_rows(cell: _SystemRecords) -> Iterator[Row]:
             getattr(b, measure) - getattr(t, measure) if b and t else None
             for b, t in zip(beam, top, strict=True)
         ]
-        yield cell.mean("beam_minus_exact", values, {"measure": measure, "k": k})
+        yield cell.mean("beam_minus_exact", values, {"measure": measure, "k": k}, missing)
 
 
 def _search_rows(cell: _SystemRecords) -> Iterator[Row]:
     """How often and by how many nats beam search missed the mode; expansions and mass of exact search."""
-    for decoding in ("beam", "beam-list"):
+    regions = _regions_of(cell)
+    whole = cell
+    cell, missing = _with_region(cell, *regions)
+    for decoding in ("beam", "beam-list") if len(regions) > 1 else ():
         gaps = [record["missed_by"][decoding] for record in cell.records]
         labels: _Labels = {"decoding": decoding}
-        yield cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
+        row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
+        yield Row(row.name, row.estimate, row.labels, {**row.counts, **missing})
         missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
         those = replace(cell, records=[record for record, _ in missed])
         yield those.mean("search_gap", [gap for _, gap in missed], labels)
+    if "top" not in regions:
+        return
+    cell, missing = _with_region(whole, "top")
     searches = [record["top"] for record in cell.records]
-    counts = {"minimum": sum(each["minimum"] for each in searches)}
-    yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
+    if all(was_searched(record) for record in cell.records):
+        counts = {"minimum": sum(each["minimum"] for each in searches)}
+        yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
     lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
-    yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k})
+    yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, missing)
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.figures import (
-    Region,
     hypotheses_of,
     quality_by,
     ranking_gains,
     with_single_metric,
 )
+from babelscope.methods.space.regions import Region
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import Segment, find_metric, is_allowed, sentence_qualities, warn_stored_quality
 from babelscope.metrics.mbr import mbr_decode

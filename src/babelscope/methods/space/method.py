@@ -31,7 +31,7 @@ def comparable(settings: SpaceSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="space",
-    version=2,
+    version=3,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     settings=SpaceSettings,
@@ -41,6 +41,7 @@ METHOD = Method(
     chunk=16,  # exact search, beams and samples of an item take seconds
     asks=frozenset({"k", "samples", "beam", "budget_expansions", "budget_seconds", "budget_bytes"}),
     needs={"system": ("translate", "score", "sample", "top_k")},
+    instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
     identity=identity,
     comparable=comparable,
     across=mbr_correlations,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from babelscope.core.results import Record
 from babelscope.methods.queue import Entry, entry
-from babelscope.methods.space.figures import region_hypotheses
+from babelscope.methods.space.regions import region_hypotheses
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 

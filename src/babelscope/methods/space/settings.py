@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.ranking import Normalise, quality_bound
+from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
 
 
 class SpaceSettings(Settings):
@@ -26,6 +26,11 @@ class SpaceSettings(Settings):
     normalise: Normalise = "bound"
     """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
     or the best order of the model's own hypotheses."""
+    gains: Gains = "linear"
+    """What kRG gains by a hypothesis of relevance f: f (eq. 13), or 2^f - 1, as the paper's code has it too."""
+    ties: Ties = "shared"
+    """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
+    in random order, as the mean over these orders."""
     beam: int = Field(default=5, ge=1)
     """Of the translation that is scored as the system's own."""
     mbr_samples: int = Field(default=100, ge=1)
@@ -42,6 +47,13 @@ class SpaceSettings(Settings):
     """Figures for smaller k and fewer samples too."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Understood for one version, and without effect: intervals need no resamples."""
+
+    @classmethod
+    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Options that came later are part of it where they are used, so that other signatures stay as they are."""
+        later = {name: cls.model_fields[name].default for name in ("gains", "ties")}
+        found = super().signed(values)
+        return {name: value for name, value in found.items() if name not in later or value != later[name]}
 
     @field_validator("metric", mode="before")
     @classmethod

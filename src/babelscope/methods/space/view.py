@@ -28,6 +28,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
+from babelscope.methods.space.regions import is_empty
 from babelscope.methods.view import (
     Figures,
     bar,
@@ -270,13 +271,24 @@ def tables(group: Group) -> list[Table]:
     def is_whole(row: Row) -> bool:
         return row.labels["view"] == "tokens" and row.labels["k"] == sizes[str(row.labels["region"])]
 
+    measures = {
+        "kRG": "krg",
+        "in random order": "krg_random",
+        "above random": "krg_above_random",
+        "kQRG": "kqrg",
+    }
     ranked = tuple(
         Figures(heading, lambda row, name=name: row.name == name and is_whole(row))  # type: ignore[misc]
-        for heading, name in (("kRG", "krg"), ("above random", "krg_above_random"), ("kQRG", "kqrg"))
+        for heading, name in measures.items()
     )
     hidden = (Figures("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
     wrong = (
-        Figures("most probable one empty", lambda row: row.name == "empty_mode", "percent"),
+        Figures(
+            "most probable one empty",
+            # Earlier runs have no region here, since there was one only.
+            lambda row: row.name == "empty_mode" and row.labels.get("region", "top") == "top",
+            "percent",
+        ),
         Figures("missed by beam search", lambda row: row.name == "search_error", "percent"),
     )
     return [
@@ -288,7 +300,7 @@ def tables(group: Group) -> list[Table]:
 
 
 def _is_empty(record: Record) -> bool:
-    return not record["top"]["found"][0]["text"].strip()
+    return is_empty(record["top"]["found"][0])
 
 
 def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:

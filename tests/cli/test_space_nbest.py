@@ -1,0 +1,210 @@
+"""`babelscope space --nbest`: lists made elsewhere in the place of a system; the paper's own where they are here."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.metrics.ranking import kqrg, krg, random_krg
+from tests.support.toy_fixtures import Babelscope, Ran
+
+REFERENCES = ["ein Hund", "eine Katze", "es regnet"]
+TOP = {
+    0: [("", -1.0), ("ein Hund", -1.5), ("Hund", -3.0)],
+    1: [("eine Katze", -0.5), ("Katze", -1.0), ("ein Hund", -2.0)],
+}
+BEAM = {
+    0: [("ein Hund", -1.5), ("Hund", -3.0), ("der Hund", -4.0)],
+    1: [("Katze", -1.0), ("eine Katze", -0.5), ("<unk>", -2.0)],
+    2: [("es regnet", -0.1), ("regnet", -0.2), ("", -0.3)],
+}
+Lists = dict[int, list[tuple[str, float]]]
+
+
+def moses(path: Path, lists: Lists) -> Path:
+    lines = [f"{number} ||| {text} ||| {score}\n" for number, own in lists.items() for text, score in own]
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> list[str]:
+    reference = tmp_path / "test.de"
+    reference.write_text("".join(f"{each}\n" for each in REFERENCES))
+    top, beam = moses(tmp_path / "top", TOP), moses(tmp_path / "beam", BEAM)
+    lists = ["--nbest", f"top={top}", "--nbest", f"beam={beam}?k=3"]
+    return ["space", *lists, "--reference", str(reference)]
+
+
+def rows_of(ran: Ran) -> list[dict[str, Any]]:
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
+
+
+def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
+    whole = [each for each in rows if "by" not in each]
+    (found,) = [each for each in whole if each["name"] == name and labels.items() <= each.items()]
+    return found
+
+
+def qualities(number: int, lists: Lists) -> tuple[list[float], list[float]]:
+    from babelscope.metrics.base import Segment, sentence_qualities
+
+    own = lists[number]
+    segments = [Segment("", text, (REFERENCES[number],)) for text, _ in own]
+    return sentence_qualities("chrf", segments), [score for _, score in own]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def test_figures_are_those_of_the_lists(babelscope: Babelscope, asked: list[str]) -> None:
+    rows = rows_of(babelscope(*asked, "--json"))
+    for region, lists in (("top", TOP), ("beam", BEAM)):
+        own = [qualities(number, lists) for number in lists]
+        for name, measure in (("krg", krg), ("kqrg", kqrg)):
+            found = row(rows, name, region=region, view="tokens")
+            assert found["value"] == pytest.approx(mean([measure(*each) for each in own]))
+            assert (found["n"], found["k"]) == (len(lists), 3)
+        chance = row(rows, "krg_random", region=region, view="tokens")
+        assert chance["value"] == pytest.approx(mean([random_krg(each) for each, _ in own]))
+    assert row(rows, "krg", region="top", view="tokens")["missing"] == 1
+    assert row(rows, "empty_mode", region="top", view="tokens")["value"] == 0.5
+    assert row(rows, "empty_mode", region="beam", view="tokens")["value"] == 0
+    both = row(rows, "beam_minus_exact", measure="kqrg")
+    differences = [kqrg(*qualities(number, BEAM)) - kqrg(*qualities(number, TOP)) for number in TOP]
+    assert (both["value"], both["n"], both["missing"]) == (pytest.approx(mean(differences)), 2, 1)
+    # The first of each of beam search's lists is its translation: the mode of neither sentence.
+    assert row(rows, "search_error", decoding="beam")["missed"] == 2
+    assert row(rows, "search_error", decoding="beam-list")["missed"] == 1
+    assert "expansions" not in {each["name"] for each in rows}
+
+
+def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) -> None:
+    rows = rows_of(babelscope(*asked, "--json"))
+    (first, scores), second = qualities(0, TOP), qualities(1, TOP)
+    without = [krg(first[1:], scores[1:]), krg(*second)]
+    assert row(rows, "krg", region="top", view="without-empty")["value"] == pytest.approx(mean(without))
+    apart = {view: row(rows, "krg", region="top", view=f"lists-{view}-empty") for view in ("with", "without")}
+    assert apart["with"]["value"] == pytest.approx(krg(first, scores))
+    assert apart["without"]["value"] == pytest.approx(krg(*second))
+    assert [each["n"] for each in apart.values()] == [1, 1]
+    # <unk> is a text: of the beam's lists only the last has an empty hypothesis.
+    assert row(rows, "krg", region="beam", view="lists-with-empty")["n"] == 1
+
+
+def test_one_region_is_enough(babelscope: Babelscope, asked: list[str]) -> None:
+    only_top = [*asked[:3], *asked[5:]]
+    rows = rows_of(babelscope(*only_top, "--json", "--curves"))
+    assert {each.get("region", "top") for each in rows} == {"top"}
+    assert "beam_minus_exact" not in {each["name"] for each in rows}
+    assert babelscope(*only_top, "--all", "--cases", "2").code == 0
+
+
+def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
+    asked[2] += "?exact=no"
+    assert row(rows_of(babelscope(*asked, "--json")), "kqrg", region="top", view="tokens")["n"] == 0
+    kept = rows_of(babelscope(*asked, "--json", "--unresolved", "keep"))
+    assert row(kept, "kqrg", region="top", view="tokens")["n"] == 2
+
+
+def test_a_run_is_kept_judged_again_and_reported(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    refused = babelscope(*asked, "--by", "length")
+    assert (refused.code, "say --source" in refused.err) == (2, True)
+    source = tmp_path / "test.en"
+    source.write_text("a dog\na cat\nit is raining\n")
+    asked += ["--source", str(source)]
+    run = str(tmp_path / "run")
+    first = rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length"))
+    assert any("by" in each for each in first)
+    assert rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length")) == first
+    again = rows_of(babelscope("space", "--rejudge", run, "--metric", "bleu", "--json"))
+    assert row(again, "kqrg", region="top", view="tokens")["n"] == 2
+    assert babelscope("report", run).code == 0
+
+
+def test_gains_and_ties_are_options(babelscope: Babelscope, asked: list[str]) -> None:
+    rows = rows_of(babelscope(*asked, "--json", "--gains", "exponential", "--ties", "random"))
+    own = [krg(*qualities(number, TOP), gains="exponential", ties="random") for number in TOP]
+    assert row(rows, "krg", region="top", view="tokens")["value"] == pytest.approx(mean(own))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--system", "lab:teacher"], "leave --system out"),
+        (["--samples", "5"], "no samples"),
+        (["--k", "2"], "say it once"),
+        (["--metric", "cmd:cat?bound=1"], "--source"),
+        (["--nbest", "top=x"], "already"),
+        (["--nbest", "middle=x"], "top=FILE or beam=FILE"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    babelscope: Babelscope, asked: list[str], more: list[str], told: str
+) -> None:
+    ran = babelscope(*asked, *more)
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_references_are_needed(babelscope: Babelscope, asked: list[str]) -> None:
+    ran = babelscope(*asked[:-2])
+    assert ran.code == 2
+    assert "--reference" in ran.err
+
+
+@pytest.fixture(scope="module")
+def released() -> Path:
+    shared = Path(os.environ.get("BABELSCOPE_SHARED") or Path(__file__).parents[3] / "shared")
+    folder = shared / "data" / "hypothesis-space"
+    if not folder.is_dir():
+        pytest.skip(f"needs the paper's lists, which are not at {folder} (see BABELSCOPE_SHARED)")
+    pytest.importorskip("sacremoses", reason="detokenize= needs sacremoses")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "per_file", "empty", "top", "beam", "bias", "ranked"),
+    [
+        ("transformer_new", 5, 64.70, 31.67, 55.37, 23.70, 74.11),
+        ("transformer.nolb", 10, 34.85, 41.64, 54.80, 13.24, 77.33),
+        ("transformer.para_ft", 10, 0.93, 55.55, 56.11, 0.56, 82.28),
+    ],
+)
+def test_table_8_of_the_paper(
+    babelscope: Babelscope,
+    released: Path,
+    model: str,
+    per_file: int,
+    empty: float,
+    top: float,
+    beam: float,
+    bias: float,
+    ranked: float,
+) -> None:
+    """Empty modes and kQRG of the top region are published; the others are as we found them."""
+    names = {"top": f"ende_dfstopk_wmt14.en-de.{model}", "beam": f"ende_beam_wmt14.en-de.{model}"}
+    lists = [
+        word
+        for region, name in names.items()
+        for word in ("--nbest", f"{region}={released / name}.zip?per_file={per_file}&detokenize=de")
+    ]
+    rows = rows_of(babelscope("space", *lists, "--reference", str(released / "newstest2014.de"), "--json"))
+    found = [
+        row(rows, "empty_mode", region="top", view="tokens"),
+        row(rows, "kqrg", region="top", view="tokens"),
+        row(rows, "kqrg", region="beam", view="tokens"),
+        row(rows, "beam_minus_exact", measure="kqrg"),
+        row(rows, "krg", region="top", view="tokens"),
+    ]
+    assert [round(100 * each["value"], 2) for each in found] == [empty, top, beam, bias, ranked]
+    assert all(each["low"] < each["value"] < each["high"] for each in found)
+    assert round(100 * row(rows, "krg_random", region="top", view="tokens")["value"], 1) == 80.5
