@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, out
 from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
+
+if TYPE_CHECKING:
+    from babelscope.making.cue_search import CuedTestSet
 
 
 class Mode(StrEnum):
@@ -157,9 +160,12 @@ def cues(
         with output(to, Form.JSON) as write:
             for item in made.tests:
                 write(as_line(item.as_json()))
-        left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
-        told = (
-            f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
-            f"{len(made.tests)} items to test{left_out}"
-        )
-        print(paragraph(told), file=sys.stderr)
+        print(paragraph(_described(made)), file=sys.stderr)
+
+
+def _described(made: CuedTestSet) -> str:
+    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+    return (
+        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
+        f"{len(made.tests)} items to test{left_out}"
+    )

@@ -139,7 +139,6 @@ def challenge(
     ray: Ray = None,
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
-    from babelscope.core.results import render
     from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
@@ -148,20 +147,14 @@ def challenge(
     if to is not None and source is None:
         raise BabelscopeError("a challenge set needs --source and --reference")
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
-    refuse_unused(
-        context,
-        {
-            "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
-            "alignments": None if source is not None else "--source and --reference",
-            "only_found": "--to" if count else None,
-            "parsed_side": unparsed,
-            "language": unparsed,
-            "dependency_rules": unparsed,
-            "own_rules": unparsed,
-            "min_displacement": None if source is not None else "--source and --reference",
-            "max_tau": None if source is not None else "--source and --reference",
-        },
-    )
+    unpaired = None if source is not None else "--source and --reference"
+    needs = {
+        **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules"), unparsed),
+        **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
+        "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
+        "only_found": "--to" if count else None,
+    }
+    refuse_unused(context, needs)
     check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
         source,
@@ -200,14 +193,19 @@ def challenge(
     else:
         search.count(symmetrisation)
     _warn_of_parses(search)
+    _print_found(search, exact=exact, as_json=as_json)
+
+
+def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:
+    from babelscope.core.results import render
+
     rows = search.rows(exact=exact)
-    if as_json:
-        for row in rows:
-            print_json(row.as_json())
-        return
-    typer.echo(render(rows, terminal_width()))
-    for reason, number in search.skipped.items():
-        typer.echo(f"skipped {number}: {reason}")
+    for row in rows if as_json else ():
+        print_json(row.as_json())
+    if not as_json:
+        typer.echo(render(rows, terminal_width()))
+        for reason, number in search.skipped.items():
+            typer.echo(f"skipped {number}: {reason}")
 
 
 def _warn_of_parses(search: Search) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,9 @@ from babelscope.cli.shell import formerly, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import terminal_width
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Row
 
 
 @formerly({"out": "to"})
@@ -84,7 +87,6 @@ def machine_references(
     What became of the pairs, and what that did to the test set, goes to stdout.
     """
     from babelscope.annotate.answers import read_judged
-    from babelscope.core.results import render
     from babelscope.making.machine_bias import bias_rows
     from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
@@ -132,15 +134,20 @@ def machine_references(
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
         rows = bias_rows(outcomes, distances)
-        if as_json:
-            for row in rows:
-                print_json(row.as_json())
-        else:
-            # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-            shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
-            typer.echo(render(shown, terminal_width()))
+        _print_bias(rows, as_json=as_json)
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
+
+
+def _print_bias(rows: Sequence[Row], *, as_json: bool) -> None:
+    from babelscope.core.results import render
+
+    for row in rows if as_json else ():
+        print_json(row.as_json())
+    if not as_json:
+        # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
+        shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+        typer.echo(render(shown, terminal_width()))
 
 
 def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:
