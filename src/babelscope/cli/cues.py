@@ -132,7 +132,7 @@ def cues(
     require(scorer, "score", what_for="make cues")
     masked = MaskedModel(model) if model is not None else None
     settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": max_candidates}
-    settings |= {"share": share, "seed": seed}
+    settings.update(share=share, seed=seed)
     with going_on(
         "make cues",
         to,
@@ -143,16 +143,8 @@ def cues(
         model=masked.files() if masked is not None else None,
         **settings,
     ) as (keep, asked):
-        made = make_cues(
-            loaded,
-            asked[0],
-            masked,
-            candidates=given,
-            select_on=other,
-            kept=cues_per_sense,
-            keep=keep,
-            **settings,
-        )
+        more = {"candidates": given, "select_on": other, "kept": cues_per_sense, "keep": keep}
+        made = make_cues(loaded, asked[0], masked, **more, **settings)
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))
         if save_candidates is not None:
