@@ -143,7 +143,7 @@ def cues(
         model=masked.files() if masked is not None else None,
         **settings,
     ) as (keep, asked):
-        more = {"candidates": given, "select_on": other, "kept": cues_per_sense, "keep": keep}
+        more: dict[str, Any] = {"candidates": given, "select_on": other, "kept": cues_per_sense, "keep": keep}
         made = make_cues(loaded, asked[0], masked, **more, **settings)
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))
