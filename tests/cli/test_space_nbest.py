@@ -208,3 +208,14 @@ def test_table_8_of_the_paper(
     assert [round(100 * each["value"], 2) for each in found] == [empty, top, beam, bias, ranked]
     assert all(each["low"] < each["value"] < each["high"] for each in found)
     assert round(100 * row(rows, "krg_random", region="top", view="tokens")["value"], 1) == 80.5
+
+
+def test_lists_in_a_study(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        '[[systems]]\nspec = "lists:?top=top&beam=beam&format=moses"\nname = "theirs"\n'
+        '[[tests]]\nspec = "references:test.de"\n[[methods]]\nname = "space"\nk = 3\nsamples = 0\n'
+    )
+    found = rows_of(babelscope("run", str(tmp_path / "study.toml"), "--json"))
+    typed = rows_of(babelscope(*asked, "--json"))
+    values = [[(each["name"], each["value"]) for each in rows if "value" in each] for rows in (found, typed)]
+    assert values[0] == values[1]
