@@ -132,7 +132,10 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--system", "file:short.en"), "6 sources were asked for, but short.en has translations of 1"),
+        (
+            ("--system", "file:short.en"),
+            "short.en has translations of 1 sources, but the test set tests has 6",
+        ),
         (("--system", "file:nowhere.en"), "nowhere.en: no such file"),
         (
             ("--system", "file:good.en", "--annotate-distance", "1"),

@@ -66,7 +66,7 @@ FILES = {
     "study.toml": '[study]\nname = "s"\n[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "tsv:tests.tsv"\n'
     '[[methods]]\nname = "likelihood"\n',
 }
-TOY = "toys:ToySystem"
+TOY = "tests.support.toys:ToySystem"
 CASES = [
     Case("translate --system toy:1 a.en --to out", f"{TOY}.translate", "only answers of servers are kept"),
     Case(
@@ -76,6 +76,7 @@ CASES = [
     Case("sample --system toy:1 --source a.en --n 2 --to out", f"{TOY}.sample", "answers of servers"),
     Case("score --system toy:1 --source a.en --target a.de --to out", f"{TOY}.score", "answers of servers"),
     Case("contrast --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),
+    Case("errors --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),
     Case(
         "contrast --system toy:1 --tests pairs.jsonl --records out --out run",
         JUDGE,
@@ -98,7 +99,7 @@ CASES = [
     Case("patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --to out", JUDGE, "answers of"),
     Case(
         "patterns flow --source a.en --data a.de --words words.json --to out",
-        "babelscope.methods.patterns.flow:count_flows",
+        "babelscope.methods.patterns.flow:find_occurrences",
         NOTHING,
     ),
     Case("run study.toml --out run --no-report", JUDGE, f"finished work is kept in run; {GO_ON}", ("run",)),
@@ -159,7 +160,7 @@ CASES = [
     ),
     Case(
         "lab corpus --n 50 --out run",
-        "babelscope.lab.grammar.corpus:_part",
+        "babelscope.lab.grammar.corpus:_make_part",
         f"finished parts are kept; {GO_ON}",
         ("run",),
     ),

@@ -116,7 +116,10 @@ def test_an_interrupted_study_says_how_to_go_on(
 
     monkeypatch.setattr("babelscope.runs.study.run_study", interrupt)
     ran = babelscope("run", "study.toml")
-    assert (ran.code, ran.err) == (130, "babelscope: stopped; run the same command again to go on\n")
+    assert (ran.code, ran.err) == (
+        130,
+        "babelscope: stopped; finished work is kept in the run folder; run the same command again to go on\n",
+    )
     monkeypatch.setattr("babelscope.systems.opening.schemes", interrupt)
     assert babelscope("systems").code == 130
 

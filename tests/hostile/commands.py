@@ -83,6 +83,7 @@ translate --system {t5} a.en
 sample --system lab:teacher --source a.en --n 2
 score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
+errors --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.figures import least_certain
-from babelscope.methods.condition.preflight import preflight_of
-from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.tables import wrap
 from babelscope.util.terminal import terminal_width, visible
@@ -49,8 +47,8 @@ def _study(given: Given) -> Tables:
 
 
 def _show(result: Result, given: Given) -> str:
-    """What is to be said about the evaluator, then the least certain items of each system."""
-    lines = _told_evaluators(result)
+    """The least certain items of each system."""
+    lines = []
     for system in (
         dict.fromkeys(record["system"] for record in result.records) if given["show-uncertain"] else ()
     ):
@@ -58,25 +56,6 @@ def _show(result: Result, given: Given) -> str:
         lines.append(f"least certain, {visible(system)}:")
         lines += [_line(record) for record in least_certain(own, given["show-uncertain"])]
     return "\n".join(lines)
-
-
-def _told_evaluators(result: Result) -> list[str]:
-    """A line for each system whose evaluator has not passed its test: why its figures are no headline."""
-    found = []
-    for row in result.rows:
-        if row.name != "preflight" or row.is_part or row.labels["passed"] == "yes":
-            continue
-        cell = {name: row.labels[name] for name in ("method", "system", "tests")}
-        own = [record for record in result.records if all(record[key] == cell[key] for key in cell)]
-        settings = result.settings[str(cell["method"])]
-        assert isinstance(settings, ConditionSettings)
-        reasons = "; ".join(preflight_of(own, settings).reasons)
-        said = {
-            "no": "NOT TO BE PUBLISHED: the evaluator failed its test",
-            "unknown": "the evaluator has not shown that it can judge",
-        }[str(row.labels["passed"])]
-        found.append(visible(f"{cell['system']}, {cell['tests']}: {said}: {reasons}"))
-    return found
 
 
 def _line(record: Record) -> str:
