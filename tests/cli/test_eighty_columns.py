@@ -72,14 +72,15 @@ d sample --system lab:teacher --source a.en --n 2
 d score --system lab:teacher --source a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all
+t errors --system lab:teacher --tests lab:pairs?n=3&seed=1
 t contrast --rejudge contrast-run --ties wrong
 t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --by length
-t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --least 2 --all
+t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --show-uncertain 2 --all
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher
-t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr 2 --cases 1 --all
-t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr 2
-t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --resamples 100 --draws 2 --all
-t challenge --tests lab:challenge?n=60&seed=1 --system lab:student --resamples 100 --draws 10
+t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
+t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2
+t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --resamples 100 --matched-corpora 2 --all
+t challenge --tests lab:challenge?n=60&seed=1 --system lab:student --resamples 100 --matched-corpora 10
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
 t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de

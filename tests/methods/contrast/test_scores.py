@@ -146,7 +146,7 @@ def distil(tmp_path: Path) -> Path:
 
 def test_two_blocks_count_pairs_with_an_empty_source_if_the_file_does(distil: Path) -> None:
     write("scores", [-1, -1, -1, -2, -1, 0])
-    (whole, group) = contrast_scores(f"distil-lingeval:{distil}", "scores").rows
+    whole, *_, group = contrast_scores(f"distil-lingeval:{distil}", "scores").rows
     assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 0)
     assert (group.name, group.labels["reference"]) == ("np_agreement", "machine")
     write("fewer", [-1, -1, -2, 0])

@@ -217,7 +217,9 @@ def test_repeated_sentences_are_matched_in_order(tmp_path: Path) -> None:
 
 def test_missing_translations(tests: TestSet) -> None:
     given = [Given("f:1", "Der Koch", items(tests)[0].source)]
-    with pytest.raises(BabelscopeError, match=r"has no translation of 'The cook .*3 of 4 are missing\)"):
+    with pytest.raises(
+        BabelscopeError, match=r"has no translation of 'The cook .*3 of 4 in the test set test are missing\)"
+    ):
         winomt(tests, given, target="de", links=[()])
     result = winomt(tests, given, target="de", links=[()], skip_missing=True)
     assert figure(result, "accuracy", category="all").counts["skipped"] == 3

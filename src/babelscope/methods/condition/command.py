@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.figures import least_certain
+from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.tables import wrap
 from babelscope.util.terminal import terminal_width, visible
