@@ -127,12 +127,21 @@ def likelihood(rng: random.Random, _number: int) -> Record:
     return {"references": [{"tokens": ["a", "b", "c"], "logprobs": logs, "notes": []}]}
 
 
+def errors(rng: random.Random, number: int) -> Record:
+    pair = contrast(rng, number)
+    alarm = pair["detected"]["best"]
+    own = {"alarms": {pair["phenomenon"]: alarm}, "verdict": "error" if alarm else "none"}
+    kept = ("phenomenon", "reference", "correct", "best", "detected")
+    return {**{name: pair[name] for name in kept}, **own, "notes": []}
+
+
 MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[str, Any]]]] = {
     "contrast": (contrast, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "condition": (condition, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "space": (space, [{"k": 3, "samples": 2, "unresolved": each} for each in ("leave-out", "keep")]),
     "challenge": (challenge, [{"metrics": ("chrf",), "matched_corpora": 2, "length_corpora": 4}]),
     "likelihood": (likelihood, [{}]),
+    "errors": (errors, [{}]),
 }
 
 
@@ -149,7 +158,7 @@ def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
             {**keys, "item": item, "id": str(item), "source": f"source {item}", **make(rng, item)}
             for item in range(size)
         ]
-        judged = asked if name == "contrast" else method.judge(asked, settings)
+        judged = asked if name in ("contrast", "errors") else method.judge(asked, settings)
         records = method.complete(judged, settings)
         cell = RandomCell(
             name,

@@ -172,14 +172,13 @@ def _are_alike(groups: Sequence[Group]) -> bool:
 def _numbers(headline: Headline) -> list[str]:
     """Value, interval and n as text."""
     estimate = headline.row.estimate
-    numbers = (estimate.value, estimate.low, estimate.high)
     if not estimate.n:
         return ["–", "–", "0"]
     if headline.unit == "percent":
-        value, low, high = (f"{100 * each:.1f}" for each in numbers)
-        return [f"{value} %", f"[{low}, {high}]", f"{estimate.n:,}"]
-    value, low, high = (f"{each:.4g}" for each in numbers)
-    return [value, f"[{low}, {high}]", f"{estimate.n:,}"]
+        form, unit = (lambda each: f"{100 * each:.1f}"), " %"
+    else:
+        form, unit = "{:.4g}".format, ""
+    return [f"{form(estimate.value)}{unit}", estimate.interval(form), f"{estimate.n:,}"]
 
 
 # -- findings and caveats -------------------------------------------------------------------------------

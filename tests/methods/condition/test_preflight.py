@@ -192,7 +192,8 @@ def records(margins: Sequence[float], known: Sequence[float]) -> list[dict[str, 
             for each in tests
         ]  # fmt: skip
         made.append(
-            {"id": str(number), "source": str(number), "category": "c", "evaluator": "e", "notes": [], "translation": None,
+            {"id": str(number), "source": str(number), "category": "c", "evaluator": "e", "notes": [],
+             "translation": None,
              "correct_logprob": -9.0 + min(margin, 0), "incorrect_logprob": -9.0 - max(margin, 0),
              "preflight": {"known": told, "match": None, "own": None, "itself": False}}
         )  # fmt: skip
