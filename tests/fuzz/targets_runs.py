@@ -30,7 +30,7 @@ _METHODS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     ({"name": "likelihood"}, SENTENCE),
     ({"name": "contrast", "detect_in_output": "no", "resamples": 100}, PAIR),
     ({"name": "conditioning", "evaluator": "toy:2"}, CUED),
-    ({"name": "challenge", "resamples": 100, "draws": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
+    ({"name": "challenge", "resamples": 100, "matched_corpora": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
 )
 
 

@@ -30,7 +30,7 @@ STUDY = {
             "tests": ["sentences"],
             "distances": [0, 1, 2],
             "resamples": 100,
-            "draws": 10,
+            "matched_corpora": 10,
             "length_corpora": 4,
         },
         {

@@ -132,7 +132,12 @@ def errors(rng: random.Random, number: int) -> Record:
     alarm = pair["detected"]["best"]
     own = {"alarms": {pair["phenomenon"]: alarm}, "verdict": "error" if alarm else "none"}
     kept = ("phenomenon", "reference", "correct", "best", "detected")
-    return {**{name: pair[name] for name in kept}, **own, "notes": []}
+    return {
+        **{name: pair[name] for name in kept},
+        **own,
+        "notes": [],
+        "texts": {"correct": "x", "contrastive": ["y"]},
+    }
 
 
 MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[str, Any]]]] = {

@@ -25,7 +25,7 @@ spec = "tests.jsonl"
 [[methods]]
 name = "challenge"
 resamples = 100
-draws = 2
+matched_corpora = 2
 length_corpora = 4
 """
 ITEM = {"source": "a b", "reference": "b a", "dependencies": []}

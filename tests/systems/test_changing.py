@@ -42,6 +42,7 @@ spec = "tests.jsonl"
 [[methods]]
 name = "condition"
 evaluator = "toy:2"
+preflight = 0
 [run]
 chunk = 2
 """

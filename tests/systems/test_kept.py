@@ -224,7 +224,7 @@ def contrast_study(folder, server, name, more=""):
     path = folder / f"{name}.toml"
     path.write_text(
         f"[[systems]]\nname = 'llm'\nspec = '{llm(server, 'logprobs=vllm')}'\n"
-        "[[tests]]\nspec = 'pairs.jsonl'\n[[methods]]\nname = 'contrast'\nfree = 'no'\nresamples = 100\n"
+        "[[tests]]\nspec = 'pairs.jsonl'\n[[methods]]\nname = 'contrast'\ndetect_in_output = 'no'\nresamples = 100\n"
         f"[run]\nchunk = 8\nout = '{name}'\n{more}"
     )
     return path
@@ -299,7 +299,7 @@ def test_no_method_ends_with_one_question(name, tmp_path):
     settings: Any = {
         "condition": {"evaluator": Silent("judge")},
         "contrast": {"free": "no"},
-        "challenge": {"draws": 2, "length_corpora": 4, "resamples": 100},
+        "challenge": {"matched_corpora": 2, "length_corpora": 4, "resamples": 100},
     }.get(name, {})
     from babelscope.runs.execute import run_method
 

@@ -175,10 +175,13 @@ def _numbers(headline: Headline) -> list[str]:
     if not estimate.n:
         return ["–", "–", "0"]
     if headline.unit == "percent":
-        form, unit = (lambda each: f"{100 * each:.1f}"), " %"
-    else:
-        form, unit = "{:.4g}".format, ""
-    return [f"{form(estimate.value)}{unit}", estimate.interval(form), f"{estimate.n:,}"]
+        return [
+            f"{100 * estimate.value:.1f} %",
+            estimate.interval(lambda each: f"{100 * each:.1f}"),
+            f"{estimate.n:,}",
+        ]
+    form = "{:.4g}".format
+    return [form(estimate.value), estimate.interval(form), f"{estimate.n:,}"]
 
 
 # -- findings and caveats -------------------------------------------------------------------------------
