@@ -298,15 +298,20 @@ def test_no_method_ends_with_one_question(name, tmp_path):
     items = bs.load(str(tmp_path / "t.jsonl"))
     settings: Any = {
         "condition": {"evaluator": Silent("judge")},
-        "contrast": {"free": "no"},
+        "contrast": {"detect_in_output": "no"},
         "challenge": {"matched_corpora": 2, "length_corpora": 4, "resamples": 100},
     }.get(name, {})
     from babelscope.runs.execute import run_method
 
     result = run_method(name, [Silent("one"), ToySystem("two")], items, **settings)
     assert [record["id"] for record in result.unanswered if record["system"] == "one"] == ["3"]
-    skipped = {row.labels["system"]: row.counts["skipped"] for row in result.rows if "skipped" in row.counts}
-    assert skipped["one"] == 1
+    skipped = [
+        row.counts["skipped"]
+        for row in result.rows
+        if row.labels.get("system") == "one" and "skipped" in row.counts
+    ]
+    # It is counted beside what is over all items; nobody knows which part it would be of.
+    assert skipped[0] == max(skipped) == 1
 
 
 def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tmp_path):
