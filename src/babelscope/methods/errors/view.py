@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.columns import Column, Group
 from babelscope.core.page import (
     About,
     Answer,
@@ -94,8 +94,18 @@ def findings(group: Group) -> list[Finding]:
         def query_of(row: Row, query: dict[str, str] = query) -> Mapping[str, str]:
             return {**query, "group": row_name(row), "verdict": _alarm(str(row.labels["phenomenon"]))}
 
-        found += worst_finding(column.name, column.cell.rows, query_of)
+        found += worst_finding(column.name, column.cell.rows, query_of) or _nothing_sure(column, query)
     return found
+
+
+def _nothing_sure(column: Column, query: Mapping[str, str]) -> list[Finding]:
+    """The error type with most alarms, where no more of them are sure than false alarms would be."""
+    if not (measured := error_rows(column.cell.rows)):
+        return []
+    most = max(measured, key=lambda row: row.estimate.value)
+    label = error_label(str(most.labels["phenomenon"]))
+    claim = f"No error that its detectors are sure of; most alarms, after correction: {label}"
+    return [Finding(column.name, claim, most.estimate, "sentences", "none", query=query)]
 
 
 def caveats(group: Group) -> list[Caveat]:
