@@ -102,7 +102,7 @@ def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
 
 
 def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
-    (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "condition"))
+    (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "condition", protocol="paper"))
     rows = {row.labels.get("category", "all"): row for row in paired_differences(group)}
     ours, theirs = (column.cell.records for column in group.columns)
     for category, row in rows.items():
@@ -304,7 +304,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     ]
     right = [spearmanr(one, other).statistic for one, other in itertools.combinations(scores, 2)]
     assert found["items", "b"].estimate.value == pytest.approx(np.mean(right))
-    with pytest.raises(BabelscopeError, match="has no figure 'bleu' of ambiguous; it has all, weighted, "):
+    with pytest.raises(BabelscopeError, match="has no figure 'bleu' of ambiguous; it has all, decided, "):
         evaluator_agreement(group, "bleu")
 
 
