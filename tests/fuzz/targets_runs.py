@@ -29,7 +29,7 @@ _FOUND = {"phenomenon": "particle", "side": "source", "head": 1, "dependent": 2,
 _METHODS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     ({"name": "likelihood"}, SENTENCE),
     ({"name": "contrast", "detect_in_output": "no", "resamples": 100}, PAIR),
-    ({"name": "conditioning", "evaluator": "toy:2"}, CUED),
+    ({"name": "conditioning", "evaluator": "toy:2", "translations": "given"}, CUED),
     ({"name": "challenge", "resamples": 100, "matched_corpora": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
 )
 

@@ -168,9 +168,9 @@ def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.Monkey
             monkeypatch.setattr(logger, "disabled", False)
             logger.error("%s says %s", name, HOSTILE)
         warnings.warn(f"beware\nbabelscope: error: {HOSTILE}", stacklevel=1)
-        return {}
+        return {}, []
 
-    monkeypatch.setattr("babelscope.systems.opening.schemes", log)
+    monkeypatch.setattr("babelscope.systems.opening.load_schemes", log)
     ran = babelscope("systems")
     assert ran.code == 0
     assert not steered(ran.err)
@@ -187,8 +187,8 @@ def test_what_transformers_itself_logs(tmp_path: Path) -> None:
         f"    logging.get_logger('transformers').warning({HOSTILE!r})\n"
         f"    hub.get_logger('huggingface_hub').warning({HOSTILE!r})\n"
         f"    logging.get_logger('transformers').warning_advice({HOSTILE!r})\n"
-        "    return {}\n"
-        "opening.schemes = log\n"
+        "    return {}, []\n"
+        "opening.load_schemes = log\n"
         "import sys; sys.argv = ['babelscope', 'systems']\n"
     )
     ran = subprocess.run([sys.executable, "-c", code + MAIN], capture_output=True, cwd=tmp_path, check=True)
