@@ -159,7 +159,7 @@ def test_usage_and_errors(babelscope: Babelscope) -> None:
 
 
 def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch) -> None:
-    def log() -> dict[str, object]:
+    def log() -> tuple[dict[str, object], list[str]]:
         for name in ("transformers", "huggingface_hub", "httpx", "ray", "py.warnings"):
             logger = logging.getLogger(name)
             # As these libraries do when they are imported, which is after `main` has begun.
