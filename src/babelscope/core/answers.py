@@ -209,12 +209,6 @@ class ItemScores:
 
 
 @runtime_checkable
-class HasItemScores(Protocol):
-    def item_scores(self, items: Sequence[ItemChoice], *, best: bool = True) -> list[ItemScores | None]:
-        """The scores of each item of a test set, None for an item without; `best`: may include the 1-best's."""
-
-
-@runtime_checkable
 class HeldAgainst(Protocol):
     """A system of stored answers, which must fit a test set as a whole."""
 

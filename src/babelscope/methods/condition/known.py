@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from typing import Any
 
-from babelscope.core.answers import Scored, Unanswered, capabilities, properties
-from babelscope.core.question import Question, as_question
+from babelscope.core.answers import Scored, capabilities, properties
+from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.systems.asking import ask_score, ask_translate
+from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import RefusedText
 
@@ -236,20 +236,11 @@ def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> 
     left = list(range(len(asked)))
     while left:
         try:
-            answers = ask([asked[number] for number in left])
+            answers = ask_answered(ask, [asked[number] for number in left])
         except RefusedText as error:
             del left[error.number - 1]
-        except Unanswered as error:
-            kept = [number for number in left if _named(asked[number]) not in error.reasons]
-            if len(kept) == len(left):
-                raise
-            left = kept
         else:
             found = dict(zip(left, answers, strict=True))
-            return [found.get(number) for number in range(len(asked))]
+            answered = (found.get(number) for number in range(len(asked)))
+            return [None if isinstance(each, str) else each for each in answered]
     return [None] * len(asked)
-
-
-def _named(asked: Any) -> tuple[Question, str | None]:
-    """A question as `Unanswered` names it."""
-    return asked if isinstance(asked, tuple) else (as_question(asked), None)

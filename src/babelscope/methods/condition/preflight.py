@@ -134,9 +134,9 @@ def _truths(records: Sequence[Record], settings: ConditionSettings) -> list[_Tru
     return found
 
 
-def _share(values: Sequence[float], weights: Sequence[float] | None = None) -> Estimate:
+def _share(values: Sequence[float]) -> Estimate:
     """The mean of values from 0 to 1, each of an item of its own."""
-    return clustered_proportion(values, [str(number) for number in range(len(values))], weights)
+    return clustered_proportion(values, [str(number) for number in range(len(values))])
 
 
 def _balanced(truths: Sequence[_Truth]) -> Estimate:
@@ -146,7 +146,9 @@ def _balanced(truths: Sequence[_Truth]) -> Estimate:
         credits.setdefault((each.right, each.item), []).append(each.credit)
     sizes = {truth: sum(right == truth for right, _ in credits) for truth in (True, False)}
     worth = [sum(own) / len(own) for own in credits.values()]
-    return _share(worth, [1 / sizes[right] for right, _ in credits])
+    weights = [1 / sizes[right] for right, _ in credits]
+    # An item's right and wrong translation are judged by the same cues: they are not independent.
+    return clustered_proportion(worth, [str(item) for _, item in credits], weights)
 
 
 def _accuracy_checks(records: Sequence[Record], truths: Sequence[_Truth]) -> list[Check]:
