@@ -45,7 +45,7 @@ chunk = 2
 """
 # A test set for each built-in method, and settings that keep it quick.
 LAB = {
-    "challenge": ("lab:challenge?n=7", "resamples = 100\ndraws = 4\nlength_corpora = 8\nlength_sizes = [2]"),
+    "challenge": ("lab:challenge?n=7", "matched_corpora = 4\nlength_corpora = 8\nlength_sizes = [2]"),
     "condition": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
     "contrast": ("lab:pairs?n=1", "resamples = 100"),
     "errors": ("lab:parallel?n=7", ""),

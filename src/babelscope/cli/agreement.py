@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -89,7 +89,7 @@ def agreement(
     ] = "opensubs",
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
+    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers

@@ -46,6 +46,8 @@ Records = Annotated[
     Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
 ]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
+FormerSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
+"""Understood for one version, and without effect: these intervals draw nothing now."""
 Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -66,7 +66,7 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
     to: ToFile = None,
-    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
+    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Compare runs: figures side by side, and their differences.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
 
@@ -41,7 +41,7 @@ def correlate(
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
+    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render

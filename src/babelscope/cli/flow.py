@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, Seed, ToFile, as_line, figures, output, width_for, write_file
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    FormerSeed,
+    ToFile,
+    as_line,
+    figures,
+    output,
+    width_for,
+    write_file,
+)
 from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -53,7 +63,7 @@ def flow(
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,  # noqa: ARG001 (understood for one version: intervals draw nothing now)
+    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render

@@ -159,7 +159,8 @@ def test_every_network_learns_a_toy_language(model: Model, setting: Setting) -> 
     assert found["bleu"] > 80
     assert found["unknown_words"] == found["unfinished"] == 0
     # Sentences that are all right say nothing about how far others would be.
-    assert found.get("no_interval") or found["low"] <= found["bleu"] <= found["high"]
+    assert ("no_interval" in found) == (found["bleu"] > 99.999)
+    assert "no_interval" in found or found["low"] <= found["bleu"] <= found["high"]
 
 
 def test_sentences_have_one_length_and_none_is_in_training_and_test() -> None:
