@@ -29,7 +29,7 @@ from babelscope.lab.training.settings import settings_for
 from babelscope.lab.training.tokenizer import copy_tokenizer, load_pieces
 from babelscope.lab.training.train import train
 from babelscope.methods.condition.figures import accuracy_rows, margin_of_record, undecided_rows
-from babelscope.methods.condition.preflight import noise_of, preflight_of
+from babelscope.methods.condition.preflight import known_truths, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.runs.judging import condition
 from babelscope.systems.opening import open_system
@@ -253,12 +253,7 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
         judge_translations(evaluator, made, texts, suite)[1]
         for texts in ([c.pair.target for c in made], wrong)
     ]
-    known = [
-        margin * (1 if each["truth"] else -1)
-        for record in judged_both[0]
-        for each in (record.get("preflight") or {}).get("known", ())
-        for margin in [known_margin(each)]
-    ]
+    known = known_truths(judged_both[0], ConditionSettings())
     inside = Counter[str]()
     shares = []
     for draw in range(count):
@@ -282,14 +277,6 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
         "all": inside["all"] / count,
         "share decided": sum(shares) / count,
     }
-
-
-def known_margin(each: Mapping[str, Any]) -> float:
-    sides = [
-        max(one["total"] / one["tokens"] for one in each[side])
-        for side in ("under_correct", "under_incorrect")
-    ]
-    return float(sides[0] - sides[1])
 
 
 def show_spoilt(system: Any, n: int, *, steps: int = 400) -> None:

@@ -16,7 +16,7 @@ from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import undecided_rows
 from babelscope.methods.condition.judge import complete, judge
 from babelscope.methods.condition.known import _exchanged, sample
-from babelscope.methods.condition.preflight import noise_of, preflight_of
+from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
@@ -173,12 +173,24 @@ def test_only_right_translations_prove_nothing() -> None:
     assert of(result, "preflight").counts["known_wrong"] == 0
 
 
+def truths(margins: Sequence[float], *, by: str = "reference", right: bool = True) -> list[Truth]:
+    return [Truth(number, "a", right, margin, by) for number, margin in enumerate(margins)]
+
+
 def test_noise_is_the_size_of_rare_mistakes() -> None:
     assert noise_of([]) is None
-    assert noise_of([1.0, 2.0, 0.5]) == 0
-    assert noise_of([1.0, -0.25, 2.0]) == 0.25, "of few, the largest mistake"
+    assert noise_of(truths([1.0, 2.0, 0.5])) == 0
+    assert noise_of(truths([1.0, -0.25, 2.0])) == 0.25, "of few, the largest mistake"
     # 2.5 % of 200 may be misjudged by more: the five largest of these ten.
-    assert noise_of([1.0] * 190 + [-0.1 * k for k in range(1, 11)]) == pytest.approx(0.5)
+    assert noise_of(truths([1.0] * 190 + [-0.1 * k for k in range(1, 11)])) == pytest.approx(0.5)
+
+
+def test_noise_is_that_of_the_kind_of_translation_that_it_errs_most_on() -> None:
+    written = [*truths([1.0] * 900), *truths([1.0] * 900, right=False)]
+    exchanged = truths([1.0] * 15 + [-0.3] * 5, by="exchange", right=False)
+    # Of all 1,820, the five mistakes are too few to count; of the exchanged ones they are a quarter.
+    assert noise_of([*written, *exchanged]) == pytest.approx(0.3)
+    assert noise_of([*written, *exchanged[11:]]) == 0, "nine say nothing about their kind"
 
 
 def records(margins: Sequence[float], known: Sequence[float]) -> list[dict[str, Any]]:

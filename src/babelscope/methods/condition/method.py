@@ -46,7 +46,7 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
-    version=3,
+    version=4,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,

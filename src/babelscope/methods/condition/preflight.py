@@ -69,7 +69,7 @@ class Preflight:
 
 
 @dataclass(frozen=True, slots=True)
-class _Truth:
+class Truth:
     """How the evaluator judged one known translation: a margin above 0 is right, below 0 wrong."""
 
     item: int
@@ -89,7 +89,7 @@ def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Pref
     if not tested:
         why = "nothing could be asked: its scores are stored, or were made before evaluators were tested"
         return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.of_nothing(), why)])
-    truths = _truths(records, settings)
+    truths = known_truths(records, settings)
     checks = [
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
         *_accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
@@ -101,21 +101,29 @@ def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Pref
     failed = any(check.passed == "no" for check in checks)
     open_ = any(check.passed == "unknown" and check.needed for check in checks)
     passed: Passed = "no" if failed else "unknown" if open_ else "yes"
-    return Preflight(passed, noise_of([each.margin for each in truths]), checks)
+    return Preflight(passed, noise_of(truths), checks)
 
 
-def noise_of(margins: Sequence[float]) -> float | None:
+def noise_of(truths: Sequence[Truth]) -> float | None:
     """The size that margins of the wrong sign exceed for at most 1 - `NOISE_LEVEL` of known translations.
 
-    If the evaluator errs either way alike, a margin of this size says no more than a mistake would.
+    If the evaluator errs either way alike, a margin of this size says no more than a mistake would. What is judged
+    may be of any kind, so the kind counts that it errs most on: right or wrong, as written or with words exchanged.
     """
-    if not margins:
-        return None
+    kinds: dict[tuple[bool, bool], list[float]] = {}
+    for each in truths:
+        kinds.setdefault((each.right, each.by == "exchange"), []).append(each.margin)
+    large = [margins for margins in kinds.values() if len(margins) >= FEW]
+    return max(map(_noise, large or [[each.margin for each in truths]])) if truths else None
+
+
+def _noise(margins: Sequence[float]) -> float:
     wrong = sorted(max(0.0, -margin) for margin in margins)
     return wrong[min(len(wrong) - 1, math.ceil(NOISE_LEVEL * len(wrong)) - 1)]
 
 
-def _truths(records: Sequence[Record], settings: ConditionSettings) -> list[_Truth]:
+def known_truths(records: Sequence[Record], settings: ConditionSettings) -> list[Truth]:
+    """How the evaluator judged the known translations of its records."""
     found = []
     for number, record in enumerate(records):
         for known in (record.get("preflight") or {}).get("known", ()):
@@ -130,7 +138,7 @@ def _truths(records: Sequence[Record], settings: ConditionSettings) -> list[_Tru
                 margin = 0.0  # impossible either way: it cannot tell
             truth = bool(known["truth"])
             signed = margin if truth else -margin
-            found.append(_Truth(number, record["category"], truth, signed, str(known["by"])))
+            found.append(Truth(number, record["category"], truth, signed, str(known["by"])))
     return found
 
 
@@ -139,7 +147,7 @@ def _share(values: Sequence[float]) -> Estimate:
     return clustered_proportion(values, [str(number) for number in range(len(values))])
 
 
-def _balanced(truths: Sequence[_Truth]) -> Estimate:
+def _balanced(truths: Sequence[Truth]) -> Estimate:
     """Accuracy with right and wrong translations weighing the same; several of one item and truth are one."""
     credits: dict[tuple[bool, int], list[float]] = {}
     for each in truths:
@@ -151,7 +159,7 @@ def _balanced(truths: Sequence[_Truth]) -> Estimate:
     return clustered_proportion(worth, [str(item) for _, item in credits], weights)
 
 
-def _accuracy_checks(records: Sequence[Record], truths: Sequence[_Truth]) -> list[Check]:
+def _accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
     """Over all categories, and for each that has enough known translations."""
     judged: dict[str, int] = {}
     for record in records:
@@ -167,7 +175,7 @@ def _accuracy_checks(records: Sequence[Record], truths: Sequence[_Truth]) -> lis
     return checks
 
 
-def _accuracy(truths: Sequence[_Truth], category: str, *, must: bool) -> Check:
+def _accuracy(truths: Sequence[Truth], category: str, *, must: bool) -> Check:
     right = sum(each.right for each in truths)
     counts = {
         "known_right": right,
