@@ -175,6 +175,15 @@ def test_a_server_that_wants_too_much_patience_is_an_error_at_once(serve):
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_retry_is_told_once_on_a_terminal(serve, capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    server = serve(failing(2, status(503)))
+    open_system(f"{server.url}/mt?retries=2&{QUICK}").translate(["a b"])
+    told = f"babelscope: {server.url}/mt answered 503: 'overloaded'; trying again in 0 s\n"
+    assert capsys.readouterr().err == (told if terminal else "")
+
+
 def test_nobody_listens():
     with pytest.raises(SystemFailure, match=r"^http://127.0.0.1:9/x did not answer: .*\(tried 2 times\)"):
         open_system(f"http://127.0.0.1:9/x?retries=1&{QUICK}").translate(["a"])

@@ -10,7 +10,7 @@ import pytest
 from babelscope.cli.systems import systems
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
-from babelscope.systems.opening import load_schemes, open_system, scheme_names
+from babelscope.systems.opening import load_schemes, open_system, require, scheme_names
 from babelscope.testsets.loading import load
 from babelscope.util.errors import BabelscopeError
 
@@ -74,3 +74,11 @@ def test_a_broken_plug_in_stops_no_other_format(tmp_path: Path) -> None:
     assert len(load(f"tsv:{tmp_path / 'pairs.tsv'}")) == 1
     with pytest.raises(BabelscopeError, match="offers the format torn fails with RuntimeError"):
         load("torn:x")
+
+
+def test_a_refusal_says_which_option_the_refused_scheme_needs() -> None:
+    system = open_system("openai:http://127.0.0.1:9/v1#model?source=English&target=German")
+    with pytest.raises(
+        BabelscopeError, match=r"these do: hf:, .*openai: with logprobs=vllm or logprobs=echo, ensemble:"
+    ):
+        require(system, "score", what_for="contrast")

@@ -9,6 +9,7 @@ import os
 import queue
 import re
 import ssl
+import sys
 import threading
 import time
 import warnings
@@ -35,6 +36,7 @@ _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an err
 _LARGEST_ANSWER = 1 << 25  # bytes, unzipped
 _REFUSALS = frozenset({400, 413, 422})  # of this question; others may well be answered
 _REFUSES_ALL = 20  # questions refused and none answered: it is the server or its settings, not the questions
+_SECONDS_BETWEEN_WORDS = 10.0  # about retries: a line for each of hundreds would hide all else
 _IN_FLIGHT_SECONDS = 5.0  # how long other requests may take to end after one has failed
 _SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by chance
 
@@ -89,6 +91,7 @@ class Client:
         self._deadlines.guard(self._http)
         self._echoed = self._answered = False
         self._refused = 0
+        self._quiet_until = 0.0
         self._store: AnswerStore | None = None
         weakref.finalize(self, self._http.close)
 
@@ -204,7 +207,7 @@ class Client:
             ),
             wait=pause,
             sleep=tenacity.sleep_using_event(stop),
-            before_sleep=lambda _state: METER.add(retries=1),
+            before_sleep=functools.partial(self._tell_retry, url),
             reraise=True,
         )
         try:
@@ -212,6 +215,15 @@ class Client:
         except _PassingFault as fault:
             tries = retrying.statistics["attempt_number"]
             raise SystemFailure(f"{url} {fault}{f' (tried {tries} times)' if tries > 1 else ''}") from None
+
+    def _tell_retry(self, url: str, state: tenacity.RetryCallState) -> None:
+        """Count the retry, and say on a terminal why nothing moves; of several requests at a time, one speaks."""
+        METER.add(retries=1)
+        now = time.monotonic()
+        if now >= self._quiet_until and sys.stderr.isatty():
+            self._quiet_until = now + _SECONDS_BETWEEN_WORDS
+            fault = state.outcome.exception() if state.outcome else None
+            print(f"babelscope: {url} {fault}; trying again in {state.upcoming_sleep:.0f} s", file=sys.stderr)
 
     def _try(self, url: str, body: object) -> dict[str, Any]:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from babelscope.core.answers import CAPABILITIES, Capability, System, capabilities
@@ -35,6 +35,8 @@ class Scheme:
     """True if its answers stand in files, so that it is opened where the study runs, never in other processes."""
     beam: bool = True
     """False if it has no beam whose size could be set."""
+    needs: Mapping[Capability, str] = field(default_factory=dict)
+    """What an option must say before it has a capability: capability -> words for the user."""
 
 
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
@@ -133,6 +135,7 @@ _BUILT_IN = (
         frozenset({"translate", "score"}),
         contacts="server",
         beam=False,
+        needs={"score": "with logprobs=vllm or logprobs=echo"},
     ),
     Scheme(
         "ensemble",
@@ -208,8 +211,12 @@ def require(system: System, *needed: Capability, what_for: str) -> None:
     missing = [name for name in needed if name not in capabilities(system)]
     if missing:
         known, _ = load_schemes()
-        have = [scheme.name for scheme in known.values() if set(missing) <= scheme.capabilities]
+        have = []
+        for scheme in known.values():
+            if set(missing) <= scheme.capabilities:
+                how = ", ".join(scheme.needs[name] for name in missing if name in scheme.needs)
+                have.append(f"{scheme.name}: {how}".rstrip())
         raise BabelscopeError(
             f"{what_for} needs a system that {' and '.join(CAPABILITIES[name] for name in missing)}, "
-            f"which {system.name} does not; these do: {', '.join(f'{name}:' for name in have)}"
+            f"which {system.name} does not; these do: {', '.join(have)}"
         )
