@@ -201,8 +201,12 @@ def ratio_of_sums(
     *,
     what: str = "sentences",
     n: int | None = None,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
-    """sum(numerators) / sum(denominators) of clusters: an item with all its tokens, say."""
+    """sum(numerators) / sum(denominators) of clusters: an item with all its tokens, say.
+
+    `within` are the ends of the figure's scale, which no interval leaves.
+    """
     if not numerators:
         return Estimate.of_nothing()
     sums = math.fsum(numerators), math.fsum(denominators)
@@ -213,11 +217,16 @@ def ratio_of_sums(
         return Estimate.without_interval(sums[0] / sums[1], size, _counted(1, what))
     above, below = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
     worth = float(kish(below))
-    return jackknife_estimate(sums[0] / sums[1], leave_one_out(above, below), size, what=what, clusters=worth)
+    left_out = leave_one_out(above, below)
+    return jackknife_estimate(sums[0] / sums[1], left_out, size, what=what, within=within, clusters=worth)
 
 
 def clustered_mean(
-    values: Sequence[float], clusters: Sequence[str], *, what: str = "source sentences"
+    values: Sequence[float],
+    clusters: Sequence[str],
+    *,
+    what: str = "source sentences",
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
     """The mean of values that are not independent within the clusters they come from; `n` counts values.
 
@@ -225,7 +234,7 @@ def clustered_mean(
     values nor on how often all of them are repeated.
     """
     sums, sizes = cluster_sums([values, [1.0] * len(values)], clusters).T
-    return ratio_of_sums(sums.tolist(), sizes.tolist(), what=what, n=len(values))
+    return ratio_of_sums(sums.tolist(), sizes.tolist(), what=what, n=len(values), within=within)
 
 
 def figure_of_totals(sample: Array, figure: Callable[[Array], Array], n: int, *, what: str) -> Estimate:

@@ -57,6 +57,17 @@ def test_notes_and_impossible_references_are_counted() -> None:
     assert row.estimate.n == 4
 
 
+def test_no_interval_holds_a_probability_above_one() -> None:
+    class Sure(ToySystem):
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+            logs = iter((-0.01, -1.0))
+            return [Scored(str(target), ("x",), (next(logs),)) for _, target in pairs]
+
+    logprob, perplexity = likelihood(Sure(), ITEMS[1:], references="first").rows
+    assert logprob.estimate.low < -1 < logprob.estimate.high == 0
+    assert perplexity.estimate.low == 1
+
+
 def test_if_all_is_impossible_there_is_no_figure() -> None:
     (row, _) = likelihood(ToySystem(), [ParallelSentence("1", "a", ("x",))]).rows
     assert row.as_json()["value"] is None

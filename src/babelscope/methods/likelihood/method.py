@@ -59,7 +59,7 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
         if finite:
             totals.append(math.fsum(x for each in finite for x in each["logprobs"]))
             lengths.append(sum(len(each["logprobs"]) for each in finite))
-    mean = ratio_of_sums(totals, lengths)
+    mean = ratio_of_sums(totals, lengths, within=(-math.inf, 0.0))  # no probability is above 1
     shown = {
         "tokens": sum(lengths),
         "infinite": counts["infinite"],
@@ -71,7 +71,7 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
 
 METHOD = Method(
     name="likelihood",
-    version=2,
+    version=3,
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,
