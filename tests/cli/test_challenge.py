@@ -70,6 +70,18 @@ def test_json_has_a_row_for_every_set_metric_and_system(babelscope: Babelscope) 
     }
 
 
+def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
+    both = ("--system", "file:good.en", "--system", "file:bad.en", "--metric", "bleu")
+    ran = babelscope(*RUN, *both, "--latex")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("% Quality by BLEU\n\\begin{tabular}{lll")
+    assert ran.out.count("\\toprule") == ran.out.count("% challenge|") == ran.out.count("\\end{tabular}") > 1
+    assert "& $\\geq$ 3 &" in ran.out
+    refused = babelscope(*RUN, *both, "--latex", "--json")
+    assert refused.code == 2
+    assert "--latex" in refused.err
+
+
 def test_options_choose_metrics_and_sets(babelscope: Babelscope) -> None:
     chosen = ("--metric", "ribes", "--distance", "3", "--distance", "1", "--exact")
     rows = rows_of(babelscope(*RUN, *chosen, "--system", "file:good.en", "--json").out)

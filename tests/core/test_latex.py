@@ -47,6 +47,12 @@ def test_marks_stay_with_the_value_and_other_cells_as_they_are() -> None:
     assert cells(for_paper(table)) == [["p", "1.0°", "[0.5, 1.5]", "1.0 ± 0.1"]]
 
 
+def test_signs_and_missing_intervals_are_as_in_other_columns() -> None:
+    cells_of_difference = [["≥ 2", "+1.0 [-0.5, +2.5]"], ["≥ 3", "-1.0 (no interval: 2 sentences)"]]
+    found = cells(for_paper(Table("t", ["words", "difference"], cells_of_difference)))
+    assert found == [["$\\geq$ 2", "+1.0", "[$-$0.5, +2.5]"], ["$\\geq$ 3", "$-$1.0", "–"]]
+
+
 def test_p_values_are_even_too_and_never_nothing() -> None:
     table = Table(
         "t", ["p", "seed", "value"], [["0.04", "1", "1"], ["1.2e-07", "2", "2"], ["1", "3", "3"]], 2

@@ -23,7 +23,9 @@ _WORDS = {
 # Columns of names that their owners chose: they stay as they are.
 _OWN_NAMES = ("system", "against", "tests", "run", "group", "evaluator", "evaluators", "verdicts")
 _KEY = re.compile(r"(?P<mark>\*?)(?P<key>[a-z][a-z0-9]*(_[a-z0-9]+)*)")
-_ESTIMATE = re.compile(r"(?P<value>-?[\d.]+) (?P<interval>\[-?[\d.]+, -?[\d.]+\])(?P<mark>\W?)")
+_ESTIMATE = re.compile(
+    r"(?P<value>[-+]?[\d.]+) (?P<interval>\[[-+]?[\d.]+, [-+]?[\d.]+\]|\(no interval: [^()]+\))(?P<mark>\W?)"
+)
 _NOTHING = ("", "–")
 # Decimals of p-values and of the like, which methods give as labels.
 _DIGITS_OF_LABELS = 4
@@ -65,7 +67,10 @@ def _paper_columns(heading: str, cells: Sequence[str], *, is_label: bool) -> lis
         f"{match['value']}{match['mark']}" if match else cell
         for match, cell in zip(found, cells, strict=True)
     ]
-    intervals = [match["interval"] if match else "" for match in found]
+    # Why there is none, a caption or footnote may say.
+    intervals = [
+        "" if not match else "–" if match["interval"][0] == "(" else match["interval"] for match in found
+    ]
     return [(readable(heading), values), ("95 % interval", intervals)]
 
 

@@ -15,6 +15,10 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    # pdflatex knows these in formulas only.
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "−": "$-$",
 }
 
 

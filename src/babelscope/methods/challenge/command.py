@@ -50,6 +50,15 @@ def _said(result: Result, given: Given) -> str:
     return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
 
 
+def _latex(result: Result, given: Given) -> str:
+    """The tables in LaTeX, if wanted."""
+    if not given["latex"]:
+        return ""
+    from babelscope.core.latex import for_paper
+
+    return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
+
+
 def _queue(result: Result, given: Given) -> list[Record]:
     return queue(
         result.records,
@@ -76,6 +85,7 @@ COMMAND = JudgingCommand(
             only_with=("annotate",),
         ),
         reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
+        Option("latex", "Print the tables in LaTeX (booktabs).", bool, not_with=("json", "all", "answers")),
     ),
     changed={
         "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},
@@ -104,6 +114,7 @@ COMMAND = JudgingCommand(
     check=_check,
     check_tests=_check_tests,
     show=_said,
+    instead=_latex,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,

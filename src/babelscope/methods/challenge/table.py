@@ -33,7 +33,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             ("system", "sentences"),
         ),
         (
-            "Differences between systems, by paired bootstrap",
+            "Differences between systems, paired by sentence",
             ("difference",),
             ("phenomenon", "system", "against"),
         ),
