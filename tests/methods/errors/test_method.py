@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from babelscope.methods.errors.view import VIEW
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.serving import App, Request, Server
 from tests.support.toys import ToySystem
 
 NICHT, DING = "polarity_particle_nicht_del", "placeholder_ding"
@@ -84,6 +86,36 @@ def test_a_file_gets_the_figures_that_contrast_gives_a_model(tmp_path: Path) -> 
         assert ours.counts.items() >= theirs.counts.items()
         assert ours.labels.get("note") == theirs.labels.get("note")
     assert [record["verdict"] for record in by_file.records] == ["error", "none", "error", "none"]
+
+
+def box(scheme: str, tmp_path: Path, serve: Callable[[App], Server]) -> Any:
+    """A black box that translates the pairs' sources as OUTPUT says."""
+    known = {pair.source: text for pair, text in zip(PAIRS, OUTPUT, strict=True)}
+    if scheme == "cmd":
+        lines = [f"known = {known!r}", "import sys", "for line in sys.stdin: print(known[line.strip()])"]
+        (tmp_path / "box.py").write_text("\n".join(lines))
+        return bs.open_system(f"cmd:{sys.executable} {tmp_path / 'box.py'}")
+    if scheme == "http":
+        server = serve(lambda asked: {"translations": [known[each] for each in asked.body["sources"]]})
+        return bs.open_system(f"{server.url}/mt")
+
+    def chat(asked: Request) -> Any:
+        said = asked.body["messages"][-1]["content"]
+        (text,) = (known[source] for source in known if source in said)
+        return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+
+    return bs.open_system(f"openai:{serve(chat).url}/v1#m?source=English&target=German")
+
+
+@pytest.mark.parametrize("scheme", ["cmd", "http", "openai"])
+def test_black_boxes_get_the_figures_of_their_file(
+    scheme: str, tmp_path: Path, serve: Callable[[App], Server]
+) -> None:
+    (tmp_path / "out.txt").write_text("".join(f"{line}\n" for line in OUTPUT))
+    by_file = bs.errors(bs.open_system(f"file:{tmp_path / 'out.txt'}"), PAIRS)
+    by_box = bs.errors(box(scheme, tmp_path, serve), PAIRS)
+    assert [each.estimate for each in by_box.rows] == [each.estimate for each in by_file.rows]
+    assert [record["verdict"] for record in by_box.records] == ["error", "none", "error", "none"]
 
 
 def test_parallel_sentences_are_read_by_every_detector_that_applies() -> None:
