@@ -43,9 +43,7 @@ def averaged(
     """
     eos, masked = members[0].vocabulary.eos, members[0].vocabulary.masked
     words = [token for token in range(5) if token not in (eos, *masked)]
-    targets = [
-        (*row, eos) for length in range(LIMIT) for row in itertools.product(words, repeat=length)
-    ]
+    targets = [(*row, eos) for length in range(LIMIT) for row in itertools.product(words, repeat=length)]
     targets += itertools.product(words, repeat=LIMIT) if cut else []
     answers = []
     for each, source in zip(members, sources, strict=True):
@@ -78,9 +76,7 @@ def mixture(made: Sequence[tuple[str, int, int | None]]) -> tuple[list[OpenModel
 
 @pytest.mark.parametrize("made", CASES)
 @pytest.mark.parametrize("k", [1, 7])
-def test_exact_search_finds_what_enumeration_finds(
-    made: list[tuple[str, int, int | None]], k: int
-) -> None:
+def test_exact_search_finds_what_enumeration_finds(made: list[tuple[str, int, int | None]], k: int) -> None:
     members, sources = mixture(made)
     truth = averaged(members, sources)
     best = sorted(truth.items(), key=lambda item: -item[1])[:k]

@@ -65,9 +65,7 @@ def test_the_order_of_members_changes_no_sample(lab: Ensemble) -> None:
 
 
 @pytest.mark.parametrize("family", ["marian", "fsmt", "m2m100", "nllb", "mbart50", "t5"])
-def test_families_with_one_vocabulary_decode_together(
-    family: str, checkpoint: Callable[..., Path]
-) -> None:
+def test_families_with_one_vocabulary_decode_together(family: str, checkpoint: Callable[..., Path]) -> None:
     """The best of an exact search scores what members' mean says, and no beam hypothesis beats it."""
     one, two = (spec(family, checkpoint(family, seed=seed), max_length=4) for seed in (1, 2))
     both = open_system(f"ensemble:{one},{two}")

@@ -110,7 +110,9 @@ class Ensemble:
         limit = min(filter(None, (drawing.max_length, joint.longest)))
         draw = functools.partial(draw_samples, joint.model, n=n, seed=seed, limit=limit, drawing=drawing)
         groups = self._decode(questions, draw)
-        return [joint.written([(each.ids, each.logprobs) for each in found], noted) for found, noted in groups]
+        return [
+            joint.written([(each.ids, each.logprobs) for each in found], noted) for found, noted in groups
+        ]
 
     def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """Exact search over the mean probabilities, within the shortest limit of the members, if there is one."""

@@ -126,9 +126,7 @@ class Prompted(ModelSystem):
                 count += 1
             batch = order[start : start + count]
             try:
-                found = force_causal(
-                    self.network, [prompts[i] for i in batch], [targets[i] for i in batch]
-                )
+                found = force_causal(self.network, [prompts[i] for i in batch], [targets[i] for i in batch])
             except Exception as error:
                 if not out_of_memory(error):
                     raise
@@ -202,7 +200,9 @@ class Prompted(ModelSystem):
             sources=sources,
             written=self._written,
             longest=self._limit,
-            length_penalty=1.0 if self.network.generation_config.length_penalty is None else self.network.generation_config.length_penalty,
+            length_penalty=1.0
+            if self.network.generation_config.length_penalty is None
+            else self.network.generation_config.length_penalty,
             check_files=self.check_files,
         )
 

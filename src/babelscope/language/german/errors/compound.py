@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 4
+_LONG = 7
+_SUFFIXED = re.compile(
+    r"(?:Schaft|Heit|Keit|Tum|Ismus|Ling|Lein|Chen|Nahme|Nehmer|Fälle|Ierung)(?:e[nrs]?|s|n)?"
+)
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 
 
@@ -22,13 +28,20 @@ def _boundary(sentence: Analysed, word: str) -> int:
     """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
     nouns = sentence.analyser.nouns
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
-        first = word[:cut]
+        first, second = word[:cut], word[cut:].capitalize()
         linked = any(
             first.endswith(link) and nouns.listed(first[: len(first) - len(link)]) for link in _LINKS
         )
-        if linked and nouns.listed(word[cut:].capitalize()):
+        if linked and nouns.listed(second) and _stands_alone(sentence, second):
             return cut
     return 0
+
+
+def _stands_alone(sentence: Analysed, noun: str) -> bool:
+    """Whether a listed noun is no suffix and no rare word that ends many others by chance ("Ismus", "Stag")."""
+    if _SUFFIXED.fullmatch(noun):
+        return False
+    return len(noun) >= _LONG or sentence.analyser.tagger.knows(noun)
 
 
 def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
@@ -46,5 +59,6 @@ ERROR = ErrorType(
     "A compound is written as two words, as in English.",
     variants,
     detect,
+    version=2,
     label="a compound written as two words",
 )
