@@ -42,8 +42,8 @@ class Causal(OpenModel):
         ]
         if not plain or not all(plain):
             raise BabelscopeError(
-                "this network does not keep keys and values of every token of its prompt (it is recurrent, or attends "
-                "to a window), so that it cannot be decoded in an ensemble; it can be scored"
+                "this network does not keep keys and values of every token of its prompt (it is recurrent, or "
+                "attends to a window), so that it cannot be decoded in an ensemble; it can be scored"
             )
         past = [(layer.keys[:, :, :-1], layer.values[:, :, :-1]) for layer in layers]
         last = np.array([source[-1] for source in sources])

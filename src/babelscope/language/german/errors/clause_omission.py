@@ -80,14 +80,15 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
 def _divides_clauses(text: str, finite: list[int], start: int, end: int) -> bool:
     """Whether a part of a text and what is left without it are clauses: "Die Folge:" and "Xavi:" are none.
 
-    Each has a finite verb; what is left does not end in a mark that announces more, and no pair of quotes or
-    brackets is torn.
+    Each has a finite verb; what is left begins like a sentence and does not end in a mark that announces more, and
+    no pair of quotes or brackets is torn.
     """
-    before = text[:start].rstrip()
+    before, after = text[:start].rstrip(), text[end:].lstrip(_OPENING + " ")
     parts = [(start, end), *((a, b) for a, b in ((0, start), (end, len(text))) if text[a:b].strip())]
     return (
         all(_any_between(finite, a, b) for a, b in parts)
         and before[-1:] not in (":", ";", ",")
+        and not (after[:1].islower() and not before)
         and _is_closed(text[start:end])
     )
 
@@ -146,7 +147,8 @@ def _is_real(word: str, mark: str, first: str) -> bool:
 
 def _keeps_stop(word: str) -> bool:
     """Whether the stop after `word` belongs to it: 19., Dr., z.B., J."""
-    return bool(re.fullmatch(r"\d{1,3}|[IVXLC]+|\w|(?:\w\.)+\w+", word)) or word.lower() in ABBREVIATIONS
+    last = word.rsplit("-", 1)[-1].lower()  # "Partei- bzw. Fraktionschef" without its space
+    return bool(re.fullmatch(r"\d{1,3}|[IVXLC]+|\w|(?:\w\.)+\w+", word)) or last in ABBREVIATIONS
 
 
 def detect(source: str, translation: Analysed) -> bool:

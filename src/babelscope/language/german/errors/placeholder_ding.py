@@ -32,10 +32,14 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
 def _is_common(sentence: Analysed, place: int) -> bool:
     """Whether a noun is known, and cannot be a name here: no name looks like it, or something determines it."""
     word, nouns = sentence.tokens[place].text, sentence.analyser.nouns
-    common = nouns.is_common(word)
-    if not sentence.analyser.tagger.can_be(word, "NE"):
-        return common or bool(nouns.listed(word))
-    return common and place > 0 and sentence.tokens[place - 1].tag.startswith(_DETERMINERS)
+    before = sentence.tokens[place - 1] if place else None
+    if before and before.tag == "ADJA" and before.text[0].isupper() and place > 1:
+        return False  # "die Nationale Front", "das Weiße Haus"
+    common, name = nouns.is_common(word), sentence.analyser.tagger.can_be(word, "NE")
+    if common and not name:
+        return True
+    determined = before is not None and before.tag.startswith(_DETERMINERS)
+    return determined and (common or (not name and bool(nouns.listed(word))))
 
 
 def _is_sign(sentence: Analysed, token: Token) -> bool:

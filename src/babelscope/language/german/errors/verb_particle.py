@@ -9,8 +9,8 @@ from babelscope.language.german.errors.overlap import BY_CLAUSE
 _PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um")
 # Adjectives beside a verb are tagged as particles, too ("gut ankommen"); these are particles only.
 _REPLACED = word_set(
-    "ab an auf aus bei dar ein empor entgegen fort heim her herab heran herauf heraus herbei herein herum herunter"
-    " hervor hin hinab hinauf hinaus hinein hinunter hinweg hinzu los mit nach nieder statt teil um unter vor voran"
+    "ab an auf aus bei dar ein empor entgegen fest fort heim her herab heran herauf heraus herbei herein herum"
+    " herunter hervor hin hinab hinauf hinaus hinein hinunter hinweg hinzu los mit nach nieder statt teil um unter vor voran"
     " voraus vorbei weg weiter wieder zu zurück zusammen über überein übrig"
 )
 
