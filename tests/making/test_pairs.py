@@ -60,7 +60,7 @@ CASES = [
     ("subj_verb_agreement", "Ein Brot und ein Bier, bitte.", []),
     ("clause_omission", "Es regnete. Wir blieben zu Hause.", ["Es regnete.", "Wir blieben zu Hause."]),
     ("clause_omission", "Am 3. Mai kam Dr. Klee zu uns.", []),
-    ("clause_omission", "Es regnete stark; wir lasen.", ["Es regnete stark;", "wir lasen."]),
+    ("clause_omission", "Es regnete stark; wir lasen.", []),
     ("auxiliary", "Er hat das Buch gelesen.", ["Er ist das Buch gelesen."]),
     ("auxiliary", "Er hat ein Buch.", []),
     ("compound", "Die Gartenmauer ist hoch.", ["Die Garten Mauer ist hoch."]),
@@ -99,11 +99,11 @@ MODES = [
     ("np_agreement", "Die Kranke schlief.", [], "as-released", ["Der Kranke schlief.", "Das Kranke schlief."]),
     ("subj_verb_agreement", "Dann gingen sie weg.", [], "as-released", ["Dann ging sie weg."]),
     ("subj_verb_agreement", "Die Hälfte der Leute fehlt.", [], "as-released", ["Die Hälfte der Leute fehlen."]),
-    ("clause_omission", "Die Folge: Es regnete.", ["Die Folge:"], "clean", ["Es regnete."]),
+    ("clause_omission", "Die Folge: Es regnete.", [], "clean", ["Die Folge:", "Es regnete."]),
     ("clause_omission", "Es gab Tee; Brot und Obst.", [], "clean", ["Es gab Tee;", "Brot und Obst."]),
     ("clause_omission", "Die Firma Sal. Klee baut Rohre.", [], "clean", ["Die Firma Sal.", "Klee baut Rohre."]),
     ("clause_omission", "'Wir bauen (...) ', rief er.", [], "clean", ["'Wir bauen (...)", "', rief er."]),
-    ("clause_omission", "Am 3. Mai kam er.", [], "stanza-compatible", ["Am 3.", "Mai kam er."]),
+    ("clause_omission", "Am 3. Mai kam er.", [], "as-released", ["Am 3.", "Mai kam er."]),
 ]  # fmt: skip
 
 

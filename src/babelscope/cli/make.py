@@ -71,7 +71,7 @@ Mode = Annotated[
     str | None,
     typer.Option(
         metavar="MODE",
-        help="For types with several: strict (the default), clean, stanza-compatible, as-released.",
+        help="For types with several: strict (the default), clean, as-released.",
         show_default=False,
     ),
 ]

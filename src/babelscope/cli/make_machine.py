@@ -69,7 +69,7 @@ def machine_references(
         str | None,
         typer.Option(
             metavar="MODE",
-            help="For types with several: strict (the default), clean, stanza-compatible, as-released.",
+            help="For types with several: strict (the default), clean, as-released.",
             show_default=False,
         ),
     ] = None,

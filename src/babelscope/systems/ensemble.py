@@ -1,22 +1,41 @@
-"""`ensemble:` several scorers as one: token probabilities averaged, then the log, as the papers' evaluators do."""
+"""`ensemble:` several models as one: token probabilities averaged, then the log, as the papers' evaluators do."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from babelscope.core.answers import Fingerprint, Scored, Scores, System, Target
+from babelscope.core.answers import (
+    Budget,
+    Capability,
+    Drawing,
+    Fingerprint,
+    Note,
+    Scored,
+    Scores,
+    System,
+    Target,
+    TopK,
+)
 from babelscope.core.question import Asked
 from babelscope.core.specs import Options
 from babelscope.systems.asking import ask_score
 from babelscope.systems.opening import open_system, require
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
+
+if TYPE_CHECKING:
+    from babelscope.decoding.mixture import Mixture
+    from babelscope.systems.opened import Opened
+
+_Answer = TypeVar("_Answer")
 
 
 class Ensemble:
-    """Scorers that cut targets into the same tokens."""
+    """Scorers that cut targets into the same tokens; where all are open models, it decodes too."""
 
     def __init__(self, name: str, members: Sequence[System]) -> None:
         if len(members) < 2:
@@ -25,6 +44,12 @@ class Ensemble:
             require(member, "score", what_for="an ensemble")
         self.name = name
         self.members = tuple(members)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """It scores; it decodes if the network of every member is open."""
+        opens = all(callable(getattr(member, "opened", None)) for member in self.members)
+        return frozenset({"score", "translate", "sample", "top_k"} if opens else {"score"})
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -51,6 +76,155 @@ class Ensemble:
             log_mean(values) for values in zip(*(scored.logprobs for scored in group), strict=True)
         )
         return Scored(first.text, first.tokens, logprobs, tuple(sorted({n for s in group for n in s.notes})))
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
+        from babelscope.decoding.beam import beam_search
+
+        if n_best > beam:
+            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
+        joint = self._joint
+        search = functools.partial(
+            beam_search,
+            joint.model,
+            beam=beam,
+            n_best=n_best,
+            max_length=joint.longest,
+            length_penalty=joint.length_penalty(self.name),
+        )
+        groups = self._decode(questions, search)
+        written = [
+            joint.written([(ids, [0.0] * len(ids)) for ids in found], noted) for found, noted in groups
+        ]
+        pairs = [(asked, each) for asked, group in zip(questions, written, strict=True) for each in group]
+        rescored = iter(self.score(pairs))
+        return [[next(rescored) for _ in group] for group in written]
+
+    def sample(
+        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        """Ancestral samples of the mean probabilities, in the order drawn, with the ensemble's log-probabilities."""
+        from babelscope.decoding.sampling import draw_samples
+
+        drawing, joint = drawing or Drawing(), self._joint
+        limit = min(filter(None, (drawing.max_length, joint.longest)))
+        draw = functools.partial(draw_samples, joint.model, n=n, seed=seed, limit=limit, drawing=drawing)
+        groups = self._decode(questions, draw)
+        return [
+            joint.written([(each.ids, each.logprobs) for each in found], noted) for found, noted in groups
+        ]
+
+    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        """Exact search over the mean probabilities, within the shortest limit of the members, if there is one."""
+        from babelscope.decoding.exact import exact_search
+
+        joint = self._joint
+        groups = self._decode(questions, functools.partial(exact_search, joint.model, k=k, budget=budget))
+        answers = []
+        for found, noted in groups:
+            hypotheses = joint.written(list(zip(found.ids, found.logprobs, strict=True)), noted)
+            answers.append(
+                TopK(
+                    tuple(hypotheses),
+                    found.exact,
+                    found.bound,
+                    found.mass,
+                    found.expansions,
+                    found.minimum,
+                )
+            )
+        return answers
+
+    def _decode(
+        self,
+        questions: Sequence[Asked],
+        run: Callable[[list[tuple[int, ...]]], list[_Answer]],
+    ) -> list[tuple[_Answer, tuple[Note, ...]]]:
+        """What `run` finds for each question, each different source once, with the members' notes on the source."""
+        from babelscope.decoding.model import out_of_memory
+
+        joint = self._joint
+        rows, notes = joint.sources(questions)
+        distinct = list(dict.fromkeys(rows))
+        try:
+            found = dict(zip(distinct, run(distinct), strict=True))
+        except Exception as error:
+            if not out_of_memory(error):
+                raise
+            if len(questions) == 1:
+                raise SystemFailure(f"{self.name}: out of memory on a single sentence") from error
+            half = len(questions) // 2
+            return [*self._decode(questions[:half], run), *self._decode(questions[half:], run)]
+        for member in joint.members:
+            member.check_files()
+        return [(found[row], noted) for row, noted in zip(rows, notes, strict=True)]
+
+    @functools.cached_property
+    def _joint(self) -> _Joint:
+        """The members as one open model."""
+        from babelscope.decoding.mixture import Mixture
+        from babelscope.systems.opened import Opens
+
+        closed = [member.name for member in self.members if not isinstance(member, Opens)]
+        if closed:
+            raise BabelscopeError(
+                f"{self.name} scores, but cannot decode: {', '.join(closed)} does not give next-token distributions"
+            )
+        # In the order of the fingerprint, so that samples do not depend on the order of members either.
+        ordered = sorted(self.members, key=lambda member: member.fingerprint.digest)
+        opened = [cast(Opens, member).opened() for member in ordered]
+        _require_same_names(self.name, [member.name for member in ordered], opened)
+        return _Joint(tuple(opened), Mixture([each.model for each in opened]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """The open members of an ensemble, and the mixture of their networks."""
+
+    members: tuple[Opened, ...]
+    model: Mixture
+
+    @property
+    def longest(self) -> int:
+        return min(member.longest for member in self.members)
+
+    def length_penalty(self, name: str) -> float:
+        """The members' length penalty, which must be one."""
+        found = sorted({member.length_penalty for member in self.members})
+        if len(found) > 1:
+            raise BabelscopeError(
+                f"{name}: its members have different length penalties ({', '.join(map(str, found))}), and a beam "
+                "search has one; give all members the same one"
+            )
+        return found[0]
+
+    def sources(self, questions: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+        """All members' source ids of a question in one row, and their notes on it."""
+        from babelscope.decoding.mixture import join_sources
+
+        rows, notes = zip(*(member.sources(questions) for member in self.members), strict=True)
+        joined = [join_sources(each) for each in zip(*rows, strict=True)]
+        noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
+        return joined, noted
+
+    def written(
+        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
+    ) -> list[Scored]:
+        return self.members[0].written(rows, noted)
+
+
+def _require_same_names(name: str, names: Sequence[str], opened: Sequence[Opened]) -> None:
+    """Raise unless an id stands for the same token in all members."""
+    first = opened[0]
+    for other_name, other in zip(names[1:], opened[1:], strict=True):
+        shared = min(first.model.vocabulary.size, other.model.vocabulary.size)
+        ours, theirs = (each.tokens.tokens(range(shared)) for each in (first, other))
+        if ours != theirs:
+            place = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+            raise BabelscopeError(
+                f"{name}: members must share a vocabulary, but token {place} is {ours[place]!r} of {names[0]} and "
+                f"{theirs[place]!r} of {other_name}"
+            )
 
 
 def log_mean(logs: Sequence[float]) -> float:

@@ -32,6 +32,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.marian_folders import MarianFolder, read_marian
 from babelscope.systems.model_folders import ModelFolder
+from babelscope.systems.opened import Opened
 from babelscope.systems.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, RefusedText, Side, SystemFailure
 from babelscope.util.text import check_texts, shorten
@@ -305,6 +306,18 @@ class HuggingFace(ModelSystem):
     def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
         """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
         return self.model.step(memory, parents, tokens)
+
+    def opened(self) -> Opened:
+        """The network with the texts around it, for an ensemble."""
+        return Opened(
+            self.model,
+            self.tokens,
+            sources=self._source_ids,
+            written=self._written,
+            longest=self._longest(),
+            length_penalty=1.0 if self.generation.length_penalty is None else self.generation.length_penalty,
+            check_files=self.check_files,
+        )
 
     def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
         sources = sources_of(asked)

@@ -140,9 +140,9 @@ _BUILT_IN = (
     Scheme(
         "ensemble",
         "babelscope.systems.ensemble:open_ensemble",
-        "several scorers with one vocabulary as one: token probabilities averaged, then the log",
+        "several models with one vocabulary as one: token probabilities averaged, then the log",
         "ensemble:hf:model-1,hf:model-2",
-        frozenset({"score"}),
+        frozenset({"translate", "score", "sample", "top_k"}),
     ),
 )
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
-from babelscope.decoding.model import out_of_memory
+from babelscope.decoding.causal import Causal, force_causal
+from babelscope.decoding.model import Vocabulary, out_of_memory
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
     ModelSystem,
@@ -24,6 +24,7 @@ from babelscope.systems.checkpoints import (
     position_limit,
 )
 from babelscope.systems.model_folders import ModelFolder
+from babelscope.systems.opened import Opened
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
@@ -125,7 +126,7 @@ class Prompted(ModelSystem):
                 count += 1
             batch = order[start : start + count]
             try:
-                found = self._force([prompts[i] for i in batch], [targets[i] for i in batch])
+                found = force_causal(self.network, [prompts[i] for i in batch], [targets[i] for i in batch])
             except Exception as error:
                 if not out_of_memory(error):
                     raise
@@ -166,16 +167,44 @@ class Prompted(ModelSystem):
             raise BabelscopeError(
                 f"{self.name} cannot generate as it is configured: {one_line(error)}"
             ) from error
+        rows = output[:, len(prompt) :].tolist()
+        kept = [row[: row.index(self._end_id) + 1] if self._end_id in row else row for row in rows]
+        return self._written([(row, [0.0] * len(row)) for row in kept])
+
+    def _written(
+        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
+    ) -> list[Scored]:
+        """Generated ids and their log-probabilities as answers."""
         answers = []
-        for row in output[:, len(prompt) :].tolist():
-            finished = self._end_id in row
-            kept = row[: row.index(self._end_id) + 1] if finished else row
-            text = self.tokens.decode([kept[:-1] if finished else kept])[0].strip()
-            notes: tuple[Note, ...] = () if finished else ("unfinished",)
-            if finished and self._text_ids([text])[0] != kept:
-                notes = ("changed",)
-            answers.append(Scored(text, self.tokens.tokens(kept), (0.0,) * len(kept), notes))
+        for ids, logprobs in rows:
+            finished = ids[-1] == self._end_id
+            text = self.tokens.decode([ids[:-1] if finished else ids])[0].strip()
+            notes: set[Note] = {*noted, *(() if finished else ("unfinished",))}
+            if finished and self._text_ids([text])[0] != ids:
+                notes.add("changed")
+            answers.append(Scored(text, self.tokens.tokens(ids), tuple(logprobs), tuple(sorted(notes))))
         return answers
+
+    def opened(self) -> Opened:
+        """The network with the prompts and texts around it, for an ensemble."""
+        # No token begins an answer: what is fed first stands for the prompt's last token.
+        vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
+
+        def sources(asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+            rows = self._prompts(asked)
+            return [tuple(row) for row in rows], [()] * len(rows)
+
+        return Opened(
+            Causal(self.network, vocabulary),
+            self.tokens,
+            sources=sources,
+            written=self._written,
+            longest=self._limit,
+            length_penalty=1.0
+            if self.network.generation_config.length_penalty is None
+            else self.network.generation_config.length_penalty,
+            check_files=self.check_files,
+        )
 
     def _prompts(self, asked: Sequence[Asked]) -> list[list[int]]:
         sources = sources_of(asked)
@@ -232,31 +261,6 @@ class Prompted(ModelSystem):
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         check_ids(rows, self._size, self.name)
         return rows, notes
-
-    @torch.inference_mode()
-    def _force(self, prompts: list[list[int]], targets: list[list[int]]) -> list[list[float]]:
-        """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
-        longest = max(len(p) + len(t) for p, t in zip(prompts, targets, strict=True))
-        keep = max(map(len, targets)) + 1
-        ids = torch.zeros((len(prompts), longest), dtype=torch.long)
-        real = torch.zeros_like(ids)
-        for row, (prompt, target) in enumerate(zip(prompts, targets, strict=True)):
-            whole = prompt + target
-            ids[row, longest - len(whole) :] = torch.tensor(whole)
-            real[row, longest - len(whole) :] = 1
-        positions = (real.cumsum(1) - 1).clamp(min=0)
-        device = self.network.device
-        logits: Tensor = self.network(
-            input_ids=ids.to(device),
-            attention_mask=real.to(device),
-            position_ids=positions.to(device),
-            use_cache=False,
-            logits_to_keep=keep,
-        ).logits.float()
-        wanted = ids[:, longest - keep + 1 :].to(device)
-        chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0] - logits[:, :-1].logsumexp(-1)
-        found = chosen.cpu().tolist()
-        return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
 
 
 def open_prompted(rest: str, options: Options) -> Prompted:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, word_set
 
 _SHORTEST = 4
+_LONG = 7
+_SUFFIXED = re.compile(
+    r"(?:Schaft|Heit|Keit|Tum|Ismus|Ling|Lein|Chen|Nahme|Nehmer|Fälle|Ierung)(?:e[nrs]?|s|n)?"
+)
+# Nouns, too, but as the beginning of a word they are prefixes of its verb: "Unterstützung".
+_PREFIXES = word_set("durch gegen hinter nieder über unter voll wider wieder zurück zusammen zwischen")
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 
 
@@ -22,13 +30,25 @@ def _boundary(sentence: Analysed, word: str) -> int:
     """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
     nouns = sentence.analyser.nouns
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
-        first = word[:cut]
+        first, second = word[:cut], word[cut:].capitalize()
         linked = any(
             first.endswith(link) and nouns.listed(first[: len(first) - len(link)]) for link in _LINKS
         )
-        if linked and nouns.listed(word[cut:].capitalize()):
+        if (
+            linked
+            and first.lower() not in _PREFIXES
+            and nouns.listed(second)
+            and _stands_alone(sentence, second)
+        ):
             return cut
     return 0
+
+
+def _stands_alone(sentence: Analysed, noun: str) -> bool:
+    """Whether a listed noun is no suffix and no rare word that ends many others by chance ("Ismus", "Stag")."""
+    if _SUFFIXED.fullmatch(noun):
+        return False
+    return len(noun) >= _LONG or sentence.analyser.tagger.knows(noun.lower())
 
 
 def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
@@ -46,5 +66,6 @@ ERROR = ErrorType(
     "A compound is written as two words, as in English.",
     variants,
     detect,
+    version=2,
     label="a compound written as two words",
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Token, Variant
-from babelscope.language.german.analysis import Analysed, Nominal, Nouns, word_set
+from babelscope.language.german.analysis import Analysed, Nominal, Nouns
 from babelscope.language.german.errors.overlap import BY_PREPOSITION
-from babelscope.language.german.errors.phrases import noun_place_after
+from babelscope.language.german.errors.phrases import noun_place_after, preposition_before
 
-_PREPOSITIONS = word_set("entgegen entsprechend gegenüber gemäß nahe beinahe nebst mitsamt samt seit")
 _ARTICLES = {"dem": "des", "einem": "eines", "den": "der"}
 _GENITIVES = frozenset(_ARTICLES.values())
 # Nouns with these endings have -s, never -es.
@@ -15,24 +14,31 @@ _ONLY_S = ("en", "el", "er", "em", "tum", "lein")
 _SIBILANTS = ("s", "ß", "x", "z")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """For each such phrase the genitive forms of its noun, the usual one first."""
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """For each such phrase the genitive forms of its noun, the usual one first.
+
+    "strict" leaves out nouns that are not known in the number of their article, and those without a genitive form.
+    """
     found = []
-    tokens = sentence.tokens
+    tokens, nouns = sentence.tokens, sentence.analyser.nouns
     for place, article in enumerate(tokens[1:], 1):
-        if article.text not in _ARTICLES or tokens[place - 1].text.lower() not in _PREPOSITIONS:
+        if (
+            article.text not in _ARTICLES
+            or preposition_before(tokens, place, strict=mode == "strict") is None
+        ):
             continue
         noun_place = noun_place_after(sentence, place)
         noun = tokens[noun_place] if noun_place is not None else _capital_after(tokens, place)
         if noun is None:
             continue
         new_article = _ARTICLES[article.text]
-        nouns = sentence.analyser.nouns
         plural = article.text == "den"
         known = nouns.readings(noun.text)
         if plural and known and not _has(known, "pl", "dat"):
             continue  # "erhöht entsprechend den Haushalt" is an accusative
-        forms = genitive_plurals(noun.text, nouns) if plural else genitives(noun.text, nouns)
+        if mode == "strict" and not _is_dative(known, plural=plural):
+            continue
+        forms = genitive_plurals(noun.text, nouns) if plural else genitives(noun.text, nouns, mode)
         for form in forms:
             if plural and Nominal("f", "sg", "dat") in nouns.readings(form):
                 continue  # "gegenüber der Angestellten" is right of a woman
@@ -41,14 +47,24 @@ def variants(sentence: Analysed) -> list[Variant]:
     return found
 
 
+def _is_dative(known: frozenset[Nominal], *, plural: bool) -> bool:
+    """Whether a noun can be a dative plural, or a masculine or neuter dative singular ("einem 850 Millionen...")."""
+    number = "pl" if plural else "sg"
+    return any(r.number == number and r.case == "dat" and (plural or r.gender != "f") for r in known)
+
+
 def _capital_after(tokens: tuple[Token, ...], place: int) -> Token | None:
     """The next word if it has a capital, and so is a noun that the tagger missed."""
     following = tokens[place + 1] if place + 1 < len(tokens) else None
     return following if following and following.text[0].isupper() else None
 
 
-def genitives(form: str, nouns: Nouns) -> list[str]:
-    """The genitive singular of a masculine or neuter noun in the dative singular, the usual form first."""
+def genitives(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
+    """The genitive singular of a masculine or neuter noun in the dative singular, the usual form first.
+
+    After an article in the dative, adjectives used as nouns end in -en, which the released sets do not see:
+    "dem Alter" is no man.
+    """
     stem = form
     old_dative = form.endswith("e") and not _has(nouns.readings(form), "sg", "nom")
     if old_dative and _has(nouns.readings(form[:-1]), "sg", "dat"):
@@ -61,8 +77,11 @@ def genitives(form: str, nouns: Nouns) -> list[str]:
     endings = [end for end in ("s", "es", "ses") if _has(nouns.listed(head + end), "sg", "gen")]
     unchanged = _has(nouns.listed(head), "sg", "gen")
     # Weak nouns and adjectives used as nouns have -en in both cases, and -us stays.
-    if unchanged and (endings in ([], ["ses"]) or nouns.declines_as_adjective(form)):
-        return [form]
+    adjectival = nouns.declines_as_adjective(form) and (mode != "strict" or form.endswith("en"))
+    if unchanged and (endings in ([], ["ses"]) or adjectival):
+        # A noun that has no ending in the genitive either is no clear error, unless all of its kind have none.
+        clear = mode != "strict" or form.endswith(("n", *_SIBILANTS))
+        return [form] if clear else []
     if stem.endswith(_ONLY_S):
         return [stem + "s"]
     if not endings:
@@ -89,8 +108,8 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
     """A preposition of these stands before a genitive."""
     tokens = translation.tokens
     for place in range(1, len(tokens)):
-        article, before = tokens[place].text, tokens[place - 1].text.lower()
-        if before not in _PREPOSITIONS or article not in _GENITIVES:
+        article = tokens[place].text
+        if article not in _GENITIVES or preposition_before(tokens, place) is None:
             continue
         if article != "der":
             return True
@@ -108,7 +127,9 @@ ERROR = ErrorType(
     "A preposition with the dative takes the genitive, as in hypercorrect speech; unlikely of systems.",
     variants,
     detect,
+    modes=("strict", "as-released"),
     plausible=False,
+    version=2,
     overlap=BY_PREPOSITION,
     label="a genitive where the dative belongs",
 )

@@ -58,8 +58,10 @@ def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
     noun = sentence.tokens[noun_place].text
     if _is_adjectival(sentence, noun):
         return True
-    weak = {token.text.endswith("en") for token in _adjectives(sentence, place, noun_place)}
     known = sentence.analyser.nouns.readings(noun)
+    if not known:  # the gender of a name or abbreviation is not known
+        return True
+    weak = {token.text.endswith("en") for token in _adjectives(sentence, place, noun_place)}
     if not sentence.analyser.nouns.head(noun) and noun.endswith(_PLURAL_ENDINGS):
         known |= _PLURALS
     fitting = known & DEFINITE[new]
@@ -178,5 +180,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_NOUN,
+    version=2,
     label="an article of the wrong gender",
 )

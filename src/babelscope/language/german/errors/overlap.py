@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from babelscope.language.base import Overlap, Token
 from babelscope.language.german.analysis import Analysed
-from babelscope.language.german.errors.phrases import noun_place_after
+from babelscope.language.german.errors.phrases import noun_place_after, preposition_before
 from babelscope.language.german.errors.polarity import translation_is_positive
 
 _DATIVES = frozenset({"dem", "einem", "den"})
@@ -30,7 +30,9 @@ def _noun(sentence: Analysed, place: int) -> Token:
 
 def _by_preposition(sentence: Analysed, place: int, word: str) -> frozenset[str]:  # noqa: ARG001
     case = "dative" if sentence.tokens[place].text.lower() in _DATIVES else "genitive"
-    return frozenset({f"{sentence.tokens[max(0, place - 1)].text.lower()} {case}"})
+    before = preposition_before(sentence.tokens, place, strict=False)
+    preposition = sentence.tokens[max(0, place - 1) if before is None else before]
+    return frozenset({f"{preposition.text.lower()} {case}"})
 
 
 def _by_clause(sentence: Analysed, place: int, word: str) -> frozenset[str]:

@@ -12,6 +12,25 @@ _BEFORE_OWN_ADJECTIVE = tuple(word_set("NN NE ADV ADJD PTKZU CARD PRF ADJA VVINF
 # Tokens between determiner and noun that are searched; attributes may have complements of their own.
 _REACH = 10
 
+# Prepositions with the dative that hypercorrect speech gives the genitive.
+_PREPOSITIONS = word_set("entgegen entsprechend gegenüber gemäß nahe beinahe nebst mitsamt samt seit")
+# What may stand between preposition and article: "seit fast einem Jahr", "seit mehr als einem Jahr".
+_DEGREES = word_set(
+    "als annähernd bereits circa erst etwa exakt fast gerade genau gut immerhin knapp kaum mehr mindestens nahezu nur"
+    " rund schon sogar über ungefähr wenigstens"
+)
+
+
+def preposition_before(tokens: tuple[Token, ...], place: int, *, strict: bool = True) -> int | None:
+    """Index of a preposition with the dative that governs the article at `place`; words of degree may be between."""
+    before = place - 1
+    while before > max(0, place - 3) and tokens[before].text.lower() in _DEGREES:
+        before -= 1
+    word = tokens[before].text.lower() if before >= 0 else ""
+    # "beinahe dem Tod" has no preposition, nor has "seit dem Mann klar ist"; both are in the released sets.
+    governs = not strict or (word != "beinahe" and tokens[before].tag not in ("KOUS", "PTKVZ"))
+    return before if word in _PREPOSITIONS and governs else None
+
 
 def noun_place_after(sentence: Analysed, place: int) -> int | None:
     """Index of the noun of the phrase that begins at `place`; None if it has none."""

@@ -5,19 +5,41 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Overlap, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, word_set
 
 _SIGNS = frozenset("%€$£")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each common noun, and for each sign that stands for one."""
+# What shows that a noun is no name: "der Adler", "fünf Adler", "große Adler"; a bare "Adler" may be a man.
+_DETERMINERS = tuple(word_set("ART ADJA APPRART CARD PIAT PIDAT PPOSAT PDAT PWAT PRELAT"))
+
+
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each common noun, and for each sign that stands for one; "strict" leaves out possible names."""
     return [
         replace_word(sentence, token, "Ding")
-        for token in sentence.tokens
-        if (token.tag == "NN" and token.text[0].isalpha() and token.text != "Ding")
+        for place, token in enumerate(sentence.tokens)
+        if (
+            token.tag == "NN"
+            and token.text[0].isalpha()
+            and token.text != "Ding"
+            and (mode != "strict" or _is_common(sentence, place))
+        )
         or _is_sign(sentence, token)
     ]
+
+
+def _is_common(sentence: Analysed, place: int) -> bool:
+    """Whether a noun is known, and cannot be a name here: no name looks like it, or something determines it."""
+    word, nouns = sentence.tokens[place].text, sentence.analyser.nouns
+    before = sentence.tokens[place - 1] if place else None
+    if before and before.tag == "ADJA" and before.text[0].isupper() and place > 1:
+        return False  # "die Nationale Front", "das Weiße Haus"
+    common, name = nouns.is_common(word), sentence.analyser.tagger.can_be(word, "NE")
+    if common and not name:
+        return True
+    determined = before is not None and before.tag.startswith(_DETERMINERS)
+    return determined and (common or (not name and bool(nouns.listed(word))))
 
 
 def _is_sign(sentence: Analysed, token: Token) -> bool:
@@ -43,7 +65,9 @@ ERROR = ErrorType(
     "A noun is replaced by the uninflected placeholder Ding ('thing'); no system is expected to do so.",
     variants,
     detect,
+    modes=("strict", "as-released"),
     plausible=False,
+    version=2,
     overlap=Overlap(wrong_places=_places),
     label="‘Ding’ (thing) in place of a noun",
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, Tagger
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
 from babelscope.language.german.errors.polarity import source_has_affix, translation_is_positive
+from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 
 _WORDS = ("ADJ", "ADV", "NN", "VVPP", "VAPP", "PIS", "APPR", "KOU", "PTKVZ", "PROAV")
 # Words in which un- is no prefix (unter, uns, Union) or does not negate (Unmenge, Unkraut).
@@ -18,15 +19,33 @@ _NO_NEGATION = re.compile(
 )
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each adjective, adverb or noun that un- negates."""
+# Words that mean something else without un-, not the opposite: unheimlich, unlängst, ungemein, Unmut.
+_NO_OPPOSITE = re.compile(
+    r"un(?:(?:art|mut|tat|zahl)(?:e|en|es|s)?$|benommen|ding|endlich$|erhört|gehalten|gehobelt|gemein|gezogen|heimlich"
+    r"|längst|ruhen$|scheinbar|tiefe|verblümt|verfroren|verhohlen|vermittelt|verschämt|versehens|verwandt"
+    r"|willkürlich|zucht)"
+)
+_ENDINGS = ("", "e", "em", "en", "er", "es")
+_ENDING = re.compile(r"e[mnrs]?$")
+
+
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each adjective, adverb or noun that un- negates.
+
+    "strict" leaves out words that are none without un- ("unverzüglich"), and those that mean something else.
+    """
     found = []
     for token in sentence.tokens:
         form = token.text.lower()
         # Shorter words have no stem left ("uni"); words with a capital inside are names ("UNHCR").
         if not form.startswith("un") or len(form) < 5 or not token.text[1:].islower():
             continue
-        if token.tag.startswith(_WORDS) and not _NO_NEGATION.match(form) and _is_prefixed(sentence, token):
+        if (
+            token.tag.startswith(_WORDS)
+            and not _NO_NEGATION.match(form)
+            and _is_prefixed(sentence, token)
+            and (mode != "strict" or (not _NO_OPPOSITE.match(form) and _is_word(sentence, token)))
+        ):
             found.append(replace_word(sentence, token, form[2:]))
     return found
 
@@ -36,6 +55,28 @@ def _is_prefixed(sentence: Analysed, token: Token) -> bool:
     rest = token.text[2:]
     known = bool(sentence.analyser.nouns.readings(rest.capitalize()))
     return token.tag != "NN" or known or sentence.analyser.tagger.can_be(rest, "ADJA")
+
+
+def _is_word(sentence: Analysed, token: Token) -> bool:
+    """Whether the rest is a word of its own: a listed noun, the participle of a verb, or a known adjective.
+
+    The tagger's guess is no evidence: it has learnt from "unverzüglich" that "verzüglich" is an adjective.
+    """
+    rest, tagger = token.text[2:].lower(), sentence.analyser.tagger
+    if token.tag == "NN":
+        # Nouns made of adjectives ("die Unbekannten") are as good as these.
+        return bool(sentence.analyser.nouns.listed(rest.capitalize())) or _is_adjective(rest, tagger)
+    return _is_adjective(rest, tagger)
+
+
+def _is_adjective(form: str, tagger: Tagger) -> bool:
+    """Whether an inflected form belongs to a frequent adjective, or to one that is a verb's participle."""
+    for stem in dict.fromkeys((form, _ENDING.sub("", form))):
+        if NEGATABLE.match(stem) and not stem.endswith("bar"):
+            return True
+        if any(tagger.knows(stem + ending) for ending in _ENDINGS) or tagger.can_be(stem, "VVPP"):
+            return True
+    return False
 
 
 def detect(source: str, translation: Analysed) -> bool:
@@ -50,6 +91,8 @@ ERROR = ErrorType(
     variants,
     detect,
     looks_for=source_has_affix,
+    modes=("strict", "as-released"),
+    version=2,
     overlap=NEGATION_DELETED,
     label="the negation ‘un-’ left out",
 )

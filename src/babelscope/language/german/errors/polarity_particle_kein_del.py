@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import KEIN
 from babelscope.language.german.errors.overlap import KEIN_DELETED
 from babelscope.language.german.errors.phrases import noun_place_after
 from babelscope.language.german.errors.polarity import source_has_no, translation_is_positive
 
+# What follows a pronoun kein- that means one of several: "keiner der Gäste", "keines von ihnen".
+_OF_SEVERAL = word_set("der des dieser jener unserer seiner ihrer meiner eurer deiner von davon")
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each singular kein-; plurals have no counterpart in ein-."""
+
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each singular kein-; plurals have no counterpart in ein-.
+
+    "strict" leaves out a kein- whose noun is missing, or can only be a plural: "Züge gab es keine mehr".
+    """
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
-        if form in KEIN and not _is_plural(sentence, place):
+        if (
+            form in KEIN
+            and not _is_plural(sentence, place)
+            and (mode != "strict" or _is_singular(sentence, place))
+        ):
             found.append(replace_word(sentence, token, form[1:]))
     return found
 
@@ -36,6 +46,17 @@ def _is_plural(sentence: Analysed, place: int) -> bool:
     return bool(known) and all(reading.number == "pl" for reading in known & KEIN["keine"] or known)
 
 
+def _is_singular(sentence: Analysed, place: int) -> bool:
+    """Whether a kein- has a noun that may be a singular, or is one of several."""
+    noun = noun_place_after(sentence, place)
+    if noun is None:
+        after = sentence.tokens[place + 1 : place + 2]
+        return bool(after) and after[0].text in _OF_SEVERAL
+    known = sentence.analyser.nouns.readings(sentence.tokens[noun].text)
+    fitting = known & KEIN[sentence.tokens[place].text.lower()]
+    return not known or any(reading.number == "sg" for reading in fitting)
+
+
 def detect(source: str, translation: Analysed) -> bool:
     """The source has "no" or "not a", and nothing in the translation negates."""
     return source_has_no(source) and translation_is_positive(translation)
@@ -48,6 +69,8 @@ ERROR = ErrorType(
     variants,
     detect,
     looks_for=source_has_no,
+    modes=("strict", "as-released"),
     overlap=KEIN_DELETED,
+    version=2,
     label="‘kein’ (no) turned into ‘ein’ (a)",
 )

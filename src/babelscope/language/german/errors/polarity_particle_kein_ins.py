@@ -8,8 +8,8 @@ from babelscope.language.german.errors.overlap import BY_KEIN
 from babelscope.language.german.errors.phrases import noun_place_after
 from babelscope.language.german.errors.polarity import source_is_positive
 
-# "nicht ein", "so ein", "was für ein", "solch ein"
-_FORBIDDING = frozenset({"nicht", "so", "für", "solch"})
+# "nicht ein", "so ein", "was für ein", "solch ein", "nur ein"
+_FORBIDDING = frozenset({"nicht", "so", "für", "solch", "nur", "kaum", "nie"})
 
 
 def variants(sentence: Analysed) -> list[Variant]:
@@ -38,5 +38,6 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_KEIN,
+    version=2,
     label="‘ein’ (a) turned into ‘kein’ (no)",
 )

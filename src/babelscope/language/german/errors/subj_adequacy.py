@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.base import ErrorType, Token, Variant, replace_word
+from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.overlap import BY_SUBJECT
 from babelscope.language.german.verbs import other_number
 
+# Words that agree with sie in number.
+_SHOW_NUMBER = word_set("alle allesamt beide selbst einander miteinander zwei drei vier gemeinsam zusammen")
+_SUBJECTS = word_set("PPER NN NE PIS PDS")
+
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each finite verb right beside sie; the polite Sie has no singular."""
+    """One variant for each finite verb right beside its subject sie; the polite Sie has no singular."""
     found = []
     for place, token in enumerate(sentence.tokens):
         beside = [here for here in (place - 1, place + 1) if 0 <= here < len(sentence.tokens)]
-        if token.tag.endswith("FIN") and any(_is_sie(sentence, here) for here in beside):
+        if (
+            token.tag.endswith("FIN")
+            and any(_is_sie(sentence, here) for here in beside)
+            and _is_alone(sentence, place)
+        ):
             found += [replace_word(sentence, token, new) for new in other_number(token.text, token.lemma)]
     return found
+
+
+def _is_alone(sentence: Analysed, place: int) -> bool:
+    """Whether nothing else shows the number of sie, so that the clause stays grammatical in the other one."""
+    tokens = sentence.tokens
+    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag in ("$,", "$.")), 0)
+    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag in ("$,", "$.")), len(tokens))
+    others = [tokens[n] for n in range(first, last) if n != place]
+    if any(token.tag.endswith("FIN") or token.text.lower() in _SHOW_NUMBER for token in others):
+        return False  # a second verb, or "alle" and "beide"
+    if any(token.tag.startswith("PREL") for token in others):
+        return False  # sie may be the object of a relative clause
+    if tokens[place].lemma.lower() == "sein" and _has_predicate_noun(tokens[first:last]):
+        return False
+    return not _goes_on(tokens, last)
+
+
+def _has_predicate_noun(clause: tuple[Token, ...]) -> bool:
+    """Whether a clause has a noun without a preposition, which has a number of its own: "Sie sind Schwestern"."""
+    governed = False
+    for token in clause:
+        governed = token.tag.startswith("APPR") or (governed and not token.tag.startswith(("NN", "V")))
+        if token.tag in ("NN", "NE") and not governed:
+            return True
+    return False
+
+
+def _goes_on(tokens: tuple[Token, ...], last: int) -> bool:
+    """Whether a verb after a conjunction has the same subject: "sie lacht, geht nach Hause und schläft"."""
+    for place in range(last, len(tokens)):
+        if tokens[place].tag == "$.":
+            return False
+        before = tokens[place - 1]
+        if tokens[place].tag.endswith("FIN") and (before.tag.startswith("KON") or before.text == ","):
+            return True
+        if tokens[place].tag.startswith("KON"):
+            rest = tokens[place + 1 :]
+            verb = next((n for n, each in enumerate(rest) if each.tag.endswith("FIN")), None)
+            if verb is not None and not any(each.tag in _SUBJECTS for each in rest[:verb]):
+                return True
+    return False
 
 
 def _is_sie(sentence: Analysed, place: int) -> bool:
@@ -37,5 +86,6 @@ ERROR = ErrorType(
     "A verb with the subject sie has the other number: still grammatical, but about someone else.",
     variants,
     overlap=BY_SUBJECT,
+    version=2,
     label="a verb of the wrong number after ‘sie’",
 )

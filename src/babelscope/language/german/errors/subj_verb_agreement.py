@@ -17,6 +17,7 @@ _QUANTITIES = word_set(
 )
 _FIRST = frozenset({"ich", "wir"})
 _SECOND = frozenset({"du", "ihr"})
+_SUBJECTS = word_set("PPER NN NE PIS PDS PRELS PIAT PWS ART CARD ADJA PPOSS PPOSAT")
 _BEGIN_SUBJECT = word_set("PPER ART NN NE PPOSAT PIAT ADJA CARD")
 # Pronouns of one number; "sie" and "ihr" have both.
 _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
@@ -25,7 +26,7 @@ _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """One variant for each finite verb; "strict" leaves out those whose subject may allow both numbers."""
     found = []
-    either = _allowing_both(sentence.tokens) if mode == "strict" else frozenset()
+    either = _doubtful(sentence.tokens) if mode == "strict" else frozenset()
     for place, token in enumerate(sentence.tokens):
         if token.tag.endswith("FIN") and place not in either:
             forms = dict.fromkeys(
@@ -37,14 +38,21 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     return found
 
 
-def _allowing_both(tokens: tuple[Token, ...]) -> frozenset[int]:
-    """Indices of tokens in clauses with "sie" (she or they) or a word of quantity."""
+def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
+    """Indices of tokens in clauses with "sie" (she or they) or a word of quantity, and of verbs that may be infinite.
+
+    A form like the infinitive in a part without any subject goes on with a modal verb: "muss reden, noch fordern".
+    """
     marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
     found: set[int] = set()
     for start, end in pairwise(marks):
         words = {token.text.lower() for token in tokens[start + 1 : end]}
         if "sie" in words or not words.isdisjoint(_QUANTITIES):
             found.update(range(start + 1, end))
+        elif not any(token.tag in _SUBJECTS for token in tokens[start + 1 : end]):
+            found.update(
+                n for n in range(start + 1, end) if tokens[n].text.lower() == tokens[n].lemma.lower()
+            )
     return frozenset(found)
 
 
@@ -112,5 +120,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_SUBJECT,
+    version=2,
     label="a verb that does not agree",
 )

@@ -15,6 +15,8 @@ def variants(sentence: Analysed) -> list[Variant]:
         name = token.text
         if token.tag != "NE" or len(name) < _SHORTEST or not name.isalpha() or not name[1:].islower():
             continue
+        if sentence.analyser.nouns.is_common(name):
+            continue
         middle = len(name) // 2
         place = next((p for p in range(middle, len(name) - 1) if name[p] != name[p + 1]), None)
         if place is not None:
@@ -44,5 +46,6 @@ ERROR = ErrorType(
     "Two letters next to each other in a name have changed places.",
     variants,
     detect,
+    version=2,
     label="letters of a name swapped",
 )

@@ -1,0 +1,147 @@
+"""A decoder-only language model as an open model: a source is a prompt, what follows it is the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.trees import TargetTree
+from babelscope.util.errors import BabelscopeError
+
+# Tokens of one teacher-forced batch, prompts and padding included.
+_BUDGET = 2048
+
+
+class Causal(OpenModel):
+    """An OpenModel over the forward pass of a causal network of transformers.
+
+    The first token that is fed, the vocabulary's prefix, stands for the last token of the prompt.
+    """
+
+    def __init__(self, network: Any, vocabulary: Vocabulary) -> None:
+        self.network = network
+        self.vocabulary = vocabulary
+        self.device: torch.device = network.device
+        self.dtype: torch.dtype = network.dtype
+
+    @torch.inference_mode()
+    def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
+        """Prompts padded on the left; their last tokens are fed later, so that a prompt has a node of its own."""
+        ids, real = _pad_left(sources, self.device)
+        output = self._forward(ids, real, _positions(real), past_key_values=DynamicCache(), use_cache=True)
+        layers = getattr(output.past_key_values, "layers", [])
+        plain = [
+            isinstance(getattr(layer, "keys", None), Tensor) and layer.keys.shape[2] == ids.shape[1]
+            for layer in layers
+        ]
+        if not plain or not all(plain):
+            raise BabelscopeError(
+                "this network does not keep keys and values of every token of its prompt (it is recurrent, or "
+                "attends to a window), so that it cannot be decoded in an ensemble; it can be scored"
+            )
+        past = [(layer.keys[:, :, :-1], layer.values[:, :, :-1]) for layer in layers]
+        last = np.array([source[-1] for source in sources])
+        return Memory(len(sources), (past, real[:, :-1], last))
+
+    @torch.inference_mode()
+    def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
+        """Logits [nodes, vocabulary]; rows of one depth go together."""
+        depths = memory.depth[nodes]
+        answer = torch.empty((len(nodes), self.vocabulary.size), device=self.device)
+        for depth in np.unique(depths):
+            rows = np.flatnonzero(depths == depth)
+            fed = memory.encoded[2][memory.source[nodes[rows]]] if depth == 1 else tokens[rows]
+            answer[torch.from_numpy(rows).to(self.device)] = self._feed(memory, nodes[rows], int(depth), fed)
+        return answer
+
+    def _feed(self, memory: Memory, nodes: Array, depth: int, tokens: Array) -> Tensor:
+        past, real, _ = memory.encoded
+        source = torch.from_numpy(memory.source[nodes]).to(self.device)
+        path = torch.from_numpy(memory.paths[nodes, :depth]).to(self.device)
+        layers = [(keys[source], values[source]) for keys, values in past]
+        if depth > 1:
+            fed = [memory.get(layer, path[:, :-1]) for layer in range(memory.layers)]
+            layers = [
+                (
+                    torch.cat([keys, newer.transpose(1, 2)], 2),
+                    torch.cat([values, newer_values.transpose(1, 2)], 2),
+                )
+                for (keys, values), (newer, newer_values) in zip(layers, fed, strict=True)
+            ]
+        mask = torch.cat([real[source], real.new_ones((len(nodes), depth))], 1)
+        output = self._forward(
+            torch.from_numpy(tokens).to(self.device)[:, None],
+            mask,
+            mask.sum(1, keepdim=True) - 1,
+            past_key_values=DynamicCache(layers),
+            use_cache=True,
+        )
+        for number, layer in enumerate(output.past_key_values.layers):
+            memory.put(number, path[:, -1], torch.stack([layer.keys[:, :, -1], layer.values[:, :, -1]], 1))
+        logits: Tensor = output.logits[:, -1].float()
+        return logits
+
+    def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
+        edges = [torch.empty(len(tree.edge_tokens)) for tree in trees]
+        rows = [(number, path) for number, tree in enumerate(trees) for path in tree.paths]
+        prompts = [list(sources[number]) for number, _ in rows]
+        targets = [[trees[number].edge_tokens[edge] for edge in path] for number, path in rows]
+        start = 0
+        while start < len(rows):
+            end, longest = start, 0
+            while end < len(rows):
+                longest = max(longest, len(prompts[end]) + len(targets[end]))
+                if end > start and longest * (end + 1 - start) > _BUDGET:
+                    break
+                end += 1
+            found = force_causal(self.network, prompts[start:end], targets[start:end])
+            for (number, path), logprobs in zip(rows[start:end], found, strict=True):
+                edges[number][path] = torch.tensor(logprobs)
+            start = end
+        return edges
+
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, **options: Any) -> Any:
+        return self.network(
+            input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=1, **options
+        )
+
+
+@torch.inference_mode()
+def force_causal(
+    network: Any, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
+    keep = max(map(len, targets)) + 1
+    ids, real = _pad_left([[*p, *t] for p, t in zip(prompts, targets, strict=True)], network.device)
+    logits: Tensor = network(
+        input_ids=ids,
+        attention_mask=real,
+        position_ids=_positions(real),
+        use_cache=False,
+        logits_to_keep=keep,
+    ).logits.float()
+    wanted = ids[:, ids.shape[1] - keep + 1 :]
+    chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0] - logits[:, :-1].logsumexp(-1)
+    found = chosen.cpu().tolist()
+    return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
+
+
+def _pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Ids [rows, longest], and 1 where they are real."""
+    longest = max(map(len, rows))
+    ids = torch.zeros((len(rows), longest), dtype=torch.long)
+    real = torch.zeros_like(ids)
+    for number, row in enumerate(rows):
+        ids[number, longest - len(row) :] = torch.tensor(row)
+        real[number, longest - len(row) :] = 1
+    return ids.to(device), real.to(device)
+
+
+def _positions(real: Tensor) -> Tensor:
+    return (real.cumsum(1) - 1).clamp(min=0)
