@@ -77,6 +77,11 @@ class Task:
         """Whose translation it is; an annotator must not know."""
         return str(self.record.get("system", ""))
 
+    def is_for(self, annotator: str) -> bool:
+        """Whether this annotator judges it: all do, unless its line names some."""
+        named = self.record.get("annotators")
+        return not named or annotator in named
+
     @cached_property
     def digest(self) -> str:
         """Tells it from all others, and from what it was if its texts are changed."""
@@ -132,6 +137,7 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     for name, value in (("id", number), ("system", record.get("system", ""))):
         if len(str(value)) > LONGEST_NAME:
             raise BabelscopeError(f"field {name!r} is longer than {LONGEST_NAME:,} characters")
+    _check_annotators(record)
     made = _VIEWS[kind](record)
     asked = record.get("questions", record.get("question")) or []
     questions = [asked] if isinstance(asked, str) else asked
@@ -152,8 +158,17 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     )
 
 
+def _check_annotators(record: Mapping[str, Any]) -> None:
+    named = record.get("annotators", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise BabelscopeError("field 'annotators' must be a list of names: of those who judge the item")
+
+
 def _get(record: Mapping[str, Any], name: str) -> Any:
-    return next((record[each] for each in (name, *_ALSO.get(name, ())) if each in record), None)
+    """A field under any of its names; in records of methods some are among the item's own fields, in `extra`."""
+    extra = record.get("extra")
+    places = (record, extra if isinstance(extra, Mapping) else {})
+    return next((own[each] for own in places for each in (name, *_ALSO.get(name, ())) if each in own), None)
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
