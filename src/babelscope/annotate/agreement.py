@@ -199,7 +199,7 @@ def agreement_with_patterns(
         right = right_or_not(_complete_answers(answers, task)[0], task, tasks)
         assumed = _assumed(tasks, rows)
         for counted in ("wrong",) if task == "mucow" else ("wrong", "right"):
-            labels: Labels = {"task": task, "verdicts": name, "undecided": counted}
+            labels: Labels = {"task": task, "verdicts": name, "undecided_as": counted}
             records = AutomaticJudgements(rows)
             found += agreement_rows(
                 right, records, labels, assumed=assumed, if_undecided=counted == "right", kappas=False

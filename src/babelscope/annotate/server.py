@@ -21,8 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
 from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Pieces, Task
+from babelscope.annotate.items import Task
 from babelscope.annotate.markdown import MarkdownBlock
+from babelscope.annotate.marking import Pieces
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import shorten, whole_number

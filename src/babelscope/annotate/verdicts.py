@@ -145,11 +145,10 @@ def agreement_rows(
     proportion to their number (appendix E of the conditioning paper).
     """
     together = {"all": [each for own in judged.values() for each in own]} if len(judged) > 1 else {}
+    _require_some([each for own in judged.values() for each in own], records)
     rows: list[Row] = []
     for name, own in {**together, **judged}.items():
         pairs, counts = _pairs(own, records, if_undecided)
-        if own and counts["missing"] == len(own):
-            raise _nothing_matched(own, records)
         named: dict[str, str | int] = {**labels, "annotators": name, "labels": "binary"}
         counts = {"judgements": len(pairs), "agreed": sum(p.human == p.verdict for p in pairs), **counts}
         with_weights = any(pair.weight is not None for pair in pairs)
@@ -177,10 +176,10 @@ def _pairs(
     for answered, translation, human in judged:
         found = records.find(answered.id, answered.system, translation)
         value = None if found is None else found[1].value
-        if found is None:
-            counts["missing"] += 1
-        elif human is None:
+        if human is None:
             counts["open"] += 1
+        elif found is None:
+            counts["missing"] += 1
         elif value is None and if_undecided is None:
             counts["undecided"] += 1
         else:
@@ -240,19 +239,20 @@ def _added(
     return found
 
 
-def _nothing_matched(
+def _require_some(
     judged: Sequence[tuple[Answered, str | None, bool | None]], records: AutomaticJudgements
-) -> BabelscopeError:
-    """None of the items has a verdict: a figure of nothing would look like one."""
+) -> None:
+    """Refuse verdicts on none of the items that were judged: a figure of nothing would look like one."""
+    if not judged or any(records.find(each.id, each.system, text) for each, text, _ in judged):
+        return
     first = judged[0][0]
-    ids = list(records.by_item)
     systems = sorted({system for own in records.by_item.values() for system in own})
-    known = first.id in records.by_item
     about = (
-        f"of other systems ({', '.join(map(repr, systems[:3]))}, not {first.system!r}) and other translations"
-        if known
-        else f"of other items (such as {shorten(str(ids[0]) if ids else '')}, not {shorten(first.id)})"
+        f"on other items (such as {shorten(next(iter(records.by_item), 'none'))}, not {shorten(first.id)})"
     )
-    return BabelscopeError(
+    if first.id in records.by_item:
+        named = ", ".join(map(repr, systems[:3]))
+        about = f"on translations of other systems ({named}, not {first.system!r}), which differ"
+    raise BabelscopeError(
         f"none of the {len(judged)} judgements has a verdict here: the verdicts are {about}"
     )
