@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from babelscope.annotate.items import UNMARKED
+from babelscope.annotate.marking import UNMARKED
 from babelscope.util.characters import mark_hidden
 from tests.annotate.annotating import HOSTILE, ITEMS, Server, item, lines, write_items
 from tests.support.browser import NewPage, accessibility_faults

@@ -141,7 +141,8 @@ def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope)
         (records[task.system, task.id]["verdict"] == "correct") == (task.get("gold") == "male")
         for task in tasks
     ]
-    assert agreed(rows, annotators="anna") == (sum(said), 12)
+    for weighting in ("none", "category"):
+        assert agreed(rows, annotators="anna", weighting=weighting) == (sum(said), 12)
     ran(babelscope, "annotate", "run", "--n", "6", "--system", TWO, "--queue", "two.jsonl", "--no-open")
     assert {task.system for task in read_tasks("two.jsonl")} == {TWO}
 

@@ -21,7 +21,7 @@ from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.sacre import tokens_13a
-from babelscope.runs.comparing_groups import read_column, read_table
+from babelscope.runs.covariates import read_column, read_table
 from babelscope.runs.study import read_study
 from babelscope.systems.opening import open_system
 from babelscope.systems.scores import ScoresFile

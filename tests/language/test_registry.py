@@ -9,12 +9,13 @@ import pytest
 
 from babelscope.language import base, detecting, registry
 from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
+from babelscope.language.lemmas import lemmatise
 from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
 from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.detect import detect_in_pairs as detect_errors
-from babelscope.methods.patterns.morphology import lemmatise, open_morphology
+from babelscope.methods.patterns.morphology import open_morphology
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
 

@@ -18,14 +18,13 @@ from babelscope.core.results import Row
 from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.comparing_groups import (
     evaluator_agreement,
-    read_column,
-    read_table,
     regress_column,
     regress_figure,
     seed_groups,
     seed_of,
     seed_rows,
 )
+from babelscope.runs.covariates import read_column, read_systems, read_table
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.runs.study import Study, run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
@@ -318,7 +317,10 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
         for n, (name, b) in enumerate(zip(systems, bleu, strict=True))
     ]
     table.write_text("\n".join(["system\tbleu\tdistilled", *lines]) + "\n")
-    rows = {row.labels["variable"]: row for row in regress_figure(group, table, ["bleu", "distilled"])}
+    rows = {
+        row.labels["variable"]: row
+        for row in regress_figure(group, read_systems([table]), ["bleu", "distilled"])
+    }
     outcome = [
         100 * next(r.estimate.value for r in c.cell.rows if r.name == "minimum") for c in group.columns
     ]
@@ -329,10 +331,10 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
     )
     table.write_text("\n".join(["system\tbleu\tdistilled", *lines[:5]]) + "\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv has no line for the system f"):
-        regress_figure(group, table, ["bleu"])
+        regress_figure(group, read_systems([table]), ["bleu"])
     table.write_text("bleu\n1\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv has no column 'system'"):
-        regress_figure(group, table, ["bleu"])
+        regress_figure(group, read_systems([table]), ["bleu"])
 
 
 def test_tables(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_earlier_annotations_are_compared_by_row() -> None:
     ours = annotator(MALE, FEMALE, TOO_BAD, BOTH, MALE)
     earlier = {row: Judgement(row, MALE) for row in ("0", "1", "2", "4")}
     kappa, agreed = compare_with_earlier("a", ours, "old", earlier)
-    assert kappa.labels == {"task": "winomt", "annotators": "a, old", "labels": "raw"}
+    assert kappa.labels == {"task": "winomt", "annotators": "a, old", "labels": "raw", "weighting": "none"}
     # What is too bad to tell is left out; rows that one side lacks are not common.
     assert (agreed.estimate.value, agreed.estimate.n) == (2 / 3, 3)
     assert agreed.counts == {"skipped": 1, "agreed": 2}

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
+from babelscope.annotate.verdicts import AutomaticJudgement, AutomaticJudgements, Judged, agreement_rows
 from babelscope.core.results import Row
-from babelscope.stats.agreement import compare, weight_of, weighted
+from babelscope.stats.agreement import compare
 from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.stats.labels import LABELS, REDUCTIONS, Annotator, Judgement, is_right
 from babelscope.stats.labels import Task as Labelled
-from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
+from babelscope.stats.reliability import krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import json_number
+from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
@@ -145,74 +144,6 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else [value]
 
 
-@dataclass(frozen=True, slots=True)
-class AutomaticJudgement:
-    """A method's verdict or score on one item, and where it was read."""
-
-    place: str
-    value: bool | float | None
-    """None where the method is undecided."""
-    weight: float = 1.0
-    listed: int | None = None
-    """How many translations the score is of, where it is one of a list."""
-
-
-class AutomaticJudgements:
-    """A method's verdicts or scores, by item and system."""
-
-    def __init__(self, rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None) -> None:
-        """Read the number in `field` of each record; the verdict without `field`."""
-        self._found: dict[str, dict[str, AutomaticJudgement]] = {}
-        for place, record in rows:
-            number, system = record.get("id"), str(record.get("system", ""))
-            if not isinstance(number, str | int):
-                raise BabelscopeError(f"{place} has no `id`, which tells the item it is about")
-            own = self._found.setdefault(str(number), {})
-            if system in own:
-                raise BabelscopeError(f"{place}: item {number} has a verdict already, at {own[system].place}")
-            own[system] = _read_score(place, record, field) if field else _read_verdict(place, record)
-
-    def find(self, answered: Answered) -> tuple[str, AutomaticJudgement] | None:
-        """The system that the answer is about and the method's judgement of it, or None."""
-        own = self._found.get(answered.id, {})
-        if answered.system in own:
-            return answered.system, own[answered.system]
-        if len(own) > 1:
-            raise BabelscopeError(
-                f"item {answered.id} has verdicts on {len(own)} systems, and its line does not say by `system` "
-                "whose translation was judged"
-            )
-        # If either side does not name its system, there is only one to match.
-        return next(((name, found) for name, found in own.items() if "" in (name, answered.system)), None)
-
-
-def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
-    correct = record.get("correct")
-    if "verdict" in record:
-        correct = {"correct": True, "wrong": False}.get(str(record["verdict"]))
-    elif "correct" not in record or not (correct is None or isinstance(correct, bool)):
-        raise BabelscopeError(f"{place} has neither `verdict` nor `correct` (true, false or null)")
-    if record.get("predicted") in ("neutral", "unknown"):
-        correct = None  # WinoMT: no gender found is no decision
-    return AutomaticJudgement(place, correct, weight_of(record, place))
-
-
-def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgement:
-    if field in record and record[field] is None:
-        return AutomaticJudgement(place, None)
-    number = json_number(record.get(field))
-    if number is None or not math.isfinite(number):
-        raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return AutomaticJudgement(place, number, listed=_listed(record, field))
-
-
-def _listed(record: Mapping[str, Any], field: str) -> int | None:
-    """The length of the list that a score of `space` is of; None for other scores."""
-    top = record.get("top")
-    found = top.get("found") if isinstance(top, Mapping) and field.startswith("top_") else None
-    return len(found) if isinstance(found, list) else None
-
-
 def _require_same_list(answered: Answered, found: AutomaticJudgement) -> None:
     """Refuse to compare what people said of one list with a score of a longer or shorter one."""
     scores = answered.answer.get("scores")
@@ -226,12 +157,16 @@ def _require_same_list(answered: Answered, found: AutomaticJudgement) -> None:
 def agreement_with_method(
     answers: Answers,
     tasks: Mapping[str, Task],
-    rows: Sequence[tuple[str, Mapping[str, Any]]],
+    rows: Sequence[LocatedRecord],
     *,
     name: str,
     field: str | None = None,
+    patterns: Sequence[LocatedRecord] | None = None,
 ) -> list[Row]:
-    """For each task: agreement of a method's verdicts with human labels, or correlation of scores."""
+    """For each task: agreement of a method's verdicts with human labels, or correlation of scores.
+
+    `patterns` are the verdicts of a matcher, by which a queue was drawn that takes what it decided for right.
+    """
     found: list[Row] = []
     for task in _task_names(answers):
         some, _ = _complete_answers(answers, task)
@@ -240,67 +175,71 @@ def agreement_with_method(
             records = AutomaticJudgements(rows, field or DEFAULT_FIELDS[task])
             found += _correlation_rows(some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task])
         else:
-            right = {
-                who: [
-                    (each, is_right(judgement, cast(Labelled, task)))
-                    for each, judgement in zip(
-                        own.values(), _judgements(own, task, tasks).values(), strict=True
-                    )
-                ]
-                for who, own in some.items()
-            }
+            assumed = _assumed(tasks, patterns) if patterns is not None else None
+            right = right_or_not(some, task, tasks)
             # What is right of an item is judged once, and every system has a verdict of its own on it.
             for system, own_rows in _by_system(rows).items() if task == "choice" else [("", rows)]:
                 own_labels: Labels = {**labels, "system": system} if system else labels
-                found += _agreement_rows(right, AutomaticJudgements(own_rows, None), own_labels)
+                found += agreement_rows(right, AutomaticJudgements(own_rows), own_labels, assumed=assumed)
     return found
 
 
-def _by_system(
-    rows: Sequence[tuple[str, Mapping[str, Any]]],
-) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
-    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+def agreement_with_patterns(
+    answers: Answers, tasks: Mapping[str, Task], rows: Sequence[LocatedRecord], *, name: str
+) -> list[Row]:
+    """Agreement of pattern matching with human labels, what it cannot decide counted (table 2 of conditioning).
+
+    That is wrong for a sense (recall B, appendix E). For a gender the paper counts it as right, "to treat pattern
+    matching as fairly as possible"; there are rows for both.
+    """
+    found: list[Row] = []
+    for task in _task_names(answers):
+        if task not in ("mucow", "winomt"):
+            raise BabelscopeError(f"--patterns is about senses and genders, and these are answers to {task}")
+        right = right_or_not(_complete_answers(answers, task)[0], task, tasks)
+        assumed = _assumed(tasks, rows)
+        for counted in ("wrong",) if task == "mucow" else ("wrong", "right"):
+            labels: Labels = {"task": task, "verdicts": name, "undecided_as": counted}
+            records = AutomaticJudgements(rows)
+            found += agreement_rows(
+                right, records, labels, assumed=assumed, if_undecided=counted == "right", kappas=False
+            )
+    return found
+
+
+def right_or_not(answers: Answers, task: str, tasks: Mapping[str, Task]) -> Judged:
+    """Annotator -> each answer with the translation it is about, and whether that is right."""
+    found: dict[str, list[tuple[Answered, str | None, bool | None]]] = {}
+    for who, own in answers.items():
+        judgements = _judgements(own, task, tasks)
+        found[who] = [
+            (
+                each,
+                tasks[item].get("translation") if item in tasks else None,
+                is_right(judgements[item], cast(Labelled, task)),
+            )
+            for item, each in own.items()
+        ]
+    return found
+
+
+def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> AutomaticJudgements | None:
+    """The matcher's verdicts where people judged only what it left undecided, and the others are taken for right."""
+    designs = {str(task.record.get("decided", "judged")) for task in tasks.values()}
+    if "assumed" not in designs:
+        return None
+    if len(designs) > 1:
+        raise BabelscopeError(
+            "some of these items were drawn with --assume-decided and some without; give one queue at a time"
+        )
+    return AutomaticJudgements(rows)
+
+
+def _by_system(rows: Sequence[LocatedRecord]) -> dict[str, list[LocatedRecord]]:
+    found: dict[str, list[LocatedRecord]] = {}
     for place, record in rows:
         found.setdefault(str(record.get("system", "")), []).append((place, record))
     return found
-
-
-def _agreement_rows(
-    right: Mapping[str, Sequence[tuple[Answered, bool | None]]],
-    records: AutomaticJudgements,
-    labels: Labels,
-) -> list[Row]:
-    """Share of human judgements that a method agrees with, by annotator and over all; weighted if verdicts are.
-
-    Items that a person or the method left undecided are left out and counted.
-    """
-    groups = {
-        **({"all": [each for own in right.values() for each in own]} if len(right) > 1 else {}),
-        **right,
-    }
-    rows = []
-    for name, judged in groups.items():
-        counts = {"agreed": 0, "open": 0, "undecided": 0, "missing": 0}
-        sums: dict[str, list[float]] = {}
-        pairs: list[tuple[str, str]] = []
-        for answered, human in judged:
-            found = records.find(answered)
-            if human is None or found is None or found[1].value is None:
-                counts["open" if human is None else "missing" if found is None else "undecided"] += 1
-                continue
-            verdict, weight = bool(found[1].value), found[1].weight
-            counts["agreed"] += verdict == human
-            pairs.append((str(human), str(verdict)))
-            own = sums.setdefault(answered.item, [0.0, 0.0])
-            own[0] += weight * (verdict == human)
-            own[1] += weight
-        agreed = weighted(sums.values())
-        names: Labels = {**labels, "annotators": name, "labels": "binary"}
-        rows.append(Row("agreement", agreed, names, {"judgements": len(pairs), **counts}))
-        if name != "all":
-            kappa = cohens_kappa([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-            rows.append(Row("kappa", kappa, names, counts))
-    return rows
 
 
 def _correlation_rows(
@@ -316,7 +255,7 @@ def _correlation_rows(
     missing = 0
     for name, own in answers.items():
         for each in own.values():
-            found = records.find(each)
+            found = records.find(each.id, each.system)
             if found is None or found[1].value is None:
                 missing += 1
                 continue

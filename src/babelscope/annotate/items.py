@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,20 +11,24 @@ from string import ascii_uppercase
 from typing import Any
 
 from babelscope.annotate.guidelines import GUIDES, REAL_OR_NOT, REAL_QUESTION, Guide, Label
+from babelscope.annotate.marking import (
+    Block,
+    Pieces,
+    block_of,
+    differences,
+    is_quick,
+    marked_words,
+    plain,
+    tokens_marked,
+)
 from babelscope.language.cues import find_form
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import LocatedRecord, read_json_lines
 from babelscope.util.text import shorten
 
-Pieces = list[tuple[str, bool]]
-"""A text in pieces, each with whether it is marked."""
-
 LARGEST_FILE = 256 * 2**20  # bytes; all of it goes to the browser, or is held to be compared
 LONGEST_NAME = 10_000  # characters of an id or system: every answer repeats them
-_MOST_WORK = 10**7  # steps for marking one text: a fifth of a second
-_LONGEST_WORD = 10_000  # characters of what is looked for, since a pattern is made of it
-UNMARKED = "Too long: nothing is marked in this text."
 
 # Other names of our fields: those of our test sets and records, and of the released annotations.
 _ALSO = {
@@ -41,16 +42,6 @@ _ALSO = {
     "entity": ("occupation", "Entity"),
     "gold": ("Gold Gender",),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    title: str
-    pieces: Pieces
-    role: str = "context"
-    """source, judged, or context: how much it stands out."""
-    note: str = ""
-    """Said below it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +67,11 @@ class Task:
     def system(self) -> str:
         """Whose translation it is; an annotator must not know."""
         return str(self.record.get("system", ""))
+
+    def is_for(self, annotator: str) -> bool:
+        """Whether this annotator judges it: all do, unless its line names some."""
+        named = self.record.get("annotators")
+        return not named or annotator in named
 
     @cached_property
     def digest(self) -> str:
@@ -132,6 +128,7 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     for name, value in (("id", number), ("system", record.get("system", ""))):
         if len(str(value)) > LONGEST_NAME:
             raise BabelscopeError(f"field {name!r} is longer than {LONGEST_NAME:,} characters")
+    _check_annotators(record)
     made = _VIEWS[kind](record)
     asked = record.get("questions", record.get("question")) or []
     questions = [asked] if isinstance(asked, str) else asked
@@ -152,8 +149,17 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     )
 
 
+def _check_annotators(record: Mapping[str, Any]) -> None:
+    named = record.get("annotators", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise BabelscopeError("field 'annotators' must be a list of names: of those who judge the item")
+
+
 def _get(record: Mapping[str, Any], name: str) -> Any:
-    return next((record[each] for each in (name, *_ALSO.get(name, ())) if each in record), None)
+    """A field under any of its names; in records of methods some are among the item's own fields, in `extra`."""
+    extra = record.get("extra")
+    places = (record, extra if isinstance(extra, Mapping) else {})
+    return next((own[each] for own in places for each in (name, *_ALSO.get(name, ())) if each in own), None)
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
@@ -179,72 +185,9 @@ def _texts(record: Mapping[str, Any], name: str, between: str = "\n") -> str:
     return _text(record, name)
 
 
-def _plain(text: str) -> Pieces:
-    return [(text, False)]
-
-
-def _marked(text: str, *words: str) -> Pieces | None:
-    """The text with whole words marked, wherever they stand; None if that would take too long."""
-    known = sorted((word for word in words if word), key=len, reverse=True)
-    if not known:
-        return _plain(text)
-    if not _is_quick(text, *known):
-        return None
-    pattern = "|".join(re.escape(word) for word in known)
-    # With a group in it, split gives what lies between matches and the matches in turn.
-    found = re.split(rf"(?<!\w)({pattern})(?!\w)", text, flags=re.IGNORECASE)
-    return [(piece, number % 2 == 1) for number, piece in enumerate(found) if piece]
-
-
-def _is_quick(text: str, *words: str) -> bool:
-    """Whether words can be looked for: each may be compared at every place of the text."""
-    length = sum(map(len, words))
-    return length <= _LONGEST_WORD and len(text) * length <= _MOST_WORK
-
-
-def _block(title: str, text: str, pieces: Pieces | None, role: str = "context") -> Block:
-    """A text with what is marked in it, or told to be too long for that."""
-    return Block(title, _plain(text), role, UNMARKED) if pieces is None else Block(title, pieces, role)
-
-
-def _tokens_marked(text: str, tokens: Sequence[str], positions: Sequence[int]) -> Pieces | None:
-    """The text with tokens marked, counted from 1 (CoNLL-U); None if they are not those of the text."""
-    pieces: Pieces = []
-    end = 0
-    for number, token in enumerate(tokens, 1):
-        start = text.find(token, end)
-        if start < 0 or text[end:start].strip():
-            return None
-        pieces += [(text[end:start], False), (token, number in positions)]
-        end = start + len(token)
-    pieces.append((text[end:], False))
-    return [piece for piece in pieces if piece[0]]
-
-
-def _differences(title: str, text: str, other: str) -> Block:
-    """The text with the words marked that `other` does not have."""
-    words, others = (re.split(r"(\s+)", each) for each in (text, other))
-    mine, theirs = words[::2], others[::2]
-    note, differ = "", set()
-    # The search for the longest common stretch goes over all pairs of equal words, for each stretch anew.
-    counts = Counter(theirs)
-    if sum(counts[word] for word in mine) * min(len(mine), len(theirs)) > _MOST_WORK:
-        note = UNMARKED
-    else:
-        matcher = difflib.SequenceMatcher(None, mine, theirs, autojunk=False)
-        differ = {
-            number
-            for tag, start, stop, _, _ in matcher.get_opcodes()
-            if tag != "equal"
-            for number in range(start, stop)
-        }
-    pieces = [(each, n % 2 == 0 and n // 2 in differ) for n, each in enumerate(words) if each]
-    return Block(title, pieces, note=note)
-
-
 def _about_phenomenon(record: Mapping[str, Any]) -> list[Block]:
     phenomenon = record.get("phenomenon")
-    return [Block("Phenomenon", _plain(str(phenomenon).replace("_", " ")))] if phenomenon else []
+    return [Block("Phenomenon", plain(str(phenomenon).replace("_", " ")))] if phenomenon else []
 
 
 def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,10 +196,10 @@ def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
         "suggestion": str(record.get("correction") or ""),
         "blocks": (
             *_about_phenomenon(record),
-            Block("Source", _plain(_text(record, "source")), "source"),
-            Block("Machine translation", _plain(_translation(record)), "judged"),
-            _differences("Human reference", correct, contrastive),
-            _differences("Human reference with the error put in", contrastive, correct),
+            Block("Source", plain(_text(record, "source")), "source"),
+            Block("Machine translation", plain(_translation(record)), "judged"),
+            differences("Human reference", correct, contrastive),
+            differences("Human reference with the error put in", contrastive, correct),
         ),
     }
 
@@ -264,14 +207,14 @@ def _machine_reference(record: Mapping[str, Any]) -> dict[str, Any]:
 def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
     # Without a word, nothing is marked: the senses tell what is asked.
     source, word = _text(record, "source"), "" if _get(record, "word") is None else _text(record, "word")
-    marked = _marked(source, find_form(word, source) or word) if _is_quick(source, word) else None
+    marked = marked_words(source, find_form(word, source) or word) if is_quick(source, word) else None
     of_word = f" of “{word}”" if word else ""
     return {
         "blocks": (
-            _block("Source", source, marked, "source"),
-            Block("Translation", _plain(_translation(record)), "judged"),
-            Block(f"Correct sense{of_word}", _plain(_texts(record, "correct_sense", ", "))),
-            Block(f"Wrong sense{of_word}", _plain(_texts(record, "wrong_sense", ", "))),
+            block_of("Source", source, marked, "source"),
+            Block("Translation", plain(_translation(record)), "judged"),
+            Block(f"Correct sense{of_word}", plain(_texts(record, "correct_sense", ", "))),
+            Block(f"Wrong sense{of_word}", plain(_texts(record, "wrong_sense", ", "))),
         )
     }
 
@@ -279,13 +222,13 @@ def _mucow(record: Mapping[str, Any]) -> dict[str, Any]:
 def _winomt(record: Mapping[str, Any]) -> dict[str, Any]:
     entity = _text(record, "entity")
     source = _text(record, "source")
-    pieces = _marked(source, entity)
+    pieces = marked_words(source, entity)
     blocks = (
-        _block("Source", source, pieces, "source"),
-        Block("Translation", _plain(_translation(record)), "judged"),
+        block_of("Source", source, pieces, "source"),
+        Block("Translation", plain(_translation(record)), "judged"),
     )
     marked = any(mark for _, mark in pieces or ())
-    return {"blocks": blocks if marked else (*blocks, Block("Occupation", _plain(entity)))}
+    return {"blocks": blocks if marked else (*blocks, Block("Occupation", plain(entity)))}
 
 
 def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,18 +236,18 @@ def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
     name = "reference" if record.get("side") == "target" else "source"
     searched = _texts(record, name)
     marked = _construction(record, searched)
-    source = Block("Source", _plain(_text(record, "source")), "source")
+    source = Block("Source", plain(_text(record, "source")), "source")
     blocks = [
         *_about_phenomenon(record),
-        Block("Words", _plain(" … ".join(_ends(record)))),
-        _block("Source", searched, marked, "source") if name == "source" else source,
+        Block("Words", plain(" … ".join(_ends(record)))),
+        block_of("Source", searched, marked, "source") if name == "source" else source,
     ]
     with_translation = _get(record, "translation") is not None
     if with_translation:
-        blocks.append(Block("Translation", _plain(_translation(record)), "judged"))
+        blocks.append(Block("Translation", plain(_translation(record)), "judged"))
     if record.get("reference"):
-        reference = Block("Human reference", _plain(_texts(record, "reference")))
-        blocks.append(_block("Human reference", searched, marked) if name == "reference" else reference)
+        reference = Block("Human reference", plain(_texts(record, "reference")))
+        blocks.append(block_of("Human reference", searched, marked) if name == "reference" else reference)
     if with_translation:
         return {"blocks": tuple(blocks)}
     return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
@@ -314,10 +257,10 @@ def _construction(record: Mapping[str, Any], text: str) -> Pieces | None:
     """The text with head and dependent marked: exactly if its tokens are known, else all words like them."""
     tokens, places = record.get("tokens"), [record.get(end) for end in _ENDS]
     if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
-        found = _tokens_marked(text, tokens, [place for place in places if isinstance(place, int)])
+        found = tokens_marked(text, tokens, [place for place in places if isinstance(place, int)])
         if found:
             return found
-    return _marked(text, *_ends(record))
+    return marked_words(text, *_ends(record))
 
 
 _ENDS = ("head", "dependent")
@@ -341,15 +284,15 @@ def _assessment(record: Mapping[str, Any]) -> dict[str, Any]:
     # Without the reference: whoever sees it judges how near the translation is to it.
     return {
         "blocks": (
-            Block("Source", _plain(_text(record, "source")), "source"),
-            Block("Translation", _plain(_translation(record)), "judged"),
+            Block("Source", plain(_text(record, "source")), "source"),
+            Block("Translation", plain(_translation(record)), "judged"),
         )
     }
 
 
 def _ranking(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "blocks": (Block("Source", _plain(_text(record, "source")), "source"),),
+        "blocks": (Block("Source", plain(_text(record, "source")), "source"),),
         "translations": _translations(record),
     }
 
@@ -364,12 +307,12 @@ def _choice(record: Mapping[str, Any]) -> dict[str, Any]:
     # Each is compared with the one after it, so that no one of them is the measure of the others.
     others = (*texts[1:], texts[0])
     shown = (
-        replace(_differences(f"Translation {letter}", text, other), role="judged")
+        replace(differences(f"Translation {letter}", text, other), role="judged")
         for letter, text, other in zip(letters, texts, others, strict=True)
     )
     right = tuple(Label(letter, f"Only translation {letter} is right.") for letter in letters)
     return {
-        "blocks": (Block("Source", _plain(_text(record, "source")), "source"), *shown),
+        "blocks": (Block("Source", plain(_text(record, "source")), "source"), *shown),
         "labels": (*right, *GUIDES["choice"].labels),
     }
 

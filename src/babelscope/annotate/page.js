@@ -148,7 +148,11 @@ function show(place) {
   $("title").textContent = kind.title;
   $("number").textContent = `Item ${place + 1} of ${session.items.length}`;
   $("blocks").replaceChildren(...item.blocks.map(showBlock));
-  $("guidelines-text").replaceChildren(...kind.guidelines.map((text) => element("p", { textContent: text })));
+  $("guidelines-text").replaceChildren(
+    ...(session.guidelines.length
+      ? session.guidelines.map(showMarkdown)
+      : kind.guidelines.map((text) => element("p", { textContent: text }))),
+  );
   const keys = [...KEYS[kind.form], ...MOVES];
   $("keys").replaceChildren(
     ...keys.map(([key, what]) => element("li", {}, element("kbd", { textContent: key }), ` ${what}`)),
@@ -162,6 +166,19 @@ function show(place) {
   scrollTo(0, 0);
   $("number").focus();
   ({ label: askLabel, score: askScore, list: askList })[kind.form](item, kind);
+}
+
+const TAGS = { heading: "h3", paragraph: "p", bullet: "p", number: "p", quote: "blockquote", code: "pre" };
+const STYLES = { bold: "b", italic: "i", code: "code" };
+
+// One's own guidelines: the server has read the Markdown, and every piece of it becomes text.
+function showMarkdown({ kind, mark, depth, pieces }) {
+  const box = element(TAGS[kind] || "p", { dir: "auto", className: `${kind} depth-${depth}` });
+  if (mark) box.append(`${mark} `);
+  for (const [text, style] of pieces) {
+    box.append(STYLES[style] ? element(STYLES[style], {}, visible(text)) : visible(text));
+  }
+  return box;
 }
 
 function showBlock({ title, pieces, role, note }) {

@@ -21,10 +21,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
 from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Pieces, Task
+from babelscope.annotate.items import Task
+from babelscope.annotate.markdown import MarkdownBlock
+from babelscope.annotate.marking import Pieces
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
-from babelscope.util.text import whole_number
+from babelscope.util.text import shorten, whole_number
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
@@ -99,16 +101,27 @@ class Guard:
 class Desk:
     """The items to judge, and the open answer file of each annotator."""
 
-    def __init__(self, path: Path, tasks: Sequence[Task], annotators: Sequence[str], *, seed: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        tasks: Sequence[Task],
+        annotators: Sequence[str],
+        *,
+        seed: int,
+        guidelines: Sequence[MarkdownBlock] = (),
+    ) -> None:
+        """`guidelines`, if there are any, stand in the place of those of the tasks."""
         check_names(annotators)
-        self.tasks = tasks
+        self.tasks = {name: _tasks_of(name, tasks) for name in annotators}
+        """Annotator -> the items that they judge."""
         self._by_key = {_key(task): task for task in tasks}
         self._seed = seed
+        self._guidelines = [asdict(block) for block in guidelines]
         self.files: dict[str, AnswerFile] = {}
         """Annotator -> answer file, open and locked until `close`."""
         try:
             for name in annotators:
-                self.files[name] = AnswerFile(path, name, tasks)
+                self.files[name] = AnswerFile(path, name, self.tasks[name])
         except BaseException:
             self.close()
             raise
@@ -121,11 +134,13 @@ class Desk:
         """The page's data. Items have only the texts to show: no id, no system, no verdict."""
         answers = self.files[annotator].answers
         # Each annotator has their own order, so that fatigue does not hit the same items.
-        order = stream(self._seed, f"annotate {annotator}").permutation(len(self.tasks))
-        tasks = [self.tasks[number] for number in order]
+        own = self.tasks[annotator]
+        order = stream(self._seed, f"annotate {annotator}").permutation(len(own))
+        tasks = [own[number] for number in order]
         return {
             "annotator": annotator,
             "kinds": {kind: asdict(GUIDES[kind]) for kind in {task.kind for task in tasks}},
+            "guidelines": self._guidelines,
             "items": [self._shown(task, annotator) for task in tasks],
             "answers": {_key(task): answers[task.digest] for task in tasks if task.digest in answers},
         }
@@ -147,13 +162,21 @@ class Desk:
     def save(self, annotator: str, key: Any, answer: Any) -> None:
         """Check an answer and store it on disk."""
         task = self._by_key.get(key) if isinstance(key, str) else None
-        if task is None:
+        if task is None or not task.is_for(annotator):
             raise BabelscopeError("there is no such item: the file has changed; load the page again")
         self.files[annotator].save(task, check_answer(task, answer))
 
     def close(self) -> None:
         for each in self.files.values():
             each.close()
+
+
+def _tasks_of(annotator: str, tasks: Sequence[Task]) -> list[Task]:
+    own = [task for task in tasks if task.is_for(annotator)]
+    if not own:
+        known = sorted({name for task in tasks for name in task.record["annotators"]})
+        raise BabelscopeError(f"no item is for {shorten(annotator)}; they are for {', '.join(known[:10])}")
+    return own
 
 
 def _key(task: Task) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,7 +56,8 @@ def agreement(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Pattern matching's verdicts (from `babelscope patterns --records`, or the released log).",
+            help="Pattern matching's verdicts: a run of `patterns`, its --records, or the released log. What it "
+            "could not decide is counted, too.",
             show_default=False,
         ),
     ] = None,
@@ -111,11 +113,9 @@ def agreement(
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
-            if patterns is not None or published_flaw:
-                raise BabelscopeError(
-                    "--patterns and --published-flaw are about released annotations; use --verdicts"
-                )
-            rows = _answered(answers, verdicts, field)
+            if published_flaw:
+                raise BabelscopeError("--published-flaw is about released annotations; leave it out")
+            rows = _answered(answers, patterns, verdicts, field)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
@@ -129,19 +129,32 @@ def agreement(
             write(render(rows, width_for(to)))
 
 
-def _answered(answers: list[Path], verdicts: Path | None, field: str | None) -> list[Row]:
+def _answered(
+    answers: list[Path], patterns: Path | None, verdicts: Path | None, field: str | None
+) -> list[Row]:
     """Agreement of answers given on the page."""
-    from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
+    from babelscope.annotate.agreement import (
+        agreement_between_people,
+        agreement_with_method,
+        agreement_with_patterns,
+    )
     from babelscope.annotate.answers import items_of, read_annotators
 
     said = read_annotators(answers)
     tasks = items_of(answers)
     # One annotator alone can still be compared with a method.
-    rows = agreement_between_people(said, tasks) if len(said) > 1 or verdicts is None else []
+    alone = len(said) == 1 and (patterns is not None or verdicts is not None)
+    rows = [] if alone else agreement_between_people(said, tasks)
+    of = {str(task.get("tests")) for task in tasks.values()}
+    matched = None
+    if patterns is not None:
+        (name, matched), *others = _by_method(patterns, of).items()
+        if others:
+            raise BabelscopeError(f"{patterns} has several methods; --patterns takes a run of one")
+        rows += agreement_with_patterns(said, tasks, matched, name=name)
     if verdicts is not None:
-        of = {str(task.get("tests")) for task in tasks.values()}
         for name, records in _by_method(verdicts, of).items():
-            rows += agreement_with_method(said, tasks, records, name=name, field=field)
+            rows += agreement_with_method(said, tasks, records, name=name, field=field, patterns=matched)
     elif field is not None:
         raise BabelscopeError("--field is about the records of --verdicts")
     return rows
@@ -246,25 +259,38 @@ def _methods(
     from babelscope.stats.agreement import mucow_agreement, winomt_agreement
 
     given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
-    rows = []
+    rows: list[tuple[Path, str, Row]] = []
     if task == Task.winomt:
         if quirks:
             raise BabelscopeError("--published-flaw is about MuCoW")
         for path, found in given.items():
-            rows.append((path, winomt_agreement(annotators, found)))
+            rows += [(path, each, winomt_agreement(annotators, own)) for each, own in _weightings(found)]
     elif patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
     else:
         drawn_from = _usable(given[patterns], without_corpus)
         named: list[Published] = [each.value for each in quirks]
         for path, found in given.items():
-            own = None if path == patterns else found
-            rows.append((path, mucow_agreement(annotators, drawn_from, verdicts=own, quirks=named)))
+            for each, own in _weightings(found):
+                method = None if path == patterns else own
+                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=named)
+                rows.append((path, each, row))
     labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == Task.mucow else {}
     return [
-        Row(row.name, row.estimate, {**row.labels, "verdicts": path.stem, **labels}, row.counts)
-        for path, row in rows
+        Row(
+            row.name,
+            row.estimate,
+            {**row.labels, "verdicts": path.stem, "weighting": weighting, **labels},
+            row.counts,
+        )
+        for path, weighting, row in rows
     ]
+
+
+def _weightings(verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
+    """Verdicts without their weights, and with them if they have any (table 2: both)."""
+    plain = [replace(each, weight=1.0) for each in verdicts]
+    return [("none", plain), *([("category", verdicts)] if verdicts != plain else [])]
 
 
 def _verdicts(path: Path, task: Task) -> list[Verdict]:

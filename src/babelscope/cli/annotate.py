@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, Form, Seed, as_line, print_json, write_file
+from babelscope.cli.shell import leading_to
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -32,6 +33,7 @@ class Task(StrEnum):
     choice = "choice"
 
 
+@leading_to({"sample": "babelscope.cli.annotate_sample:sample"})
 def annotate(
     file: Annotated[
         Path,
@@ -78,15 +80,28 @@ def annotate(
             show_default=False,
         ),
     ] = None,
+    guidelines: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.md",
+            help="Your own guidelines, in Markdown, in the place of ours. (Default: FILE.guidelines.md, if it is "
+            "there.)",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once."""
+    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once.
+
+    `babelscope annotate sample` draws what people should judge in a validation study.
+    """
     import secrets
 
     from babelscope.annotate.items import read_tasks
+    from babelscope.annotate.markdown import guidelines_path, read_markdown
     from babelscope.annotate.server import LOOPBACK, Desk, build_app, listen_locally, serve
     from babelscope.runs.reading import check_if_of_a_run
 
@@ -99,7 +114,9 @@ def annotate(
     elif said := [option for option, value in drawn_by.items() if value]:
         raise BabelscopeError(f"{said[0]} is about a run folder, and {file} is none")
     tasks = read_tasks(check_if_of_a_run(file), task.value if task else None)
-    desk = Desk(file, tasks, names, seed=seed)
+    own = guidelines or guidelines_path(file)
+    rules = read_markdown(own) if guidelines is not None or own.exists() else []
+    desk = Desk(file, tasks, names, seed=seed, guidelines=rules)
     try:
         for answers in desk.files.values():
             _warn(answers, file)
@@ -108,13 +125,13 @@ def annotate(
             at = listener.getsockname()[1]
             urls = {name: f"http://{LOOPBACK}:{at}/{token}/" for name, token in tokens.items()}
             for name, url in urls.items():
-                path, judged = desk.files[name].path, desk.judged(name)
+                path, judged, of = desk.files[name].path, desk.judged(name), len(desk.tasks[name])
                 if as_json:
                     start = {"url": url, "answers": str(path), "annotator": name}
-                    print_json({**start, "judged": judged, "items": len(tasks)})
+                    print_json({**start, "judged": judged, "items": of})
                     sys.stdout.flush()
                 else:
-                    print(f"{name} has judged {judged} of {len(tasks)}: {path}\nGo on at {url}")
+                    print(f"{name} has judged {judged} of {of}: {path}\nGo on at {url}")
             if not as_json:
                 if len(names) > 1:
                     print("Who has an address judges under its name: give each person theirs only.")
@@ -126,7 +143,8 @@ def annotate(
             with contextlib.suppress(KeyboardInterrupt):
                 serve(build_app(desk, tokens=tokens, port=at), listener)
             if not as_json:
-                print("".join(f"\n{name} has judged {desk.judged(name)} of {len(tasks)}." for name in names))
+                done = {name: f"{desk.judged(name)} of {len(desk.tasks[name])}" for name in names}
+                print("".join(f"\n{name} has judged {count}." for name, count in done.items()))
     finally:
         desk.close()
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    FormerSeed,
+    ToFile,
+    as_line,
+    figures,
+    output,
+    width_for,
+    write_file,
+)
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -18,6 +29,7 @@ if TYPE_CHECKING:
     from babelscope.core.columns import Group
     from babelscope.core.results import Row
     from babelscope.core.tables import Table
+    from babelscope.runs.covariates import SystemTable
 
 
 @formerly({"out": "to", "on": "covariate"})
@@ -36,10 +48,11 @@ def compare(
         ),
     ] = None,
     table: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            metavar="FILE.tsv",
-            help="Regress a figure of the systems on columns of this table: a line a system (column `system`).",
+            metavar="FILE.tsv|RUN",
+            help="Regress a figure of the systems on columns of this table, a line a system (column `system`), or on "
+            "figures of a run of `quality`; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -58,6 +71,22 @@ def compare(
             help="The figure that systems are regressed on and ranked by; without runs, a column of the table.",
         ),
     ] = "minimum",
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the figure against the first covariate there, a point a system.",
+            show_default=False,
+        ),
+    ] = None,
+    lines: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column of --table for that picture, such as teacher: systems alike in it are joined by a line.",
+            show_default=False,
+        ),
+    ] = "",
     summary: Annotated[
         bool,
         typer.Option("--summary", help="Figures only: test sets and settings may differ, nothing is paired."),
@@ -74,24 +103,31 @@ def compare(
     """
     if as_json + markdown + latex > 1:
         raise BabelscopeError("--json, --markdown and --latex exclude each other")
-    if not runs and table is None:
+    if not runs and not table:
         raise BabelscopeError("compare needs run folders, or a --table")
     refuse_unused(
         context,
         {
-            "covariate": None if table is not None else "the regression on --table",
+            "covariate": None if table else "the regression on --table",
             "group": None if runs else "runs",
             "summary": None if runs else "runs",
+            "svg": None if table and runs else "runs and a --table",
+            "lines": None if svg is not None else "the picture of --svg",
         },
     )
+    from babelscope.runs.covariates import read_systems
     from babelscope.util.damage import explain_damage
 
-    check_outputs({"--to": to}, inputs=[*(runs or ()), table])
-    damage = explain_damage(", ".join(map(str, runs or ())) or str(table))
-    with damage, output(to, figures(as_json)) as write:
-        found = _compare_runs(
-            runs or [], group or [], table, covariate or ["bleu", "distilled"], figure, summary
-        )
+    check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
+    damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
+    variables = covariate or ["bleu", "distilled"]
+    with contextlib.ExitStack() as after, damage, output(to, figures(as_json)) as write:
+        found = _compare_runs(runs or [], group or [], table or [], variables, figure, summary)
+        if svg is not None:
+            picture = _picture(
+                found.groups, read_systems(table or []), variables[0], figure, lines, group or []
+            )
+            after.callback(write_file, svg, Form.LINES, [picture])
         if as_json:
             for section, rows in found.rows():
                 for row in rows:
@@ -166,12 +202,13 @@ class _Comparison:
 def _compare_runs(
     runs: list[Path],
     patterns: list[str],
-    table: Path | None,
+    table: list[Path],
     variables: list[str],
     figure: str,
     summary: bool,
 ) -> _Comparison:
     from babelscope.runs import comparing, comparing_groups
+    from babelscope.runs.covariates import read_systems
     from babelscope.runs.reading import read_run
     from babelscope.util.progress import progress
 
@@ -187,14 +224,52 @@ def _compare_runs(
                 found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
             found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
             # A run may have methods without this figure.
-            if table is not None and any(row.name == figure for row in group.columns[0].cell.rows):
-                found.more["regression"] += comparing_groups.regress_figure(group, table, variables, figure)
+            if table and any(row.name == figure for row in group.columns[0].cell.rows):
+                known = read_systems(table)
+                found.more["regression"] += comparing_groups.regress_figure(group, known, variables, figure)
             advance(1)
-    if table is not None and not opened:
-        found.more["regression"] += comparing_groups.regress_column(table, figure, variables)
-    elif table is not None and not found.more["regression"]:
+    if table and not opened:
+        if len(table) > 1 or table[0].is_dir():
+            raise BabelscopeError("without runs, --table is one table that has the figure, too")
+        found.more["regression"] += comparing_groups.regress_column(table[0], figure, variables)
+    elif table and not found.more["regression"]:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
+
+
+def _picture(
+    groups: list[Group], known: SystemTable, column: str, figure: str, lines: str, patterns: list[str]
+) -> str:
+    """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
+    from babelscope.core.page import Point, point
+    from babelscope.report.against import Mark, draw_against
+    from babelscope.runs.comparing_groups import figure_of, seed_groups
+
+    chosen = [group for group in groups if any(row.name == figure for row in group.columns[0].cell.rows)]
+    if len(chosen) != 1:
+        told = ", ".join(f"{group.method} on {group.tests}" for group in chosen)
+        raise BabelscopeError(f"--svg draws one method on one test set, and {figure!r} is a figure of {told}")
+    (group,) = chosen
+    kinds = {
+        name: kind
+        for kind, names in seed_groups([each.cell.system for each in group.columns], patterns).items()
+        for name in names
+    }
+    marks = []
+    for each in group.columns:
+        system = each.cell.system
+        own = known.estimates.get((system, column))
+        marks.append(
+            Mark(
+                each.name,
+                Point(known.number(system, column)) if own is None else point(own),
+                point(figure_of(each, figure).converted(lambda share: 100 * share)),
+                kinds.get(system, each.name),
+                known.cell(system, lines) if lines else "",
+            )
+        )
+    title = f"{column} and {figure} accuracy of {len(marks)} systems: {group.method} on {group.tests}"
+    return draw_against(marks, title=title, x_label=column, y_label=f"{figure} of {group.method}, percent")
 
 
 def _side_by_side_table(group: Group, *, even: bool) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,26 +20,38 @@ from babelscope.cli.common import (
     width_for,
     write_file,
 )
-from babelscope.cli.shell import formerly
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
+if TYPE_CHECKING:
+    from babelscope.core.results import Row
+    from babelscope.making.occupations import Flow
+
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
-_COLOURS = ("#3f7fbf", "#c8622f")
+_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+_NEITHER = ("neutral", "other")
 
 
 @formerly({"out": "to"})
 def flow(
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
-    data: Annotated[Path, typer.Option(metavar="FILE", help="Their translations in the training data.")],
+    context: typer.Context,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Their translations in the training data.", show_default=False),
+    ] = None,
     words: Annotated[
         str,
         typer.Option(
             metavar="QUERIES",
             help="Words to look for: lab:occupations, lab:senses, or a file "
             "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+            show_default=False,
         ),
-    ],
+    ] = "",
     distilled: Annotated[
         list[Path] | None,
         typer.Option(
@@ -54,6 +66,25 @@ def flow(
             show_default=False,
         ),
     ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
+            show_default=False,
+        ),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
+            show_default=False,
+        ),
+    ] = None,
+    by_word: Annotated[
+        bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
+    ] = False,
     flows: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write rows [from, to, count] there, as JSON.", show_default=False),
@@ -67,21 +98,63 @@ def flow(
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render
+    from babelscope.methods.patterns.word_flows import choose_words, read_counts, share_rows
+
+    _check_inputs(context, source, data, words, counts)
+    refuse_unused(context, {"by_word": None if svg is not None else "the diagram of --svg"})
+    teachers, students = distilled or [], student or []
+    check_outputs(
+        {"--flows": flows, "--svg": svg, "--to": to},
+        inputs=[source, data, words, counts, *teachers, *students],
+    )
+    if counts is not None:
+        every, stages = read_counts(counts)
+        found = choose_words(every, word or [])
+        rows = share_rows(found, stages)
+    else:
+        found, rows, stages = _of_text(
+            source or Path(), data or Path(), words, teachers, students, word or []
+        )
+    if svg is not None and len(stages) == 1 and not by_word:
+        raise BabelscopeError(
+            "a Sankey diagram needs --distilled, or --distilled and --student, or --by-word"
+        )
+    with contextlib.ExitStack() as after, output(to, figures(as_json)) as write:
+        if flows is not None:
+            lines = [json.dumps(found, ensure_ascii=False, indent=1)]
+            after.callback(write_file, flows, Form.JSON, lines)
+        if svg is not None:
+            after.callback(write_file, svg, Form.LINES, [_picture(found, stages, by_word=by_word)])
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows, width_for(to)))
+
+
+def _check_inputs(
+    context: typer.Context, source: Path | None, data: Path | None, words: str, counts: Path | None
+) -> None:
+    """Text is counted, or counts are given."""
+    if (counts is None) == (source is None or data is None or not words):
+        raise BabelscopeError("patterns flow needs --source, --data and --words, or --counts")
+    of_text = ("source", "data", "words", "distilled", "student")
+    refuse_unused(context, dict.fromkeys(of_text, None if counts is None else "text, not --counts"))
+
+
+def _of_text(
+    source: Path, data: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
+) -> tuple[list[Flow], list[Row], list[str]]:
+    """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
     from babelscope.methods.patterns.flow import find_occurrences, mean_flows, read_queries, shift_rows
+    from babelscope.methods.patterns.word_flows import choose_words
     from babelscope.util.progress import progress
 
-    teachers, students = distilled or [], student or []
     if students and len(students) != len(teachers):
         raise BabelscopeError(
             f"each student needs its teacher's data: there are {len(teachers)} --distilled "
             f"and {len(students)} --student"
         )
     stages = ["data", *(["distilled"] if teachers else []), *(["student"] if students else [])]
-    if svg is not None and len(stages) == 1:
-        raise BabelscopeError("a Sankey diagram needs --distilled, or --distilled and --student")
-    check_outputs(
-        {"--flows": flows, "--svg": svg, "--to": to}, inputs=[source, data, words, *teachers, *students]
-    )
     queries = read_queries(words)
     versions: list[tuple[Path, ...]] = (
         list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
@@ -91,35 +164,48 @@ def flow(
         for rest in versions or [()]:
             models.append(find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries))
             advance(1)
-    found = mean_flows(models, stages)
-    rows = shift_rows(models, stages)
-    with contextlib.ExitStack() as after, output(to, figures(as_json)) as write:
-        if flows is not None:
-            lines = [json.dumps(found, ensure_ascii=False, indent=1)]
-            after.callback(write_file, flows, Form.JSON, lines)
-        if svg is not None:
-            after.callback(write_file, svg, Form.LINES, [_picture(found, stages, len(models[0]))])
-        for row in rows if as_json else ():
-            write(as_line(row.as_json()))
-        if not as_json:
-            write(render(rows, width_for(to)))
+    found = choose_words(mean_flows(models, stages), chosen)
+    known = {start for start, *_ in found}
+    kept = [[each for each in own if each.word in known] for own in models]
+    return found, shift_rows(kept, stages), stages
 
 
-def _picture(flows: list[tuple[str, str, float]], stages: list[str], total: int) -> str:
+def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
+    """A Sankey diagram of the classes from stage to stage, with what is neither in the middle."""
     from babelscope.methods.patterns.flow import merge_words
+    from babelscope.methods.patterns.word_flows import flows_by_word
     from babelscope.report.sankey import sankey
 
-    moved = merge_words(flows, stages)
-    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
-    classes = list(dict.fromkeys(name.partition("_")[2] for name in nodes))
-    coloured = [name for name in classes if name not in ("neutral", "other")]
+    moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
+    in_words = (
+        {start: start for start, *_ in moved if start.partition("_")[0] not in stages} if by_word else {}
+    )
+    classes = sorted(
+        {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
+    )
+    coloured = [name for name in classes if name not in _NEITHER]
+    order = [*coloured[:1], *(name for name in classes if name in _NEITHER), *coloured[1:]]
+    ranks = {word: number for number, word in enumerate(in_words)}
+    moved.sort(
+        key=lambda flow: (
+            (0, ranks[flow[0]]) if flow[0] in ranks else (1, order.index(_class(flow[0]))),
+            order.index(_class(flow[1])),
+        )
+    )
     colours = dict(zip(coloured, _COLOURS, strict=False))
+    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
+    total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])
     shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in moved)
     return sankey(
         moved,
         title=f"{', '.join(coloured)}: from {' to '.join(stages)}",
-        description=f"Of {total:,} occurrences, {shares}",
-        labels={name: name.partition("_")[2] for name in nodes},
-        colours={name: colours.get(name.partition("_")[2], "currentColor") for name in nodes},
-        headings=stages,
+        description=f"Of {total:,.0f} occurrences, {shares}",
+        labels={name: in_words.get(name, _class(name)) for name in nodes},
+        colours={name: colours.get(_class(name), "currentColor") for name in nodes if name not in in_words},
+        headings=[*([""] if by_word else []), *stages],
+        height=max(380.0, 24.0 * len(in_words)),
     )
+
+
+def _class(node: str) -> str:
+    return node.partition("_")[2]

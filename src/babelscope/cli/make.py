@@ -22,6 +22,7 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
+from babelscope.cli.make_counts import occupations, senses
 from babelscope.cli.make_machine import machine_references
 from babelscope.cli.shell import (
     NOTHING_KEPT,
@@ -49,6 +50,8 @@ app = ShellGroup("Make test sets from sources and references.")
 app.command("cues")(cues)
 app.command("challenge")(challenge)
 app.command("machine-references")(machine_references)
+app.command("senses")(senses)
+app.command("occupations")(occupations)
 
 Type = Annotated[
     str, typer.Option("--type", metavar="TYPE", help="An error type, see `babelscope make types`.")

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
+from babelscope.core.registry import resolve
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
@@ -26,6 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 # Characters of a summary: more than a sentence has.
 _LONGEST = 1000
 _OLD_OPTIONS = "babelscope_old_options"
+_FIRST_WORDS = "babelscope_first_words"
 
 
 def formerly(options: Mapping[str, str]) -> Callable[[_Function], _Function]:
@@ -33,6 +36,16 @@ def formerly(options: Mapping[str, str]) -> Callable[[_Function], _Function]:
 
     def mark(function: _Function) -> _Function:
         setattr(function, _OLD_OPTIONS, {f"--{old}": f"--{new}" for old, new in options.items()})
+        return function
+
+    return mark
+
+
+def leading_to(words: Mapping[str, str]) -> Callable[[_Function], _Function]:
+    """Mark a command that leads to others by its first word: word -> `module:function`, imported when it is said."""
+
+    def mark(function: _Function) -> _Function:
+        setattr(function, _FIRST_WORDS, dict(words))
         return function
 
     return mark
@@ -93,6 +106,17 @@ def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
 
 class ShellCommand(TyperCommand):
     """A command of the shell."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command, or of the one that its first word names (`leading_to`)."""
+        places: Mapping[str, str] = getattr(self.callback, _FIRST_WORDS, {})
+        if not args or args[0] not in places:
+            return super().make_context(info_name, args, parent, **extra)
+        word, *rest = args
+        group = typer.Typer(rich_markup_mode=None, add_completion=False)
+        group.command(word, cls=ShellCommand)(resolve(places[word]))
+        command = refuse_repeats(get_group(group).commands[word])
+        return command.make_context(f"{info_name} {word}", rest, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read former names as the present ones, and an option `--ray` that stands alone as one without address."""

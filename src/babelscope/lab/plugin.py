@@ -10,7 +10,7 @@ from babelscope.testsets.loading import Format
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
-    from babelscope.methods.patterns.counts import Forms
+    from babelscope.making.occupations import Forms
 
 MODELS = Path(__file__).parent / "models"
 ENGLISH_PARSER = MODELS / "parsers" / "lab-en.udpipe"

@@ -7,5 +7,6 @@ BUILT_IN = {
     "condition": "Test if the sense or gender meant is the one translated.",
     "space": "Look beyond the 1-best: the exact k best, and samples.",
     "challenge": "Measure quality by phenomenon and distance between words.",
+    "quality": "Measure translations of any system by BLEU, chrF or other metrics.",
     "likelihood": "Measure how probable systems find the references of a test set.",
 }

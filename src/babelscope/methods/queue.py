@@ -75,7 +75,7 @@ def draw_queue(method: Method, records: Sequence[Record], settings: Any, *, n: i
         raise BabelscopeError(
             f"none of these {len(records)} records of {method.name} has anything to be judged"
         )
-    lines = draw(entries, lambda sizes: _in_proportion(sizes, n), seed=seed, name=method.name)
+    lines = draw(entries, lambda sizes: share_out(sizes, n), seed=seed, name=method.name)
     known = {each.unit[0] for each in entries}
     left_out = len({record["id"] for record in records} - known)
     return Drawn(lines, len({_key(each.line) for each in entries}), left_out)
@@ -110,7 +110,7 @@ def _key(line: Record) -> tuple[str, str]:
     return str(line["id"]), str(line.get("system", ""))
 
 
-def _in_proportion(sizes: Mapping[Group, int], n: int) -> dict[Group, int]:
+def share_out(sizes: Mapping[Group, int], n: int) -> dict[Group, int]:
     """`n` units shared by the sizes of groups, so that figures over all that is drawn are those of all items.
 
     By largest remainders; all units where there are no more than `n`.

@@ -109,7 +109,7 @@ def dots(places: Sequence[tuple[float, float]], kind: str) -> Markup:
     )
 
 
-_SHAPES = (
+SHAPES = (
     "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z",  # circle
     "M-4 -4H4V4H-4Z",  # square
     "M0 -5.6L5.6 0L0 5.6L-5.6 0Z",  # diamond
@@ -123,7 +123,7 @@ def mark(
     x: float, y: float, series: int, *, shape: int | None = None, hollow: bool = False, title: str = ""
 ) -> Markup:
     """The mark of one value; series differ in colour and in shape."""
-    form = _SHAPES[(series if shape is None else shape) % len(_SHAPES)]
+    form = SHAPES[(series if shape is None else shape) % len(SHAPES)]
     inside = Markup("<title>{}</title>").format(title) if title else ""
     return Markup('<path d="{}" transform="translate({} {})" class="mark s{}{}">{}</path>').format(
         form, n(x), n(y), series % SERIES, " hollow" if hollow else "", inside

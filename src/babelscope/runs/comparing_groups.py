@@ -12,11 +12,11 @@ from pathlib import Path
 from babelscope.core.columns import Column, FigureKey, Group
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.base import find_method, method_names
+from babelscope.runs.covariates import SystemTable, read_column, read_table
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
 from babelscope.stats.regression import regress
-from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.text import read_lines, shorten
+from babelscope.util.errors import BabelscopeError
 
 Labels = dict[str, str | int]
 
@@ -24,7 +24,6 @@ HISTOGRAMS = frozenset({"confidence"})
 """Names of rows that are bins of a histogram, not figures to average."""
 
 _SEED = re.compile(r"-([0-9]+)$")
-_YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def seed_of(name: str) -> int:
@@ -133,7 +132,7 @@ def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     labels: Labels = {**group.labels, "evaluators": ", ".join(judged)}
     rows = []
     of_systems = {
-        name: {system: _figure_value(own[system], figure) for system in common}
+        name: {system: figure_of(own[system], figure).value for system in common}
         for name, own in judged.items()
     }
     if len(common) > 2 and _all_vary(of_systems):
@@ -161,15 +160,15 @@ def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     return rows
 
 
-def _figure_value(column: Column, figure: str) -> float:
-    """The value of a figure of a system; NaN if it had no items."""
+def figure_of(column: Column, figure: str) -> Estimate:
+    """A figure of a system; of nothing (NaN) if it had no items."""
     found = next((row for row in column.cell.rows if row.name == figure), None)
     if found is None:
         known = ", ".join(dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS))
         raise BabelscopeError(
             f"{column.name} has no figure {figure!r} of {column.cell.tests}; it has {known}"
         )
-    return found.estimate.value
+    return found.estimate
 
 
 def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
@@ -194,61 +193,15 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 # -- regression ------------------------------------------------------------------------------------
 
 
-def read_table(path: str | Path) -> list[dict[str, str]]:
-    """The rows of a tab-separated table whose first line has the column names."""
-    lines = read_lines(path)
-    heading = lines[0].split("\t") if lines else []
-    if len(lines) < 2 or len(set(heading)) < len(heading):
-        raise BabelscopeError(f"{path} must have a line of different column names, and lines of values")
-    rows = []
-    for number, line in enumerate(lines[1:], 2):
-        cells = line.split("\t")
-        if len(cells) != len(heading):
-            raise BabelscopeError(
-                f"{at(path, number)} has {len(cells)} columns, the first line {len(heading)}"
-            )
-        rows.append(dict(zip(heading, cells, strict=True)))
-    return rows
-
-
-def read_column(table: Sequence[Mapping[str, str]], name: str, path: str | Path) -> list[float]:
-    """A column of numbers; yes and no are 1 and 0."""
-    if name not in table[0]:
-        raise BabelscopeError(f"{path} has no column {name!r}; it has {', '.join(table[0])}")
-    numbers = []
-    for line, row in enumerate(table, 2):
-        text = row[name].strip().lower()
-        try:
-            numbers.append(_YES_NO[text] if text in _YES_NO else float(text))
-        except ValueError:
-            raise BabelscopeError(
-                f"{at(path, line)}: {shorten(row[name])} in column {name!r} is no number"
-            ) from None
-    return numbers
-
-
 def regress_figure(
-    group: Group, path: str | Path, variables: Sequence[str], figure: str = "minimum"
+    group: Group, known: SystemTable, variables: Sequence[str], figure: str = "minimum"
 ) -> list[Row]:
-    """Linear regression of a figure, in percent, on variables of the systems, one for each evaluator (table 3).
-
-    The table at `path` has a line a system (column `system`) with its variables.
-    """
-    table = read_table(path)
-    if "system" not in table[0]:
-        raise BabelscopeError(f"{path} has no column 'system'; it has {', '.join(table[0])}")
-    places = {row["system"]: number for number, row in enumerate(table)}
-    values = {name: read_column(table, name, path) for name in variables}
+    """Linear regression of a figure, in percent, on variables of the systems, one for each evaluator (table 3)."""
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         columns = [column for column in group.columns if column.cell.evaluator == evaluator]
-        for column in columns:
-            if column.cell.system not in places:
-                raise BabelscopeError(f"{path} has no line for the system {column.cell.system}")
-        outcome = [100 * _figure_value(column, figure) for column in columns]
-        own = {
-            name: [each[places[column.cell.system]] for column in columns] for name, each in values.items()
-        }
+        outcome = [100 * figure_of(column, figure).value for column in columns]
+        own = {name: [known.number(column.cell.system, name) for column in columns] for name in variables}
         judge: Labels = {"evaluator": evaluator} if evaluator else {}
         rows += _regression_rows(outcome, own, {**group.labels, **judge, "outcome": figure})
     return rows

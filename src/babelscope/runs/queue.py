@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from babelscope.core.registry import did_you_mean
-from babelscope.methods.base import find_method, method_names, restore_settings
+from babelscope.core.results import Record
+from babelscope.methods.base import Method, find_method, method_names, restore_settings
 from babelscope.methods.queue import Drawn, draw_queue, find_queue
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.util.damage import explain_damage
@@ -28,6 +30,15 @@ def queue_of_run(
 
     The same arguments give the same queue.
     """
+    found, records, settings = records_of_run(folder, method=method, tests=tests, systems=systems)
+    with explain_damage(str(folder)):
+        return draw_queue(found, records, settings, n=n, seed=seed)
+
+
+def records_of_run(
+    folder: str | Path, *, method: str = "", tests: str = "", systems: Sequence[str] = ()
+) -> tuple[Method, list[Record], Any]:
+    """The method that people judge of a run, its records of one test set and of some systems, and its settings."""
     run = read_run(folder)
     cells = cells_of_run(run)
     if not method:
@@ -43,8 +54,7 @@ def queue_of_run(
     find_queue(found)
     with explain_damage(str(folder)):
         settings = restore_settings(found, run.manifest.methods[cells[0].label].settings)
-        records = [record for cell in cells for record in cell.records]
-        return draw_queue(found, records, settings, n=n, seed=seed)
+        return found, [record for cell in cells for record in cell.records], settings
 
 
 def _has_queue(kind: str) -> bool:

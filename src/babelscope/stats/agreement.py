@@ -135,6 +135,7 @@ def _pair(
     first: list[str], second: list[str], labels: dict[str, str | int], counts: dict[str, int]
 ) -> list[Row]:
     same = sum(one == other for one, other in zip(first, second, strict=True))
+    labels = {**labels, "weighting": "none"}
     return [
         Row("kappa", cohens_kappa(first, second), labels, counts),
         Row("agreement", proportion(same, len(first)), labels, {**counts, "agreed": same}),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
-from babelscope.methods.patterns.counts import Occurrence, flows_of
+from babelscope.making.occupations import Occurrence, flows_of
 from babelscope.methods.patterns.flow import (
     STAGES,
     find_occurrences,

@@ -14,7 +14,8 @@ import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
-from babelscope.methods.patterns.morphology import lemmatise, open_morphology
+from babelscope.language.lemmas import lemmatise
+from babelscope.methods.patterns.morphology import open_morphology
 from babelscope.methods.patterns.winomt.ask import stereotypes_of
 from babelscope.methods.patterns.winomt.figures import _share
 from babelscope.methods.patterns.winomt.judge import judge

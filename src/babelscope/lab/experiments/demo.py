@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from babelscope.methods.patterns.counts import flows_of, occurrences
+from babelscope.making.occupations import flows_of, occurrences
 from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.report.flows import FILE as FLOWS
 from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable, SystemEntry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,13 +21,16 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity
-from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
+from babelscope.methods.measuring import (
+    answer_counts,
+    comparable_scores,
+    score_sentences,
+    translated_records,
+)
 from babelscope.metrics.sacre import tokens_13a
-from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
-_NOTES = ("truncated", "unfinished")
 
 
 def ask(
@@ -38,16 +40,7 @@ def ask(
     _seed: int,
 ) -> list[Record]:
     """A record a sentence with its translation; the dependencies stay in the field `extra`."""
-    answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
-    return [
-        {
-            "source": item.source,
-            "references": list(item.references),
-            "translation": answer[0].text,
-            "notes": list(answer[0].notes),
-        }
-        for item, answer in zip(items, answers, strict=True)
-    ]
+    return translated_records(systems["system"], items, settings.beam)
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
@@ -55,7 +48,7 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
     judged: list[Record] = []
     for start in range(0, len(records), _SENTENCES_AT_ONCE):
         some = records[start : start + _SENTENCES_AT_ONCE]
-        measured = {name: _score_sentences(name, some) for name in settings.metrics}
+        measured = {name: score_sentences(name, some) for name in settings.metrics}
         for number, record in enumerate(some):
             judged.append(
                 {
@@ -73,34 +66,10 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
     return judged
 
 
-def _score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
-    """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
-
-    A stored run that names an external program does not start it: the stored scores are used again.
-    """
-    if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):
-        warn_stored_quality(name)
-        return [record["scores"][name] for record in records], []
-    metric = find_metric(name)
-    statistics = metric.statistics(
-        [record["translation"] for record in records],
-        [tuple(record["references"]) for record in records],
-        [record["source"] for record in records],
-    )
-    scores = [metric.of_statistics(row) for row in statistics]
-    if type(metric).corpus is Metric.corpus:
-        return scores, []
-    return scores, [[int(each) if each == int(each) else float(each) for each in row] for row in statistics]
-
-
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
     """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
     own = system_scores(records, settings.distances, exact=settings.exact)
-    notes = Counter(note for record in records for note in record["notes"])
-    counts = {
-        "empty": sum(not record["translation"].strip() for record in records),
-        **{note: notes[note] for note in _NOTES},
-    }
+    counts = answer_counts(records)
     left_out = own.left_out()
     return [
         *quality_rows(own, left_out, counts),
@@ -114,14 +83,7 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
 
 def comparable(settings: ChallengeSettings) -> list[Comparable]:
     """The sentence score by each metric."""
-    found = []
-    for name in settings.metrics:
-        # External scores are taken to be better if higher: their program is not started to ask for a scale.
-        scale = Scale(None, None) if ":" in name else find_metric(name).scale
-        unit = "points" if scale.unit == "percent" else name
-        higher = scale.better == "higher"
-        found.append(Comparable(("scores", name), unit, name, higher_is_better=higher))
-    return found
+    return comparable_scores(settings.metrics)
 
 
 def system_differences(group: Group, settings: ChallengeSettings, _seed: int) -> list[Row]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from babelscope.core.registry import Registry
 from babelscope.core.results import Row
-from babelscope.methods.patterns.counts import Flow, Forms, Occurrence, flows_of, occurrences
+from babelscope.making.occupations import Flow, Forms, Occurrence, flows_of, occurrences
 from babelscope.stats.intervals import mean_and_sd, proportion
 from babelscope.stats.paired import paired_difference
 from babelscope.util.errors import BabelscopeError

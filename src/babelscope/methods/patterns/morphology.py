@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from babelscope.core.results import Record, Row
-from babelscope.language.base import GenderRules, Morphology, words_and_marks
+from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import LANGUAGES
 from babelscope.util.errors import BabelscopeError
@@ -37,14 +37,3 @@ def count_other_languages(rows: Sequence[Row], records: Sequence[Record]) -> lis
     others = sum("other_language" in record for record in records)
     told = {"other_language": others} if others else {}
     return [Row(row.name, row.estimate, row.labels, {**row.counts, **told}) for row in rows]
-
-
-def lemmatise(texts: Sequence[str], target: str) -> list[list[str]]:
-    """The lemmas of the words of each text."""
-    known = {code: each.lemmatiser for code, each in LANGUAGES.all().items() if each.lemmatiser}
-    if target not in known:
-        raise BabelscopeError(
-            f"there is no lemmatiser for {target!r} (known: {', '.join(known)}); give a file of lemmas"
-        )
-    lemmas = known[target]()
-    return [lemmas([text[start:end] for start, end in words_and_marks(text)]) for text in texts]

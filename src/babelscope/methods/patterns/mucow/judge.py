@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.results import Record
-from babelscope.methods.patterns.morphology import check_translations, lemmatise, note_language
+from babelscope.language.lemmas import lemmatise
+from babelscope.methods.patterns.morphology import check_translations, note_language
 from babelscope.methods.patterns.mucow.settings import MucowSettings
 
 

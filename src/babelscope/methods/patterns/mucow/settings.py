@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from babelscope.methods.patterns.morphology import lemmatise
+from babelscope.language.lemmas import lemmatise
 from babelscope.methods.patterns.settings import PatternSettings, identity_of
 
 

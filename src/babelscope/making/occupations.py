@@ -1,19 +1,25 @@
-"""Word counts in parallel text: senses of ambiguous words, genders of occupations (paper, appendix A)."""
+"""Genders of occupations counted in parallel text (conditioning paper, appendices A and C, figures 1 and 4)."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.correlation import correlation_and_p
 from babelscope.stats.intervals import proportion
-from babelscope.testsets.mucow import Sense
-from babelscope.util.errors import BabelscopeError
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.file_ranges import stream_lines
 from babelscope.util.json_lines import json_number
-from babelscope.util.text import shorten
+from babelscope.util.text import read_lines, shorten
+
+WORD = re.compile(r"\w+")
 
 GENDERS = ("male", "female", "neutral")
 """neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""
@@ -39,7 +45,7 @@ FIGURE_4 = (
     "teacher", "guard", "writer", "chief", "editor", "employee", "witness", "visitor", "passenger",
     "architect", "practitioner", "tailor", "developer", "assistant",
 )  # fmt: skip
-"""The most frequent occupations, which figure 4 shows."""
+"""The occupations that figure 4 shows: of the 25 most frequent ones, all but customer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +85,6 @@ def _forms(value: object, name: str) -> frozenset[str]:
     if two := next((form for form in value if len(form.split()) > 1), None):
         raise BabelscopeError(f"{shorten(two)} in {name} of a query is more than one word")
     return frozenset(value)
-
-
-def count_senses(
-    pairs: Iterable[tuple[Iterable[str], Iterable[str]]], senses: Iterable[Sense]
-) -> dict[Sense, int]:
-    """In how many pairs (source words, target lemmas) each sense occurs: its word, and any of its lemmas."""
-    by_word: dict[str, list[tuple[Sense, frozenset[str]]]] = {}
-    counts: dict[Sense, int] = {}
-    for sense in senses:
-        counts[sense] = 0
-        by_word.setdefault(sense[0].lower(), []).append((sense, frozenset(sense[1].lower().split())))
-    for source, target in pairs:
-        lemmas = {lemma.lower() for lemma in target}
-        for word in {word.lower() for word in source} & by_word.keys():
-            for sense, known in by_word[word]:
-                counts[sense] += bool(lemmas & known)
-    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +187,108 @@ def occupation_correlation(first: Mapping[str, float], second: Mapping[str, floa
         raise BabelscopeError(f"a correlation needs at least 3 occupations in common, not {len(common)}")
     ours, theirs = ([own[each] for each in common] for own in (first, second))
     return correlation_and_p(ours, theirs, "pearson", what="occupations")
+
+
+# -- one's own text, and what is known of labour --------------------------------------------------------
+
+
+def count_genders(
+    source: str | Path, stages: Mapping[str, str | Path], queries: Mapping[str, Forms]
+) -> GenderCounts:
+    """Sentence pairs by occupation, stage and gender, in line-parallel files of any size."""
+    for word, forms in queries.items():
+        if not {"male", "female"} <= forms.classes.keys():
+            raise BabelscopeError(f"the query of {word!r} needs forms of the classes male and female")
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for first, *rest in parallel_lines({"source": source, **stages}):
+        words = set(WORD.findall(first))
+        for occupation, forms in queries.items():
+            if words & forms.source:
+                for stage, text in zip(stages, rest, strict=True):
+                    found = forms.class_of(WORD.findall(text))
+                    counts[occupation, stage, found if found in GENDERS else "neutral"] += 1
+    if not counts:
+        raise BabelscopeError(
+            f"{source} has none of the occupations looked for ({', '.join(list(queries)[:5])}, ...)"
+        )
+    return GenderCounts(counts)
+
+
+def parallel_lines(files: Mapping[str, str | Path]) -> Iterator[tuple[str, ...]]:
+    """The lines of several files side by side, read as a stream; an error if one has more than another."""
+    ended = object()
+    streams = [stream_lines(path) for path in files.values()]
+    for number, lines in enumerate(itertools.zip_longest(*streams, fillvalue=ended), 1):
+        if ended in lines:
+            short = [str(path) for path, line in zip(files.values(), lines, strict=True) if line is ended]
+            raise BabelscopeError(
+                f"{short[0]} ends before line {number}, which others have; files must be parallel"
+            )
+        yield tuple(str(line) for line in lines)
+
+
+def read_labour(spec: str | Path) -> dict[str, float]:
+    """Women among those employed, in percent, by occupation: a table of two columns, or `zhao-2018`."""
+    if str(spec) == "zhao-2018":
+        return {name: float(percent) for name, percent in WOMEN_IN_PERCENT.items()}
+    found: dict[str, float] = {}
+    for number, line in enumerate(read_lines(spec), 1):
+        name, tab, text = line.partition("\t")
+        percent = _percentage(text)
+        if number == 1 and tab and percent is None:
+            continue  # a heading
+        if not tab or percent is None:
+            raise BabelscopeError(
+                f"{at(spec, number)} is not an occupation, a tab and a percentage from 0 to 100: {shorten(line)}"
+            )
+        if name in found:
+            raise BabelscopeError(f"{at(spec, number)}: the occupation {shorten(name)} stands there twice")
+        found[name] = percent
+    return found
+
+
+def _percentage(text: str) -> float | None:
+    try:
+        found = float(text.strip().removesuffix("%"))
+    except ValueError:
+        return None
+    return found if 0 <= found <= 100 else None
+
+
+def ratio_rows(counts: GenderCounts, stages: Sequence[str]) -> list[Row]:
+    """female / (female + male) of every occupation at each stage, most frequent occupations first."""
+    rows = []
+    for stage in stages:
+        totals = {
+            name: {gender: round(counts.total(stage, gender, [name])) for gender in GENDERS}
+            for name in counts.occupations
+        }
+        for name, own in sorted(totals.items(), key=lambda each: -sum(each[1].values())):
+            told = own["female"] + own["male"]
+            labels: dict[str, str | int] = {"occupation": name, "stage": stage}
+            rows.append(Row("female_ratio", proportion(own["female"], told), labels, own))
+    return rows
+
+
+def correlation_rows(counts: GenderCounts, stages: Sequence[str], labour: Mapping[str, float]) -> list[Row]:
+    """Pearson's r of the female ratios of each stage with the share of women in labour statistics (appendix C)."""
+    rows = []
+    for stage in stages:
+        ratios = counts.female_ratios(stage)
+        estimate, p = occupation_correlation(ratios, labour)
+        missing = sum(name not in labour for name in ratios)
+        labels: dict[str, str | int] = {"stage": stage, "with": "women in labour", "p": f"{p:.4g}"}
+        rows.append(Row("pearson", estimate, labels, {"not_in_statistics": missing}))
+    return rows
+
+
+def with_majorities(items: Iterable[AmbiguousSource], ratios: Mapping[str, float]) -> list[AmbiguousSource]:
+    """The items with the gender that is more frequent in the text (`majority`), and whether theirs is it (`with`)."""
+    found = []
+    for item in items:
+        ratio = ratios.get(str(item.extra.get("occupation")))
+        majority = "unknown" if ratio is None or ratio == 0.5 else "female" if ratio > 0.5 else "male"
+        same = {True: "with", False: "against"}[item.gold == majority]
+        side = same if majority != "unknown" and item.gold in ("male", "female") else "unknown"
+        found.append(replace(item, extra={**item.extra, "majority": majority, "majority_side": side}))
+    return found

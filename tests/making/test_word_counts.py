@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.methods.patterns.counts import (
+from babelscope.making.occupations import (
     FIGURE_4,
     WOMEN_IN_PERCENT,
     Forms,
     GenderCounts,
-    count_senses,
     flows_of,
     occupation_correlation,
     occurrences,
 )
+from babelscope.making.senses import count_senses
 from babelscope.util.errors import BabelscopeError
 
 COOK = Forms.from_json(

@@ -1,0 +1,73 @@
+"""Translations measured by metrics: what methods share that ask for translations and compare them with references."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record
+from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
+from babelscope.systems.asking import ask_translate
+from babelscope.testsets.items import ParallelSentence
+
+NOTES = ("truncated", "unfinished")
+
+
+def translated_records(system: Any, items: Sequence[ParallelSentence], beam: int) -> list[Record]:
+    """A record a sentence: its source, its references, and the system's 1-best translation."""
+    answers = ask_translate(system, [item.question for item in items], beam=beam)
+    return [
+        {
+            "source": item.source,
+            "references": list(item.references),
+            "translation": answer[0].text,
+            "notes": list(answer[0].notes),
+        }
+        for item, answer in zip(items, answers, strict=True)
+    ]
+
+
+def score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
+    """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
+
+    A stored run that names an external program does not start it: the stored scores are used again.
+    """
+    if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):
+        warn_stored_quality(name)
+        return [record["scores"][name] for record in records], []
+    metric = find_metric(name)
+    statistics = metric.statistics(
+        [record["translation"] for record in records],
+        [tuple(record["references"]) for record in records],
+        [record["source"] for record in records],
+    )
+    scores = [metric.of_statistics(row) for row in statistics]
+    if type(metric).corpus is Metric.corpus:
+        return scores, []
+    return scores, [[int(each) if each == int(each) else float(each) for each in row] for row in statistics]
+
+
+def answer_counts(records: Sequence[Record]) -> dict[str, int]:
+    """How many translations are empty, were cut, or did not end."""
+    notes = Counter(note for record in records for note in record["notes"])
+    return {
+        "empty": sum(not record["translation"].strip() for record in records),
+        **{note: notes[note] for note in NOTES},
+    }
+
+
+def scale_of(name: str) -> Scale:
+    """A metric's scale. External scores are taken to be better if higher: their program is not started to ask."""
+    return Scale(None, None) if ":" in name else find_metric(name).scale
+
+
+def comparable_scores(names: Sequence[str]) -> list[Comparable]:
+    """The sentence score by each metric."""
+    found = []
+    for name in names:
+        scale = scale_of(name)
+        unit = "points" if scale.unit == "percent" else name
+        found.append(Comparable(("scores", name), unit, name, higher_is_better=scale.better == "higher"))
+    return found

@@ -1,0 +1,1 @@
+"""Quality of translations by metrics against references: corpus scores of any system."""

@@ -1,0 +1,66 @@
+"""Corpus scores with intervals over sentences, and their differences between systems, paired by sentence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from babelscope.core.columns import Group
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.measuring import answer_counts, scale_of
+from babelscope.methods.quality.settings import QualitySettings
+from babelscope.metrics.base import Array, find_metric
+from babelscope.metrics.corpus import FEWEST, bounds_of, sums_without
+from babelscope.stats.intervals import jackknife_estimate
+
+
+def summarise(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
+    """A row a metric: the corpus score on the metric's own scale."""
+    counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
+    rows = []
+    for name in settings.metric:
+        lower: dict[str, str | int] = {"better": "lower"} if scale_of(name).better == "lower" else {}
+        rows.append(Row(name, _corpus_score(name, records), lower, counts))
+    return rows
+
+
+def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
+    if not records:
+        return Estimate.of_nothing()
+    value, left_out = _scores(name, records)
+    bounds = bounds_of(scale_of(name))
+    return jackknife_estimate(value, left_out, len(records), fewest=FEWEST, within=bounds)
+
+
+def _scores(name: str, records: Sequence[Record]) -> tuple[float, Array]:
+    """The corpus score, and the scores without each sentence (or each thousandth) in turn."""
+    if all(name in record["statistics"] for record in records):
+        columns = np.array([record["statistics"][name] for record in records], dtype=float)
+        corpus = find_metric(name).corpus
+    else:  # the mean of the sentence scores
+        columns = np.array([[record["scores"][name], 1.0] for record in records])
+        corpus = _mean
+    rest = sums_without(columns, [np.arange(len(columns))])[0]
+    return corpus(columns.sum(axis=0)), np.array([corpus(sums) for sums in rest])
+
+
+def _mean(sums: Array) -> float:
+    return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+
+def system_differences(group: Group, settings: QualitySettings, _seed: int) -> list[Row]:
+    """Differences of corpus scores between every two systems, over the sentences that both answered."""
+    by_system: Mapping[str, Mapping[int, Record]] = {
+        column.name: {record["item"]: record for record in column.cell.records} for column in group.columns
+    }
+    rows = []
+    for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
+        common = sorted(own.keys() & other.keys())
+        for name in settings.metric if common else ():
+            (one, rest), (two, others) = (_scores(name, [each[n] for n in common]) for each in (own, other))
+            estimate = jackknife_estimate(one - two, rest - others, len(common), fewest=FEWEST)
+            labels: dict[str, str | int] = {"system": first, "against": second, "metric": name}
+            rows.append(Row("difference", estimate, labels))
+    return rows

@@ -1,0 +1,155 @@
+"""Draw one figure of systems against another as SVG, a point a system (figure 5 of the conditioning paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from babelscope.core.page import Point
+from babelscope.report.pictures import SHAPES, Scale, extent, n, ticks
+from babelscope.util.errors import BabelscopeError
+
+WIDTH, HEIGHT = 720.0, 440.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 190.0, 34.0, 52.0
+# Of the middle of the scale, so that they can be told from a light and from a dark ground.
+_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd", "#b8902b", "#7f7f7f")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A system: where it stands, which group of seeds it is of, and which line leads through it."""
+
+    name: str
+    x: Point
+    y: Point
+    group: str
+    line: str = ""
+    """Systems with the same text here are joined, from left to right; none if empty."""
+
+
+def draw_against(marks: Sequence[Mark], *, title: str, x_label: str, y_label: str) -> str:
+    """The picture as one `<svg>` element; text and axes have the colour of the text around it.
+
+    A filled mark is a system, a hollow one the mean of a group of several; whiskers are 95 % intervals.
+    """
+    if not marks or not all(math.isfinite(each.value) for mark in marks for each in (mark.x, mark.y)):
+        raise BabelscopeError("a picture of systems needs figures of all of them")
+    x = Scale(*extent([mark.x for mark in marks]), _LEFT, WIDTH - _RIGHT)
+    y = Scale(*extent([mark.y for mark in marks]), HEIGHT - _BOTTOM, _TOP)
+    groups = {name: number for number, name in enumerate(dict.fromkeys(mark.group for mark in marks))}
+    told = "; ".join(f"{mark.name}: {mark.x.value:.4g}, {mark.y.value:.4g}" for mark in marks)
+    parts = [
+        Markup(
+            '<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" '
+            'fill="currentColor" font-family="system-ui, sans-serif" font-size="12">'
+            "<title>{2}</title><desc>{3}</desc>"
+        ).format(n(WIDTH), n(HEIGHT), _printable(title), _printable(f"{x_label}, {y_label}. {told}")),
+        *_axes(x, y, x_label, y_label),
+        *_lines(marks, x, y),
+    ]
+    for mark in marks:
+        parts += _mark(mark, groups[mark.group], x, y)
+    parts += _means(marks, groups, x, y)
+    parts += _legend(groups, lines=any(mark.line for mark in marks), means=len(groups) < len(marks))
+    return "\n".join([*map(str, parts), "</svg>"])
+
+
+def _axes(x: Scale, y: Scale, x_label: str, y_label: str) -> list[Markup]:
+    parts = []
+    right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
+    for tick in ticks(x.low, x.high, 6):
+        parts.append(_rule(x(tick), _TOP, x(tick), bottom))
+        parts.append(_text(x(tick), bottom + 17, f"{tick:g}", "middle"))
+    for tick in ticks(y.low, y.high, 6):
+        parts.append(_rule(_LEFT, y(tick), right, y(tick)))
+        parts.append(_text(_LEFT - 8, y(tick) + 4, f"{tick:g}", "end"))
+    return [*parts, _text(right, bottom + 38, x_label, "end"), _text(8, 18, y_label, "start")]
+
+
+def _lines(marks: Sequence[Mark], x: Scale, y: Scale) -> list[Markup]:
+    """A line through the systems of each name."""
+    parts = []
+    for name in dict.fromkeys(mark.line for mark in marks if mark.line):
+        own = sorted((mark for mark in marks if mark.line == name), key=lambda mark: mark.x.value)
+        places = "L".join(f"{n(x(mark.x.value))} {n(y(mark.y.value))}" for mark in own)
+        if len(own) > 1:
+            drawn = '<path d="M{}" fill="none" stroke="currentColor" stroke-opacity="0.45"><title>{}</title></path>'
+            parts.append(Markup(drawn).format(places, _printable(name)))
+    return parts
+
+
+def _mark(mark: Mark, series: int, x: Scale, y: Scale) -> list[Markup]:
+    colour, at_x, at_y = _COLOURS[series % len(_COLOURS)], x(mark.x.value), y(mark.y.value)
+    parts = []
+    if math.isfinite(mark.x.low) and math.isfinite(mark.x.high):
+        parts.append(_rule(x(mark.x.low), at_y, x(mark.x.high), at_y, colour, 0.4))
+    if math.isfinite(mark.y.low) and math.isfinite(mark.y.high):
+        parts.append(_rule(at_x, y(mark.y.low), at_x, y(mark.y.high), colour, 0.4))
+    told = f"{mark.name}: {mark.x.value:.4g}, {mark.y.value:.4g}"
+    return [*parts, _shape(at_x, at_y, series, told)]
+
+
+def _means(marks: Sequence[Mark], groups: Mapping[str, int], x: Scale, y: Scale) -> list[Markup]:
+    """The mean of each group of several systems, hollow and larger."""
+    parts = []
+    for name, series in groups.items():
+        own = [mark for mark in marks if mark.group == name]
+        if len(own) > 1:
+            means = [
+                math.fsum(each) / len(own)
+                for each in zip(*((m.x.value, m.y.value) for m in own), strict=True)
+            ]
+            told = f"{name}, mean of {len(own)}: {means[0]:.4g}, {means[1]:.4g}"
+            parts.append(_shape(x(means[0]), y(means[1]), series, told, hollow=True))
+    return parts
+
+
+def _legend(groups: Mapping[str, int], *, lines: bool, means: bool) -> list[Markup]:
+    left, top = WIDTH - _RIGHT + 22, _TOP + 8
+    parts = []
+    for row, (name, series) in enumerate(groups.items()):
+        parts += [
+            _shape(left, top + 20 * row, series, name),
+            _text(left + 12, top + 20 * row + 4, _shortened(name), "start"),
+        ]
+    below = top + 20 * len(groups) + 8
+    if means:
+        parts.append(_text(left - 6, below, "hollow: mean over seeds", "start"))
+    if lines:
+        parts.append(_text(left - 6, below + 18, "lines: of one teacher", "start"))
+    return parts
+
+
+def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) -> Markup:
+    colour = _COLOURS[series % len(_COLOURS)]
+    paint = f'fill="none" stroke="{colour}" stroke-width="1.2"' if hollow else f'fill="{colour}"'
+    size = " scale(1.9)" if hollow else ""
+    return Markup('<path d="{}" transform="translate({} {}){}" {}><title>{}</title></path>').format(
+        SHAPES[series % len(SHAPES)], n(x), n(y), size, Markup(paint), _printable(told)
+    )
+
+
+def _rule(
+    x1: float, y1: float, x2: float, y2: float, colour: str = "currentColor", opacity: float = 0.12
+) -> Markup:
+    return Markup('<path d="M{} {}L{} {}" stroke="{}" stroke-opacity="{}"/>').format(
+        n(x1), n(y1), n(x2), n(y2), colour, opacity
+    )
+
+
+def _text(x: float, y: float, words: str, anchor: str) -> Markup:
+    return Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
+        n(x), n(y), anchor, _printable(words)
+    )
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _printable(text: str) -> Markup:
+    """Text with unprintable characters, which XML forbids or which steer text, as U+FFFD."""
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

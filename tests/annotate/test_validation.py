@@ -1,0 +1,260 @@
+"""A validation study from nothing: drawn, answered by the lab's grammar, and held against a direct computation."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.annotate.answers import AnswerFile, check_answer
+from babelscope.annotate.items import Task, read_tasks
+from babelscope.lab.experiments.truth import Case, cases, with_mistakes
+from babelscope.lab.grammar.lexicon import NOUNS
+from tests.support.toy_fixtures import Babelscope
+
+N = 90
+BOTH, BAD, TOO_BAD = (
+    "Both / Neutral / Ambiguous",
+    "Bad sample / Ill-defined senses",
+    "Translation too bad to tell / Third sense",
+)
+Answers = dict[tuple[str, str], str]
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
+    done = babelscope(*command, "--json")
+    assert done.code == 0, done.err
+    return rows_of(done.out)
+
+
+def known_words(noun: str) -> list[str]:
+    """What the matcher knows of a sense: one form of one of its nouns, so that others are undecidable for it."""
+    (first, _), *_ = NOUNS[noun].german
+    return [sorted(first.forms)[0].lower()]
+
+
+def study(babelscope: Babelscope) -> list[Case]:
+    """Translations of the lab, half of them with a wrong noun, judged by a matcher and by an evaluator."""
+    made = cases("senses-other", N, 5)
+    translations = with_mistakes(made, "noun", 0.5, 5)
+    Path("out.de").write_text("".join(f"{text}\n" for text in translations), encoding="utf-8")
+    items = []
+    for case in made:
+        word, _, sense = case.noun.partition("/")
+        other = f"{word}/{'rare' if sense == 'frequent' else 'frequent'}"
+        senses = {"lemmas": known_words(case.noun), "wrong_lemmas": known_words(other)}
+        items.append(json.dumps({**case.item.as_json(), **senses}))
+    Path("tests.jsonl").write_text("".join(f"{line}\n" for line in items))
+    asked = ("--tests", "tests.jsonl")
+    ran(babelscope, "patterns", "mucow", *asked, "--translations", "out.de", "--out", "matched")
+    system = (
+        "--system",
+        "file:out.de",
+        "--evaluator",
+        "lab:teacher",
+        "--protocol",
+        "paper",
+        "--preflight",
+        "0",
+    )
+    ran(babelscope, "condition", *asked, *system, "--out", "conditioned")
+    return made
+
+
+def answered(queue: str, annotator: str, labels: dict[str, str]) -> list[Task]:
+    tasks = [task for task in read_tasks(queue) if task.is_for(annotator)]
+    file = AnswerFile(Path(queue), annotator, tasks)
+    for task in tasks:
+        file.save(task, check_answer(task, {"label": labels[task.id]}))
+    file.close()
+    return tasks
+
+
+def by_oracle(made: list[Case], texts: list[str]) -> dict[str, str]:
+    """What the grammar says of each translation."""
+    said = {True: "Correct Sense", False: "Wrong Sense", None: TOO_BAD}
+    return {case.item.id: said[case.truth(text)] for case, text in zip(made, texts, strict=True)}
+
+
+def with_slips(labels: dict[str, str]) -> dict[str, str]:
+    """A second annotator, who errs at times and uses the other labels, too."""
+    rng = random.Random(7)
+    others = ["Correct Sense", "Wrong Sense", BOTH, BAD]
+    return {name: rng.choice(others) if rng.random() < 0.3 else label for name, label in labels.items()}
+
+
+def kappa_of(pairs: list[tuple[str, str]]) -> float:
+    """Cohen's kappa, by its definition."""
+    n = len(pairs)
+    observed = sum(one == other for one, other in pairs) / n
+    firsts, seconds = (Counter(column) for column in zip(*pairs, strict=True))
+    expected = sum(firsts[label] * seconds[label] for label in firsts) / n**2
+    return (observed - expected) / (1 - expected)
+
+
+RIGHT = {"Correct Sense": True, BOTH: True, "Wrong Sense": False, TOO_BAD: False, BAD: None}
+
+
+def weights_of(records: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """n - rank within each category (section 3.4), equal margins sharing theirs, written out."""
+    found = {}
+    for name, record in records.items():
+        own = [each for each in records.values() if each["category"] == record["category"]]
+        margins = [abs(each["correct_logprob"] - each["incorrect_logprob"]) for each in own]
+        mine = abs(record["correct_logprob"] - record["incorrect_logprob"])
+        above, same = sum(each > mine for each in margins), sum(each == mine for each in margins)
+        found[name] = len(own) - above - (same - 1) / 2
+    return found
+
+
+def value_of(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
+    (row,) = (row for row in rows if row["name"] == name and labels.items() <= row.items())
+    return row
+
+
+def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) -> None:
+    made = study(babelscope)
+    texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
+    matched = {each["id"]: each for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))}
+    undecided = {name for name, each in matched.items() if each["correct"] is None}
+    assert 8 < len(undecided) < N - 10
+    (told,) = ran(babelscope, "annotate", "sample", "matched", "--n", "8", "--to", "queue.jsonl")
+    assert told["of"] == {"undecided": len(undecided), "decided": N - len(undecided)}
+    queue = read_tasks("queue.jsonl")
+    drawn = Counter(task.id in undecided for task in queue)
+    assert drawn == {True: 8, False: round(8 * (N - len(undecided)) / len(undecided))}
+    assert all(task.get("stratum") == ("undecided" if task.id in undecided else "decided") for task in queue)
+    anna = by_oracle(made, texts)
+    bert = with_slips(anna)
+    answered("queue.jsonl", "anna", anna)
+    tasks = answered("queue.jsonl", "bert", bert)
+    rows = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--verdicts", "conditioned")
+    raw = [(anna[task.id], bert[task.id]) for task in tasks]
+    two = [(str(RIGHT[one]), str(RIGHT[other])) for one, other in raw if other != BAD]
+    people = [row for row in rows if "verdicts" not in row]
+    assert value_of(people, "kappa", labels="raw", weighting="none")["value"] == pytest.approx(kappa_of(raw))
+    binary = value_of(people, "kappa", labels="binary", weighting="none")
+    assert (binary["value"], binary["n"]) == (pytest.approx(kappa_of(two)), len(two))
+
+    judged = [
+        (task.id, human)
+        for own in (anna, bert)
+        for task in tasks
+        if (human := RIGHT[own[task.id]]) is not None
+    ]
+    agreed = [(matched[name]["correct"] is True) == human for name, human in judged]
+    found = value_of(rows, "agreement", verdicts="patterns_mucow", annotators="all", undecided_as="wrong")
+    assert found["value"] == pytest.approx(sum(agreed) / len(agreed))
+
+    records = {each["id"]: each for each in rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))}
+    weights = weights_of(records)
+    same = {name: records[name]["correct_logprob"] >= records[name]["incorrect_logprob"] for name in records}
+    for weighting in ("none", "category"):
+        of = [(1.0 if weighting == "none" else weights[name], same[name] == human) for name, human in judged]
+        direct = sum(weight for weight, fits in of if fits) / sum(weight for weight, _ in of)
+        row = value_of(rows, "agreement", verdicts="condition", annotators="all", weighting=weighting)
+        assert row["value"] == pytest.approx(direct), weighting
+        assert (row["judgements"], row["missing"], row["undecided"]) == (len(judged), 0, 0)
+    assert (
+        value_of(rows, "agreement", verdicts="condition", annotators="anna", weighting="category")["value"]
+        > 0.9
+    )
+
+
+def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None:
+    made = study(babelscope)
+    texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
+    ran(
+        babelscope,
+        "annotate",
+        "sample",
+        "conditioned",
+        "--patterns",
+        "matched",
+        "--assume-decided",
+        "--to",
+        "q.jsonl",
+    )
+    matched = {
+        each["id"]: each["correct"] for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))
+    }
+    open_ = {name for name, correct in matched.items() if correct is None}
+    anna = by_oracle(made, texts)
+    tasks = answered("q.jsonl", "anna", anna)
+    assert {task.id for task in tasks} == open_
+    rows = ran(babelscope, "agreement", "q.jsonl", "--patterns", "matched", "--verdicts", "conditioned")
+    wrong = sum(RIGHT[anna[name]] is False for name in open_)
+    row = value_of(rows, "agreement", verdicts="patterns_mucow", undecided_as="wrong")
+    # All undecided were judged, so each decided translation counts as one judgement.
+    assert (row["value"], row["covered"]) == (pytest.approx((wrong + N - len(open_)) / N), N - len(open_))
+    records = rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))
+    verdicts = {each["id"]: each["correct_logprob"] >= each["incorrect_logprob"] for each in records}
+    taken = {name: RIGHT[anna[name]] if correct is None else correct for name, correct in matched.items()}
+    row = value_of(rows, "agreement", verdicts="condition", weighting="none")
+    assert row["value"] == pytest.approx(sum(verdicts[name] == taken[name] for name in taken) / N)
+
+
+def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
+    study(babelscope)
+    Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
+    ran(
+        babelscope, "annotate", "sample", "matched", "--n", "20", "--to", "queue.jsonl", "--overlap", "10",
+        "--annotator", "anna", "--annotator", "bert", "--guidelines", "own.md",
+    )  # fmt: skip
+    tasks = read_tasks("queue.jsonl")
+    own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
+    assert len(own["anna"] & own["bert"]) == 10
+    assert own["anna"] | own["bert"] == {task.id for task in tasks}
+    assert abs(len(own["anna"]) - len(own["bert"])) <= 1
+    assert Path("queue.guidelines.md").read_text() == "# Ours\n\n* look at **one** word\n"
+    again = babelscope("annotate", "sample", "matched", "--n", "20", "--to", "queue.jsonl")
+    assert again.code == 2
+    assert "exists, and there may be answers" in again.err
+
+
+def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
+    """Any language pair: a test set of ambiguous sources and a file of translations."""
+    study(babelscope)
+    Path("out.fr").write_text("".join(f"une phrase {n}\n" for n in range(N)))
+    (told,) = ran(
+        babelscope, "annotate", "sample", "--tests", "tests.jsonl", "--translations", "out.fr", "--to", "q.jsonl",
+        "--n", "30",
+    )  # fmt: skip
+    assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
+    whole = Counter(each["category"] for each in rows_of(Path("tests.jsonl").read_text()))
+    named = {each["id"]: each["category"] for each in rows_of(Path("tests.jsonl").read_text())}
+    drawn = Counter(named[task.id] for task in read_tasks("q.jsonl"))
+    assert all(abs(drawn[each] - 30 * whole[each] / N) < 1 for each in whole), "each category has its share"
+
+
+def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
+    made = study(babelscope)
+    ran(babelscope, "annotate", "sample", "matched", "--n", "5", "--to", "queue.jsonl")
+    answered("queue.jsonl", "anna", dict.fromkeys((case.item.id for case in made), "Correct Sense"))
+    records = rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))
+    changes: dict[str, dict[str, Any]] = {
+        "others": {"translation": "etwas anderes"},
+        "elsewhere": {"id": "nobody"},
+    }
+    for name, change in changes.items():
+        some = [{**each, **change} for each in (records if name == "others" else records[:1])]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some))
+    told = {"others": "on translations of other systems", "elsewhere": "on other items (such as 'nobody'"}
+    for name, words in told.items():
+        done = babelscope("agreement", "queue.jsonl", "--verdicts", f"{name}.jsonl")
+        assert done.code == 2
+        assert words in " ".join(done.err.split())
+    matched = [
+        {**each, "translation": "x"} for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))
+    ]
+    Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
+    done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")
+    assert "people judged" in done.err

@@ -1,0 +1,175 @@
+"""Quality by metrics: sacreBLEU's own numbers, for any system, read by `compare` in the place of a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from babelscope.methods.base import find_method
+from babelscope.runs.execute import run_method
+from babelscope.testsets.items import ParallelSentence
+from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
+
+SENTENCES = [
+    ("The cat sat on the mat.", "Die Katze saß auf der Matte.", "Die Katze saß auf einer Matte."),
+    ("It is raining again today.", "Heute regnet es schon wieder.", "Es regnet heute wieder."),
+    ("Nobody has seen the letter.", "Niemand hat den Brief gesehen.", "Keiner sah den Brief."),
+    ("They walked home at night.", "Sie gingen nachts nach Hause.", "In der Nacht gingen sie heim."),
+]
+WORSE = ["Die Katze auf der Matte.", "Es regnet.", "Niemand hat den Brief gesehen.", "Sie gehen."]
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> None:
+    items = [
+        {"id": str(n), "source": source, "reference": [first, second]}
+        for n, (source, first, second) in enumerate(SENTENCES)
+    ]
+    (tmp_path / "tests.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in items), encoding="utf-8"
+    )
+    (tmp_path / "good.de").write_text(
+        "".join(f"{first}\n" for _, first, _ in SENTENCES[:3]) + "Sie gingen.\n"
+    )
+    (tmp_path / "bad.de").write_text("".join(f"{text}\n" for text in WORSE))
+    (tmp_path / "copy.py").write_text("import sys\nfor line in sys.stdin: print(line.strip())\n")
+
+
+@pytest.mark.usefixtures("files")
+def test_files_and_black_boxes_have_sacrebleus_scores(babelscope: Babelscope) -> None:
+    systems = (
+        "--system",
+        "file:good.de",
+        "--system",
+        "file:bad.de",
+        "--system",
+        f"cmd:{sys.executable} copy.py",
+    )
+    metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ter", "--metric", "ribes")
+    done = babelscope("quality", "--tests", "tests.jsonl", *systems, *metrics, "--json")
+    assert done.code == 0, done.err
+    found = {(row["system"], row["name"]): row for row in rows_of(done.out)}
+    texts = {
+        "file:bad.de": WORSE,
+        f"cmd:{sys.executable} copy.py": [source for source, *_ in SENTENCES],
+    }
+    references = [[first for _, first, _ in SENTENCES], [second for *_, second in SENTENCES]]
+    for system, own in texts.items():
+        for name, score in (
+            ("bleu", sacrebleu.corpus_bleu(own, references).score),
+            ("chrf", sacrebleu.corpus_chrf(own, references).score),
+            ("ter", sacrebleu.corpus_ter(own, references).score),
+        ):
+            row = found[system, name]
+            assert (row["value"], row["n"], row["references"]) == (pytest.approx(score), 4, 8)
+            assert row["low"] <= row["value"] <= row["high"]
+    assert found["file:bad.de", "ter"]["better"] == "lower"
+    assert "better" not in found["file:bad.de", "chrf"]
+    apart = [row for row in rows_of(done.out) if row["name"] == "difference" and row.get("metric") == "chrf"]
+    values = {(row["system"], row["against"]): row["value"] for row in apart}
+    good, bad = (found[f"file:{name}.de", "chrf"]["value"] for name in ("good", "bad"))
+    assert values["file:good.de", "file:bad.de"] == pytest.approx(good - bad)
+
+
+def test_the_interval_is_that_of_leaving_each_sentence_out() -> None:
+    items = [ParallelSentence(str(n), f"s{n}", (f"ab{'ab' * n}",)) for n in range(9)]
+    result = run_method("quality", ToySystem("toy:1", salt="1"), TestSet("t", tuple(items)), metric=("chrf",))
+    texts = [record["translation"] for record in result.records]
+    references = [item.references[0] for item in items]
+    whole = sacrebleu.corpus_chrf(texts, [references]).score
+    left = [
+        sacrebleu.corpus_chrf(texts[:n] + texts[n + 1 :], [references[:n] + references[n + 1 :]]).score
+        for n in range(9)
+    ]
+    (row,) = result.rows
+    assert row.estimate.value == pytest.approx(whole)
+    error = np.sqrt(8 / 9 * np.sum((np.array(left) - np.mean(left)) ** 2))
+    assert row.estimate.low < whole - error < whole + error < row.estimate.high
+
+
+@pytest.mark.usefixtures("files")
+def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Path) -> None:
+    cued = [
+        {
+            "id": str(n),
+            "source": f"s{n}",
+            "correct_sources": [f"r{n}"],
+            "incorrect_sources": [f"w{n}"],
+            "category": ("male", "female")[n % 2],
+        }
+        for n in range(12)
+    ]
+    (tmp_path / "cued.jsonl").write_text("".join(json.dumps(each) + "\n" for each in cued))
+    names = ["toy:1", "toy:1-2", "toy:2", "toy:2-2", "toy:3"]
+    systems = [word for name in names for word in ("--system", name)]
+    evaluated = ("--evaluator", "toy:9", "--preflight", "0", "--protocol", "paper", "--out", "judged")
+    for command in (
+        ("condition", "--tests", "cued.jsonl", *evaluated),
+        ("quality", "--tests", "tests.jsonl", "--metric", "chrf", "--out", "measured"),
+    ):
+        done = babelscope(command[0], *systems, *command[1:], "--json")
+        assert done.code == 0, done.err
+    lines = [f"{name}\t{'yes' if number % 2 else 'no'}\tt{number % 2}" for number, name in enumerate(names)]
+    (tmp_path / "t.tsv").write_text("\n".join(["system\tdistilled\tteacher", *lines]) + "\n")
+    asked = ("--covariate", "chrf", "--covariate", "distilled", "--table", "measured", "--table", "t.tsv")
+    drawn = ("--svg", "figure.svg", "--lines", "teacher")
+    done = babelscope("compare", "judged", *asked, *drawn, "--json")
+    assert done.code == 0, done.err
+    rows = rows_of(done.out)
+    found = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
+    least = [row["value"] for row in rows if row["table"] == "figures" and row["name"] == "minimum"]
+    measured = rows_of(babelscope("quality", "--rejudge", "measured", "--json").out)
+    chrf = [row["value"] for row in measured if row["name"] == "chrf"]
+    columns = np.column_stack([np.ones(5), chrf, [n % 2 for n in range(5)]])
+    right = np.linalg.lstsq(columns, 100 * np.array(least), rcond=None)[0]
+    assert [found[name] for name in ("intercept", "chrf", "distilled")] == pytest.approx(list(right))
+    picture = (tmp_path / "figure.svg").read_text("utf-8")
+    for name, x, y in zip(names, chrf, least, strict=True):
+        assert f"<title>{name}: {x:.4g}, {100 * y:.4g}</title>" in picture
+    assert picture.count('fill="none" stroke="currentColor"') == 2, "a line a teacher"
+    assert "toy:1, mean of 2" in picture
+
+    (tmp_path / "u.tsv").write_text("system\tchrf\ntoy:1\t3\n")
+    twice = babelscope("compare", "judged", "--table", "measured", "--table", "u.tsv", "--covariate", "chrf")
+    assert "both measured and u.tsv have a column 'chrf'" in twice.err
+    alone = babelscope("compare", "--table", "measured", "--figure", "chrf")
+    assert "--table is one table that has the figure" in alone.err
+
+
+@pytest.mark.usefixtures("files")
+def test_one_command_ends_in_a_summary_and_a_queue(babelscope: Babelscope) -> None:
+    done = babelscope("quality", "--tests", "tests.jsonl", "--system", "file:bad.de", "--annotate", "q.jsonl")
+    assert done.code == 0, done.err
+    assert "chrf" in done.out
+    assert len(done.out.split("\n")) <= 40
+    lines = rows_of(Path("q.jsonl").read_text("utf-8"))
+    assert {line["task"] for line in lines} == {"assessment"}
+    assert sorted(line["translation"] for line in lines) == sorted(WORSE)
+
+
+def test_bad_settings_are_told() -> None:
+    with pytest.raises(BabelscopeError, match="there is no metric 'blue'"):
+        run_method(
+            "quality", ToySystem(), TestSet("t", (ParallelSentence("1", "a", ("b",)),)), metric=("blue",)
+        )
+    with pytest.raises(BabelscopeError, match="each may be given once"):
+        run_method(
+            "quality",
+            ToySystem(),
+            TestSet("t", (ParallelSentence("1", "a", ("b",)),)),
+            metric=("chrf", "chrf"),
+        )
+    assert find_method("quality").version == 1
