@@ -62,6 +62,8 @@ class Metric(ABC):
     scale: Scale
     version: int = field(default=1, kw_only=True)
     """Raised when its numbers change."""
+    reads_references: bool = field(default=True, kw_only=True)
+    """False for a metric that judges a translation by its source alone; references may then be missing."""
 
     @abstractmethod
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
