@@ -39,6 +39,15 @@ class Scale:
     better: Literal["higher", "lower"] = "higher"
     unit: Literal["percent", "share", ""] = ""
     """percent: 0 to 100. share: 0 to 1. Empty: a unit of its own."""
+    note: str = ""
+    """What else a reader must know to compare its numbers with published ones."""
+
+    def describe(self) -> str:
+        """The scale in words: bounds, direction, and what else must be known."""
+        low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
+        bounds = f"{low} to {high}" if low and high else f"from {low}" if low else f"to {high}" if high else ""
+        parts = [bounds or "no bounds are known", f"{self.better} is better", self.note]
+        return "; ".join(part for part in parts if part)
 
     def quality(self, value: float) -> float:
         """Turn a value into a quality: higher is better, and percentages become shares (100 becomes 1)."""
@@ -89,6 +98,9 @@ class Metric(ABC):
             [candidate for candidate, _ in pairs], [own for _, own in pairs], [source] * len(pairs)
         )
         return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
+
+    def prepare(self, *, yes: bool = False) -> None:  # noqa: B027 (most metrics need nothing)
+        """Make ready what it runs in; what would be downloaded is told first, and allowed by the user or by `yes`."""
 
     @property
     def identity(self) -> str:
@@ -187,9 +199,14 @@ class Segment:
     references: tuple[str, ...]
 
     def as_line(self) -> str:
-        """The line that a command reads: a JSON object in ASCII; `reference` is a list if there are several."""
-        reference = self.references[0] if len(self.references) == 1 else list(self.references)
-        return json.dumps({"source": self.source, "hypothesis": self.hypothesis, "reference": reference})
+        """The line that a command reads: a JSON object in ASCII; `reference` is a list if there are several.
+
+        Without references it has no `reference`.
+        """
+        known = {"source": self.source, "hypothesis": self.hypothesis}
+        if self.references:
+            known["reference"] = self.references[0] if len(self.references) == 1 else list(self.references)  # type: ignore[assignment]
+        return json.dumps(known)
 
 
 def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> list[float]:
@@ -200,6 +217,8 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
     """
     found = find_metric(metric)
     once = list(dict.fromkeys(segments))
+    if found.reads_references and not all(each.references for each in once):
+        raise BabelscopeError(f"{found.name} needs references, and there are sentences without")
     scores = found.sentence(
         [each.hypothesis for each in once], [each.references for each in once], [each.source for each in once]
     )
@@ -211,20 +230,22 @@ def score_records(
     metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Add to each (place, record) the quality of its `translation` as the field `score`."""
+    found = find_metric(metric)
     segments = []
     for place, record in records:
         texts = [record.get("source"), record.get("translation")]
         references = record.get("references")
+        if not found.reads_references:
+            references = []
         if (
             not isinstance(references, list)
-            or not references
+            or (not references and found.reads_references)
             or not all(isinstance(text, str) for text in (*texts, *references))
         ):
-            raise BabelscopeError(
-                f"{place} needs the texts 'source' and 'translation', and a list 'references'"
-            )
+            needed = ", and a list 'references'" if found.reads_references else ""
+            raise BabelscopeError(f"{place} needs the texts 'source' and 'translation'{needed}")
         segments.append(Segment(record["source"], record["translation"], tuple(references)))
-    qualities = sentence_qualities(metric, segments)
+    qualities = sentence_qualities(found, segments)
     return [
         (place, {**record, "score": quality})
         for (place, record), quality in zip(records, qualities, strict=True)

@@ -71,7 +71,7 @@ def expected_utility(
         where = {text: number for number, text in enumerate(distinct)}
         sums = np.bincount([where[text] for text in references], weights)
         answer: Array = found.pairwise(candidates, distinct, source) @ (sums / sums.sum())
-        return answer if found.scale.better == "higher" else -answer
+        return answer if found.scale.better == "higher" else 0.0 - answer
 
     return expected
 
