@@ -8,7 +8,7 @@ from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.tables import case, scales, tables, worst_ranked
 from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width, visible
@@ -97,13 +97,13 @@ COMMAND = JudgingCommand(
         "metric": {
             "metavar": "METRIC",
             "role": "read",
-            "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
-            "may be repeated.",
+            "help": "chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or file:NUMBERS?source=SEGMENTS "
+            "(BLEURT, MetricX...); may be repeated.",
         },
     },
     check=_check,
     study=_study,
     show=_show,
-    tables=lambda result, _given: tables(result.rows),
+    tables=lambda result, _given: [*tables(result.rows), scales(result.settings.values())],
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )
