@@ -78,7 +78,7 @@ _BUILT_IN = (
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods with them."),
     _function("correlate", "Correlate scores of translations with human scores."),
-    _group("data", "List, show and download public test sets and parser models."),
+    _group("data", "List, show and download public test sets and parser models, and make metrics ready."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),
 )

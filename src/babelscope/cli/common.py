@@ -46,6 +46,9 @@ Records = Annotated[
     Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
 ]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
+]
 Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
 
 

@@ -20,6 +20,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Yes,
     as_line,
     ask_lines,
     open_systems,
@@ -68,9 +69,6 @@ Aggregate = Annotated[
         help="Compare with the mean n-gram counts of so many parts of the candidates, in linear time (chrf, chrf++); "
         "0: with each of them.",
     ),
-]
-Yes = Annotated[
-    bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
 ]
 
 

@@ -18,6 +18,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Yes,
     as_line,
     ask_lines,
     open_systems,
@@ -64,6 +65,7 @@ def sample(
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
+    yes: Yes = False,
 ) -> None:
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
 
@@ -71,15 +73,15 @@ def sample(
     system and a tab. With --metric, a line has one sample a metric; JSON has all of them, and the choices by metric.
     """
     from babelscope.core.answers import Drawing
-    from babelscope.metrics.base import find_metric
     from babelscope.metrics.mbr import expected_utility, mbr_decode
+    from babelscope.metrics.preparing import prepare_metrics
     from babelscope.systems.asking import ask_sample
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
-    metrics = [find_metric(each) for each in dict.fromkeys(metric or ())]
+    metrics = prepare_metrics(metric or (), yes=yes)
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
     for each in opened.values():

@@ -19,6 +19,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Yes,
     as_line,
     ask_lines,
     check_beam,
@@ -73,7 +74,7 @@ def translate(
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Make the environment of the metric unasked.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
     from babelscope.systems.opening import find_scheme

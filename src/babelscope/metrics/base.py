@@ -1,7 +1,7 @@
 """Metrics of translation quality: what every metric has, and how one is found by name.
 
-BLEU, chrF, chrF++ and TER come from sacreBLEU, RIBES is our own. COMET, BLEURT and others run outside of our
-environment; see external.py.
+BLEU, chrF, chrF++ and TER come from sacreBLEU, RIBES is our own. COMET runs in an environment of its own (comet.py),
+BLEURT and others as programs that the user names (external.py).
 """
 
 from __future__ import annotations
@@ -118,8 +118,12 @@ METRICS: Registry[Metric] = Registry(
         "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
         "ter": "babelscope.metrics.ter:METRIC",
         "ribes": "babelscope.metrics.ribes:METRIC",
+        "comet": "babelscope.metrics.comet:COMET",
+        "cometkiwi": "babelscope.metrics.comet:KIWI",
     },
 )
+_OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
+"""Registered metrics that start a program."""
 _EXTERNAL = {
     "cmd": "babelscope.metrics.external:open_command",
     "file": "babelscope.metrics.external:open_file",
@@ -146,7 +150,7 @@ def find_metric(metric: str | Metric) -> Metric:
 def _registered(name: str) -> Metric:
     known = METRICS.names()
     if name not in known:
-        hint = did_you_mean(name, known, "COMET and the like are asked by cmd:COMMAND")
+        hint = did_you_mean(name, known, "BLEURT and the like are asked by cmd:COMMAND")
         raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
     return METRICS.find(name)
 
@@ -165,9 +169,10 @@ _ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("metrics that the calle
 
 
 def is_allowed(metric: str) -> bool:
-    """Whether a metric may be asked here: any of our own, and external ones that `allow_only` permits."""
+    """Whether a metric may be asked here: one that starts no program, or one that `allow_only` permits."""
     allowed = _ALLOWED.get()
-    return ":" not in metric or allowed is None or metric in allowed
+    starts = ":" in metric or metric in _OUT_OF_PROCESS
+    return not starts or allowed is None or metric in allowed
 
 
 def warn_stored_quality(metric: str) -> None:
