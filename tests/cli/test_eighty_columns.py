@@ -69,6 +69,7 @@ FILES = {
 CASES = """
 d translate --system lab:teacher a.en
 d sample --system lab:teacher --source a.en --n 2
+d mbr --system lab:teacher --source a.en --n 2
 d score --system lab:teacher --source a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all

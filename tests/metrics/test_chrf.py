@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
-from babelscope.metrics.chrf import aggregated_chrf, pairwise_chrf
+from babelscope.metrics.aggregation import aggregated_chrf
+from babelscope.metrics.chrf import pairwise_chrf
 
 TEXTS = st.lists(st.text("aabc .,ß ", max_size=14), min_size=1, max_size=5)
 

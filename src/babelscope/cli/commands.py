@@ -66,6 +66,7 @@ def _group(name: str, summary: str) -> Command:
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("sample", "Draw translations at random, in the order drawn."),
+    _function("mbr", "Choose the translation of least Bayes risk."),
     _function("score", "Score given translations: how probable a system finds them."),
     *(_judging(name, summary) for name, summary in BUILT_IN.items()),
     _function("run", "Run a study, or go on with it where it was stopped."),
@@ -77,7 +78,7 @@ _BUILT_IN = (
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods with them."),
     _function("correlate", "Correlate scores of translations with human scores."),
-    _group("data", "List, show and download public test sets and parser models."),
+    _group("data", "List, show and download public test sets and parser models, and make metrics ready."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),
 )

@@ -48,6 +48,9 @@ Records = Annotated[
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 FormerSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 """Understood for one version, and without effect: these intervals draw nothing now."""
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
+]
 Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import AsJson, FormerSeed, ToFile, Yes, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
 
@@ -41,11 +41,13 @@ def correlate(
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
+    yes: Yes = False,
     seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.core.results import render
-    from babelscope.metrics.base import find_metric, score_records
+    from babelscope.metrics.base import score_records
+    from babelscope.metrics.preparing import prepare_metrics
     from babelscope.runs.reading import check_if_of_a_run
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
@@ -53,7 +55,7 @@ def correlate(
 
     refuse_unused(context, {"field": "scores in the files" if metric else None})
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
-    chosen = [find_metric(each) for each in dict.fromkeys(metric or ())]
+    chosen = prepare_metrics(metric or (), yes=yes)
     judged = parse_scores(read_json_lines(human), average=True)
     stems = [path.stem for path in files]
     # Files of one name in two folders are told apart by their paths.

@@ -13,7 +13,7 @@ from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 if TYPE_CHECKING:
     from babelscope.util.published import NamedSet
 
-app = ShellGroup("List, show and download public test sets and parser models.")
+app = ShellGroup("List, show and download public test sets and parser models, and make metrics ready.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
 DataDir = Annotated[
@@ -113,6 +113,19 @@ def _get(names: list[str], as_json: bool, data_dir: Path | None, refresh: bool) 
             else:
                 why = " (never downloaded, since its checksum is not known)" * (fetched.status == "missing")
                 typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
+
+
+@app.command("metric")
+def make_metric(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="comet, cometkiwi.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Make the Python environment that a metric runs in, and download its model; what is there is kept."""
+    from babelscope.metrics.preparing import prepare_metrics
+
+    with telling_what_is_kept(f"what is unfinished will be made again; {GO_ON}"):
+        for metric in prepare_metrics(names, yes=yes):
+            typer.echo(paragraph(f"{metric.name}: ready; {metric.scale.describe()}"))
 
 
 def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:

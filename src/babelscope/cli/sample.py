@@ -18,6 +18,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Yes,
     as_line,
     ask_lines,
     open_systems,
@@ -33,7 +34,13 @@ if TYPE_CHECKING:
     from babelscope.metrics.mbr import MbrChoice
 
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
-_SAMPLES_AT_ONCE = 6400
+SAMPLES_AT_ONCE = 6400
+
+Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
+TopK = Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")]
+TopP = Annotated[float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")]
+Epsilon = Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")]
+MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")]
 
 
 @formerly({"out": "to"})
@@ -42,13 +49,11 @@ def sample(
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, separated by tabs.")] = 200,
     seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")] = 1,
-    top_k: Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")] = 0,
-    top_p: Annotated[
-        float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")
-    ] = 1,
-    epsilon: Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")] = 0,
-    max_length: Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")] = 0,
+    temperature: Temperature = 1,
+    top_k: TopK = 0,
+    top_p: TopP = 1,
+    epsilon: Epsilon = 0,
+    max_length: MaxLength = 0,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,6 +65,7 @@ def sample(
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
+    yes: Yes = False,
 ) -> None:
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
 
@@ -67,15 +73,15 @@ def sample(
     system and a tab. With --metric, a line has one sample a metric; JSON has all of them, and the choices by metric.
     """
     from babelscope.core.answers import Drawing
-    from babelscope.metrics.base import find_metric
     from babelscope.metrics.mbr import expected_utility, mbr_decode
+    from babelscope.metrics.preparing import prepare_metrics
     from babelscope.systems.asking import ask_sample
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
-    metrics = [find_metric(each) for each in dict.fromkeys(metric or ())]
+    metrics = prepare_metrics(metric or (), yes=yes)
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
     for each in opened.values():
@@ -89,7 +95,7 @@ def sample(
     ):
         for name, each in opened.items():
             ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
-            at_once = max(1, _SAMPLES_AT_ONCE // n)
+            at_once = max(1, SAMPLES_AT_ONCE // n)
             for asked, drawn in ask_lines(sources, ask, {"source": source}, at_once=at_once):
                 if isinstance(drawn, str):
                     told = {"system": name, "source": asked, "samples": [], "unanswered": drawn}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +16,10 @@ from babelscope.cli.common import (
     AsJson,
     Cache,
     Form,
+    Seed,
     Systems,
     ToFile,
+    Yes,
     as_line,
     ask_lines,
     check_beam,
@@ -23,13 +27,27 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, typed_options
+from babelscope.cli.shell import answers_kept, formerly, refuse_unused, telling_what_is_kept, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import shorten, text_fault
 
 if TYPE_CHECKING:
     from babelscope.core.answers import Scored
+
+_Answer = tuple[str, "list[Scored] | str", Mapping[str, Any]]
+"""A source, its translations or why there are none, and what JSON has beside them."""
+_Find = Callable[[Any, Sequence[str], Path], Iterator[_Answer]]
+
+
+_OF_RISK = ("metric", "samples", "epsilon", "aggregate", "seed", "yes")
+
+
+class Decode(StrEnum):
+    """How a translation is found."""
+
+    beam = "beam"
+    mbr = "mbr"
 
 
 @formerly({"out": "to"})
@@ -41,50 +59,96 @@ def translate(
     ] = Path("-"),
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
+    decode: Annotated[
+        Decode, typer.Option(help="By beam search, or by minimum Bayes risk among samples.")
+    ] = Decode.beam,
+    metric: Annotated[str, typer.Option(metavar="METRIC", help="The utility of --decode mbr.")] = "chrf",
+    samples: Annotated[int, typer.Option(min=1, help="Samples of --decode mbr.")] = 100,
+    epsilon: Annotated[
+        float, typer.Option(help="Of --decode mbr: draw from tokens of at least this probability.")
+    ] = 0,
+    aggregate: Annotated[
+        int, typer.Option(min=0, metavar="PARTS", help="Of --decode mbr, see `babelscope mbr`.")
+    ] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
+    yes: Yes = False,
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
-    from babelscope.systems.asking import ask_translate
-    from babelscope.systems.holding import hold_sources
-    from babelscope.systems.opening import find_scheme, require
+    from babelscope.systems.opening import find_scheme
     from babelscope.util.progress import progress
 
+    by_risk = decode is Decode.mbr
+    refuse_unused(
+        context,
+        dict.fromkeys(_OF_RISK, None if by_risk else "--decode mbr")
+        | dict.fromkeys(("beam", "n_best"), "beam search" if by_risk else None),
+    )
     if "beam" in typed_options(context):
         check_beam(system)
     if n_best > beam and any(find_scheme(spec).beam for spec in system):
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
-    check_outputs({"--to": to}, inputs=[file, *system])
+    check_outputs({"--to": to}, inputs=[file, *system, *([metric] if by_risk else [])])
+    find: _Find = functools.partial(_by_beam, beam=max(beam, n_best), n_best=n_best)
+    if by_risk:
+        find = _by_risk(metric, samples, seed=seed, epsilon=epsilon, parts=aggregate, yes=yes)
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "translate", what_for="translate")
     notes: Counter[str] = Counter()
-    form = Form.JSON if as_json else Form.LINES
     with (
         telling_what_is_kept(answers_kept(cache)),
-        output(to, form) as write,
+        output(to, Form.JSON if as_json else Form.LINES) as write,
         progress("translating", len(opened) * len(sources)) as advance,
     ):
         for name, each in opened.items():
-            held = hold_sources(each, str(file), sources)
-            ask = functools.partial(ask_translate, held, beam=max(beam, n_best), n_best=n_best)
-            for source, answers in ask_lines(sources, ask, {"source": file}):
+            leading = [name] if len(opened) > 1 else []
+            for source, answers, more in find(each, sources, file):
+                told = {"system": name, "source": source}
                 if isinstance(answers, str):
-                    empty = "" if len(opened) == 1 else f"{name}\t"
-                    row = {"system": name, "source": source, "translations": [], "unanswered": answers}
-                    write(as_line(row) if as_json else empty)
-                    advance(1)
-                    continue
-                notes.update(note for answer in answers for note in answer.notes)
-                if as_json:
-                    rows = [described(answer) for answer in answers]
-                    write(as_line({"system": name, "source": source, "translations": rows}))
+                    row = {**told, "translations": [], "unanswered": answers}
+                    write(as_line(row) if as_json else "" if not leading else f"{name}\t")
+                elif as_json:
+                    write(as_line({**told, "translations": [described(own) for own in answers], **more}))
                 else:
-                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, answers)]))
+                    write("\t".join([*leading, *map(one_line, answers)]))
+                if not isinstance(answers, str):
+                    notes.update(note for answer in answers for note in answer.notes)
                 advance(1)
     tell_notes("translations", notes)
+
+
+def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
+    from babelscope.systems.asking import ask_translate
+    from babelscope.systems.holding import hold_sources
+    from babelscope.systems.opening import require
+
+    require(system, "translate", what_for="translate")
+    held = hold_sources(system, str(file), sources)
+    ask = functools.partial(ask_translate, held, beam=beam, n_best=n_best)
+    for source, answers in ask_lines(sources, ask, {"source": file}):
+        yield source, answers, {}
+
+
+def _by_risk(metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool) -> _Find:
+    """Translations of least Bayes risk, with their expected utilities for JSON."""
+    from babelscope.cli.mbr import decoding_by
+    from babelscope.core.answers import Drawing
+
+    drawing = Drawing(epsilon=epsilon)
+    decoding = decoding_by([metric], yes=yes, n=n, seed=seed, drawing=drawing, parts=parts)
+
+    def find(system: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
+        for source, candidates in decoding.candidates(system, sources, file):
+            if isinstance(candidates, str):
+                yield source, candidates, {}
+                continue
+            weights, left = decoding.weighed(system, candidates)
+            [choice] = decoding.choose(source, left, weights).values()
+            yield source, [left[choice.number]], {"utility": choice.utility, "n": choice.n, "metric": metric}
+
+    return find
 
 
 def tell_notes(what: str, notes: Counter[str]) -> None:

@@ -1,7 +1,7 @@
 """Metrics of translation quality: what every metric has, and how one is found by name.
 
-BLEU, chrF, chrF++ and TER come from sacreBLEU, RIBES is our own. COMET, BLEURT and others run outside of our
-environment; see external.py.
+BLEU, chrF, chrF++ and TER come from sacreBLEU, RIBES is our own. COMET runs in an environment of its own (comet.py),
+BLEURT and others as programs that the user names (external.py).
 """
 
 from __future__ import annotations
@@ -39,6 +39,17 @@ class Scale:
     better: Literal["higher", "lower"] = "higher"
     unit: Literal["percent", "share", ""] = ""
     """percent: 0 to 100. share: 0 to 1. Empty: a unit of its own."""
+    note: str = ""
+    """What else a reader must know to compare its numbers with published ones."""
+
+    def describe(self) -> str:
+        """The scale in words: bounds, direction, and what else must be known."""
+        low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
+        bounds = (
+            f"{low} to {high}" if low and high else f"from {low}" if low else f"to {high}" if high else ""
+        )
+        parts = [bounds or "no bounds are known", f"{self.better} is better", self.note]
+        return "; ".join(part for part in parts if part)
 
     def quality(self, value: float) -> float:
         """Turn a value into a quality: higher is better, and percentages become shares (100 becomes 1)."""
@@ -62,6 +73,8 @@ class Metric(ABC):
     scale: Scale
     version: int = field(default=1, kw_only=True)
     """Raised when its numbers change."""
+    reads_references: bool = field(default=True, kw_only=True)
+    """False for a metric that judges a translation by its source alone; references may then be missing."""
 
     @abstractmethod
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
@@ -88,6 +101,9 @@ class Metric(ABC):
         )
         return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
 
+    def prepare(self, *, yes: bool = False) -> None:  # noqa: B027 (most metrics need nothing)
+        """Make ready what it runs in; what would be downloaded is told first, and allowed by the user or by `yes`."""
+
     @property
     def identity(self) -> str:
         """What goes into a signature: the name, and the version if it is above 1."""
@@ -104,8 +120,12 @@ METRICS: Registry[Metric] = Registry(
         "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
         "ter": "babelscope.metrics.ter:METRIC",
         "ribes": "babelscope.metrics.ribes:METRIC",
+        "comet": "babelscope.metrics.comet:COMET",
+        "cometkiwi": "babelscope.metrics.comet:KIWI",
     },
 )
+_OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
+"""Registered metrics that start a program."""
 _EXTERNAL = {
     "cmd": "babelscope.metrics.external:open_command",
     "file": "babelscope.metrics.external:open_file",
@@ -132,7 +152,7 @@ def find_metric(metric: str | Metric) -> Metric:
 def _registered(name: str) -> Metric:
     known = METRICS.names()
     if name not in known:
-        hint = did_you_mean(name, known, "COMET and the like are asked by cmd:COMMAND")
+        hint = did_you_mean(name, known, "BLEURT and the like are asked by cmd:COMMAND")
         raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
     return METRICS.find(name)
 
@@ -151,9 +171,10 @@ _ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("metrics that the calle
 
 
 def is_allowed(metric: str) -> bool:
-    """Whether a metric may be asked here: any of our own, and external ones that `allow_only` permits."""
+    """Whether a metric may be asked here: one that starts no program, or one that `allow_only` permits."""
     allowed = _ALLOWED.get()
-    return ":" not in metric or allowed is None or metric in allowed
+    starts = ":" in metric or metric in _OUT_OF_PROCESS
+    return not starts or allowed is None or metric in allowed
 
 
 def warn_stored_quality(metric: str) -> None:
@@ -185,9 +206,14 @@ class Segment:
     references: tuple[str, ...]
 
     def as_line(self) -> str:
-        """The line that a command reads: a JSON object in ASCII; `reference` is a list if there are several."""
-        reference = self.references[0] if len(self.references) == 1 else list(self.references)
-        return json.dumps({"source": self.source, "hypothesis": self.hypothesis, "reference": reference})
+        """The line that a command reads: a JSON object in ASCII; `reference` is a list if there are several.
+
+        Without references it has no `reference`.
+        """
+        known = {"source": self.source, "hypothesis": self.hypothesis}
+        if self.references:
+            known["reference"] = self.references[0] if len(self.references) == 1 else list(self.references)  # type: ignore[assignment]
+        return json.dumps(known)
 
 
 def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> list[float]:
@@ -198,6 +224,8 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
     """
     found = find_metric(metric)
     once = list(dict.fromkeys(segments))
+    if found.reads_references and not all(each.references for each in once):
+        raise BabelscopeError(f"{found.name} needs references, and there are sentences without")
     scores = found.sentence(
         [each.hypothesis for each in once], [each.references for each in once], [each.source for each in once]
     )
@@ -209,20 +237,22 @@ def score_records(
     metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Add to each (place, record) the quality of its `translation` as the field `score`."""
+    found = find_metric(metric)
     segments = []
     for place, record in records:
         texts = [record.get("source"), record.get("translation")]
         references = record.get("references")
+        if not found.reads_references:
+            references = []
         if (
             not isinstance(references, list)
-            or not references
+            or (not references and found.reads_references)
             or not all(isinstance(text, str) for text in (*texts, *references))
         ):
-            raise BabelscopeError(
-                f"{place} needs the texts 'source' and 'translation', and a list 'references'"
-            )
+            needed = ", and a list 'references'" if found.reads_references else ""
+            raise BabelscopeError(f"{place} needs the texts 'source' and 'translation'{needed}")
         segments.append(Segment(record["source"], record["translation"], tuple(references)))
-    qualities = sentence_qualities(metric, segments)
+    qualities = sentence_qualities(found, segments)
     return [
         (place, {**record, "score": quality})
         for (place, record), quality in zip(records, qualities, strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from babelscope.metrics.sacre import SacreBleu
 
 # Recall weighs beta squared times as much as precision, as in sacreBLEU.
 _BETA = 2
+CHAR_ORDER = 6
+"""The longest n-grams of characters, sacreBLEU's default."""
 
 
 @dataclass(frozen=True)
@@ -54,32 +55,19 @@ def pairwise_chrf(candidates: Sequence[str], references: Sequence[str], *, word_
     for counts in orders:
         levels = _levels(counts)
         matches.append((levels[:n] @ levels[n:].T).toarray())
-    return _f_scores(totals[:n, None], totals[None, n:], np.stack(matches, axis=-1))
+    return f_scores(totals[:n, None], totals[None, n:], np.stack(matches, axis=-1))
 
 
-def aggregated_chrf(
-    candidates: Sequence[str], references: Sequence[str], *, word_order: int = 0, parts: int = 1
-) -> Array:
-    """chrF of each candidate [candidates] against the mean of all references' n-gram counts, in linear time.
+def word_symbols(texts: Sequence[str]) -> list[Array]:
+    """The words of each text as sacreBLEU separates them for chrF++, as numbers; equal words have equal ones."""
+    from sacrebleu.metrics.chrf import CHRF
 
-    An approximation of the mean over `pairwise_chrf` (reference aggregation, Vamvas and Sennrich 2024). With
-    several `parts`, the references are split into that many, and the scores of the parts are averaged
-    (partial aggregation).
-    """
-    orders = _count([*candidates, *references], word_order)
-    totals, n = _totals(orders), len(candidates)
-    borders = np.linspace(0, len(references), min(parts, len(references)) + 1).round().astype(int)
-    sums = np.zeros(n)
-    for first, last in pairwise(borders + n):
-        matches = []
-        for counts in orders:
-            mean = np.asarray(counts[first:last].mean(axis=0)).ravel()
-            common = counts[:n].copy()
-            common.data = np.minimum(common.data, mean[common.indices])
-            matches.append(_sums(common))
-        together = totals[first:last].mean(axis=0)
-        sums += (last - first) * _f_scores(totals[:n], together[None], np.stack(matches, axis=-1))
-    return sums / len(references)
+    split = CHRF(word_order=1)._remove_punctuation
+    numbers: dict[str, int] = {}
+    return [
+        np.array([numbers.setdefault(word, len(numbers)) for word in split(text)], dtype=np.int64)
+        for text in texts
+    ]
 
 
 def _count(texts: Sequence[str], word_order: int) -> list[Any]:
@@ -127,7 +115,7 @@ def _sums(counts: Any) -> Array:
     return np.asarray(counts.sum(axis=1)).ravel()
 
 
-def _f_scores(candidate: Array, reference: Array, match: Array) -> Array:
+def f_scores(candidate: Array, reference: Array, match: Array) -> Array:
     """F scores [...] of n-gram counts [..., orders]; precision and recall are means over orders both texts have."""
     both = (candidate > 0) & (reference > 0)
     used = np.maximum(1, both.sum(axis=-1))

@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from babelscope.core.answers import Fingerprint
 from babelscope.core.specs import Options, split_spec
@@ -34,7 +35,10 @@ class External(Metric):
         if len(sources) != len(hypotheses):
             raise BabelscopeError(f"{self.name} needs the source of every translation")
         triples = zip(sources, hypotheses, references, strict=True)
-        lines = [Segment(source, text, tuple(own)).as_line() for source, text, own in triples]
+        lines = [
+            Segment(source, text, tuple(own) if self.reads_references else ()).as_line()
+            for source, text, own in triples
+        ]
         answers = self.ask(lines) if lines else ()
         return [_parse_number(self.name, *pair) for pair in zip(answers, hypotheses, strict=True)]
 
@@ -53,11 +57,11 @@ def _parse_number(name: str, written: str, hypothesis: str) -> float:
 
 
 def open_command(spec: str, rest: str) -> External:
-    """Open `cmd:COMMAND?bound=NUMBER&shell=yes|no&batch=N&timeout=SECONDS`."""
+    """Open `cmd:COMMAND?bound=NUMBER&reference=yes|no&shell=yes|no&batch=N&timeout=SECONDS`."""
     command, options = _parse_spec(spec, rest)
     program = Program(spec, command, shell=options.flag("shell"), timeout=options.seconds("timeout", 3600.0))
     batch = options.integer("batch", 1024)
-    scale, bounded = _scale(options)
+    scale, reads, stated = _stated(options)
 
     def ask(lines: Sequence[str]) -> list[str]:
         written: list[str] = []
@@ -70,18 +74,18 @@ def open_command(spec: str, rest: str) -> External:
         return written
 
     def fingerprint() -> Fingerprint:
-        settings = {"command": command, "shell": program.shell, "format": "plain", **bounded}
+        settings = {"command": command, "shell": program.shell, "format": "plain", **stated}
         return Fingerprint("command", digest_json(program.file_digests()), settings=settings)
 
-    return External(spec, scale, ask, fingerprint)
+    return External(spec, scale, ask, fingerprint, reads_references=reads)
 
 
 def open_file(spec: str, rest: str) -> External:
-    """Open `file:NUMBERS?source=SEGMENTS&bound=NUMBER`, a number a segment."""
+    """Open `file:NUMBERS?source=SEGMENTS&bound=NUMBER&reference=yes|no`, a number a segment."""
     path, options = _parse_spec(spec, rest)
     if not (source := options.text("source")):
         raise BabelscopeError(f"{spec} needs ?source=SEGMENTS, the segments of its numbers, a line each")
-    scale, bounded = _scale(options)
+    scale, reads, stated = _stated(options)
     data, source_data = read_line_bytes(path), read_line_bytes(source)
     numbers, segments = parse_lines(data, path), parse_lines(source_data, source)
     require_equal_counts({path: len(numbers), source: len(segments)})
@@ -95,9 +99,9 @@ def open_file(spec: str, rest: str) -> External:
             raise BabelscopeError(f"{source} has no line {shorten(unknown)}")
         return [found[line] for line in lines]
 
-    settings = {"format": "plain", "source": hashlib.sha256(source_data).hexdigest(), **bounded}
+    settings = {"format": "plain", "source": hashlib.sha256(source_data).hexdigest(), **stated}
     fingerprint = Fingerprint("file", hashlib.sha256(data).hexdigest(), settings=settings)
-    return External(spec, scale, ask, lambda: fingerprint)
+    return External(spec, scale, ask, lambda: fingerprint, reads_references=reads)
 
 
 def _parse_spec(spec: str, rest: str) -> tuple[str, Options]:
@@ -109,10 +113,15 @@ def _parse_spec(spec: str, rest: str) -> tuple[str, Options]:
     return path, options
 
 
-def _scale(options: Options) -> tuple[Scale, dict[str, float]]:
-    """The scale that the options give, and its part of the signature; raises for unknown options."""
+def _stated(options: Options) -> tuple[Scale, bool, dict[str, Any]]:
+    """The scale that the options give, whether references are read, and the part of both in the signature.
+
+    Raises for unknown options.
+    """
     named = options.number("bound", 1.0) if options.text("bound") else None
+    reads = options.choice("reference", ("yes", "no"), "yes") == "yes"
     options.refuse_unused()
     if named is not None and not 0 < named < math.inf:
         raise BabelscopeError(f"{options.spec}: bound={named:g} is not a positive number")
-    return Scale(None, named), {} if named is None else {"bound": named}
+    stated: dict[str, Any] = {} if named is None else {"bound": named}
+    return Scale(None, named), reads, stated if reads else {**stated, "reference": False}

@@ -114,6 +114,14 @@ class TranslationsFile:
     ) -> list[list[Scored]]:
         """The file's translations of the sources; with its sources in any order, without them all, in order."""
         sources = sources_of(questions)
+        return [
+            best(own, n_best, source=source, where=self._path)
+            for source, own in zip(sources, self.all_translations(questions), strict=True)
+        ]
+
+    def all_translations(self, questions: Sequence[Asked]) -> list[Sequence[Scored]]:
+        """All that the file has of each source, however many there are."""
+        sources = sources_of(questions)
         check_texts(sources, what="source")
         if self._lines is None:
             if len(sources) != len(self._found):
@@ -127,11 +135,7 @@ class TranslationsFile:
             numbers = find_lines(sources, self._lines, self._key)
             if None in numbers:
                 self._miss(questions, sources, numbers)
-        return [
-            best(self._found[number], n_best, source=source, where=self._path)
-            for source, number in zip(sources, numbers, strict=True)
-            if number is not None
-        ]
+        return [self._found[number] for number in numbers if number is not None]
 
     def _miss(
         self, questions: Sequence[Asked], sources: Sequence[str], numbers: Sequence[int | None]

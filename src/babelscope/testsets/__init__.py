@@ -1,6 +1,13 @@
 """Test sets: their items, their formats, and the public ones by name."""
 
-from babelscope.testsets.items import AmbiguousSource, Dependency, Item, MinimalPair, ParallelSentence
+from babelscope.testsets.items import (
+    AmbiguousSource,
+    Dependency,
+    Item,
+    MinimalPair,
+    ParallelSentence,
+    SourceSentence,
+)
 from babelscope.testsets.loading import Format, formats, load
 from babelscope.testsets.sets import TestSet, read_items
 
@@ -11,6 +18,7 @@ __all__ = [
     "Item",
     "MinimalPair",
     "ParallelSentence",
+    "SourceSentence",
     "TestSet",
     "formats",
     "load",

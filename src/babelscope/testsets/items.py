@@ -167,6 +167,24 @@ class ParallelSentence(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSentence(_Asked):
+    """A source without references, for methods and metrics that need none."""
+
+    id: str
+    source: str
+
+    def __post_init__(self) -> None:
+        _check_text("id", self.id)
+        _check_text("source", self.source)
+        _check_context(self)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """None: an empty tuple, so that it can stand where a ParallelSentence does."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Dependency(_Item):
     """Two words of a sentence that belong together; tokens count from 1, head 0 is the root (CoNLL-U)."""
 
@@ -188,7 +206,7 @@ class Dependency(_Item):
         _check_extra(self)
 
 
-Item = MinimalPair | AmbiguousSource | ParallelSentence | Dependency
+Item = MinimalPair | AmbiguousSource | ParallelSentence | SourceSentence | Dependency
 
 
 def choice_of(item: Item) -> ItemChoice:
@@ -199,12 +217,14 @@ def choice_of(item: Item) -> ItemChoice:
     return ItemChoice(item.id, source=source)
 
 
-# Fields that identify a kind of item. A minimal pair has a `reference` too, so parallel text comes last.
+# Fields that identify a kind of item. A minimal pair has a `reference` too, and nearly all have a `source`, so that
+# these come last.
 _KIND_FIELDS: Mapping[type[Item], frozenset[str]] = {
     MinimalPair: frozenset({"correct", "contrastive"}),
     AmbiguousSource: frozenset({"correct_sources", "incorrect_sources"}),
     Dependency: frozenset({"head", "dependent"}),
     ParallelSentence: frozenset({"reference"}),
+    SourceSentence: frozenset({"source"}),
 }
 
 

@@ -56,6 +56,13 @@ _BUILT_IN = (
         "references:test.de",
     ),
     Format(
+        "sources",
+        f"{_READERS}:read_sources",
+        "sources without references, a line each, for metrics that read none",
+        "sources:test.en",
+        ("skip_empty",),
+    ),
+    Format(
         "tsv",
         f"{_READERS}:read_tsv",
         "tab-separated text: source, then one or more references",

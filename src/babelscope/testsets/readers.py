@@ -59,6 +59,12 @@ def read_references(paths: str | Sequence[str | Path]) -> TestSet:
     return _collect(Path(paths[0]).name, records, skip_empty=False)
 
 
+def read_sources(path: str | Path, *, skip_empty: bool = False) -> TestSet:
+    """Read sources without references, a line each; the id is the line number."""
+    rows = ((at(path, n), {"id": str(n), "source": line}) for n, line in enumerate(read_lines(path), 1))
+    return _collect(Path(path).stem, rows, skip_empty=skip_empty)
+
+
 def read_tsv(path: str | Path, *, skip_empty: bool = False) -> TestSet:
     """Read tab-separated text: source, then one or more references; the id is the line number."""
 

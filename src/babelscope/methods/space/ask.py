@@ -32,8 +32,10 @@ def ask(
         drawn: list[list[Scored]] = [[] for _ in asked]
         if settings.samples:
             drawn = ask_sample(system, asked, n=settings.samples, seed=seed)
-    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
-        references = ask_score(system, [(item.question, item.references[0]) for item in items])
+    told = [item for item in items if item.references]
+    with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
+        scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
+    references = {item.id: each for item, each in zip(told, scored, strict=True)}
     answers = {
         question: {
             "best": _hypothesis(best[number]),
@@ -48,10 +50,10 @@ def ask(
         {
             "source": item.source,
             "references": list(item.references),
-            "reference_logprob": finite_or_none(reference.total),
+            "reference_logprob": finite_or_none(references[item.id].total) if item.id in references else None,
             **answers[item.question],
         }
-        for item, reference in zip(items, references, strict=True)
+        for item in items
     ]
 
 

@@ -8,7 +8,8 @@ from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.tables import case, scales, tables, worst_ranked
+from babelscope.metrics.preparing import prepare_metrics
 from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width, visible
@@ -29,6 +30,7 @@ def _check(given: Given) -> None:
         raise BabelscopeError("--source goes with --reference; a test set has its own")
     if given["latex"] and given["json"]:
         raise BabelscopeError("--latex and --json print different things; say one of the two")
+    prepare_metrics(given["metric"], yes=given["yes"])
 
 
 def _study(given: Given) -> dict[str, Any]:
@@ -89,6 +91,7 @@ COMMAND = JudgingCommand(
             not_with=("json", "latex"),
         ),
         Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
+        Option("yes", "Make the environment that a metric needs (comet, cometkiwi) without asking.", bool),
         writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),
     changed={
@@ -97,13 +100,13 @@ COMMAND = JudgingCommand(
         "metric": {
             "metavar": "METRIC",
             "role": "read",
-            "help": "chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS (COMET, BLEURT...); "
-            "may be repeated.",
+            "help": "chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or file:NUMBERS?source=SEGMENTS "
+            "(BLEURT, MetricX...); may be repeated.",
         },
     },
     check=_check,
     study=_study,
     show=_show,
-    tables=lambda result, _given: tables(result.rows),
+    tables=lambda result, _given: [*tables(result.rows), scales(result.settings.values())],
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

@@ -192,7 +192,9 @@ def _translations_by_decoding(cell: _SystemRecords) -> dict[str, list[Record | N
 
 
 def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
-    """Corpus BLEU and chrF of each decoding."""
+    """Corpus BLEU and chrF of each decoding, where there are references."""
+    if not all(record["references"] for record in cell.records):
+        return
     for decoding, answers in _translations_by_decoding(cell).items():
         kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
         counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}

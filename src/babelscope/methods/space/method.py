@@ -12,8 +12,8 @@ from babelscope.methods.space.ask import ask
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
-from babelscope.methods.space.settings import SpaceSettings, identity
-from babelscope.testsets.items import ParallelSentence
+from babelscope.methods.space.settings import SpaceSettings, check_references, identity
+from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
 def comparable(settings: SpaceSettings) -> list[Comparable]:
@@ -34,6 +34,8 @@ METHOD = Method(
     version=3,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
+    also=(SourceSentence,),
+    check=check_references,
     settings=SpaceSettings,
     ask=ask,
     judge=judge,

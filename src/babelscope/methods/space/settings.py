@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
+from babelscope.testsets.items import ParallelSentence, SourceSentence
+from babelscope.util.errors import BabelscopeError
 
 
 class SpaceSettings(Settings):
@@ -69,6 +71,17 @@ class SpaceSettings(Settings):
         if len(set(self.metric)) < len(self.metric):
             raise ValueError("metric: each may be given once")
         return self
+
+
+def check_references(items: Sequence[ParallelSentence | SourceSentence], settings: SpaceSettings) -> None:
+    """Refuse items without references, unless no metric reads them."""
+    needed = [name for name in settings.metric if find_metric(name).reads_references]
+    without = next((item.id for item in items if not item.references), None)
+    if needed and without is not None:
+        raise BabelscopeError(
+            f"{needed[0]} needs references, and item {without} has none; choose a metric that reads none, such as "
+            "cometkiwi or cmd:COMMAND?reference=no"
+        )
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:

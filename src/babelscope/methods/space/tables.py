@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.space.compare import rows_named
+from babelscope.metrics.base import find_metric
 from babelscope.util.tables import draw, wrap
 from babelscope.util.terminal import visible
 from babelscope.util.text import quoted
 
 _Labels = dict[str, str | int]
+_OUTSIDE = "its own, as the program or file gives it; higher is better"
 _TOKENS: _Labels = {"view": "tokens"}
 _COLUMNS: dict[str, tuple[str, _Labels, float]] = {
     "BLEU": ("bleu", {"decoding": "beam"}, 1),
@@ -58,6 +61,16 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     return parts
 
 
+def scales(settings: Iterable[Any]) -> Table:
+    """The scale of each metric, so that its numbers are not taken for those of another."""
+    lines = []
+    for name in dict.fromkeys(name for each in settings for name in each.metric):
+        # A program that a run names is not opened, only to be described.
+        told = _OUTSIDE if ":" in name else find_metric(name).scale.describe()
+        lines.append([name, told])
+    return Table("Scales of the metrics", ["metric", "scale"], lines, labels=2)
+
+
 def _table_cell(rows: Iterable[Row], system: str, heading: str) -> str:
     name, labels, scale = _COLUMNS[heading]
     found = rows_named(rows, name, system=system, **labels)
@@ -79,7 +92,8 @@ def case(record: Record, width: int) -> str:
     """A sentence's top region as in appendix E: rank, log-probability, quality and text of each hypothesis."""
     shown = [(str(rank), each) for rank, each in enumerate(record["top"]["found"], 1)]
     shown += [(name, record[key]) for name, key in (("beam", "best"), ("mbr", "mbr")) if record[key]]
-    lines = [["ref", _figure(record["reference_logprob"]), "", quoted(record["references"][0])]]
+    reference = _figure(record["reference_logprob"])
+    lines = [["ref", reference, "", quoted(text)] for text in record["references"][:1]]
     for rank, each in shown:
         figures = _figure(each["logprob"]), _figure(each["quality"])
         lines.append([rank, *figures, quoted(each["text"])])
