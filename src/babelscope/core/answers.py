@@ -321,6 +321,9 @@ class Properties:
     """How many calls it can serve at the same time, from as many threads."""
     stored: bool = False
     """Its answers are read from files that were made elsewhere: caching them is of no use."""
+    length_penalty: float | None = None
+    """What its beam search divides log-probabilities by: length to this power, 0 for nothing. `translate` of a system
+    that states it takes another one by this name; None where there is none, or none that is known."""
 
 
 def properties(system: object) -> Properties:

@@ -21,6 +21,7 @@ from babelscope.core.answers import (
     TopK,
     Translates,
     Unanswered,
+    properties,
 )
 from babelscope.core.cost import METER
 from babelscope.core.question import Asked, Question, as_question
@@ -62,11 +63,25 @@ def _tokens(answer: Any) -> int:
 
 @_metered
 def ask_translate(
-    system: Translates, asked: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+    system: Translates,
+    asked: Sequence[Asked],
+    *,
+    beam: int = 5,
+    n_best: int = 1,
+    length_penalty: float | None = None,
 ) -> list[list[Scored]]:
-    """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`."""
+    """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`.
+
+    `length_penalty` is for this call, in place of the system's own.
+    """
+    ask: Callable[..., list[list[Scored]]] = system.translate
+    own = properties(system).length_penalty
+    if length_penalty is not None and length_penalty != own:
+        if own is None:
+            raise BabelscopeError(f"{_name(system)} has no beam search whose length penalty could be set")
+        ask = functools.partial(ask, length_penalty=length_penalty)
     questions = [as_question(each) for each in asked]
-    answers = _as_many(system, system.translate(questions, beam=beam, n_best=n_best), len(questions))
+    answers = _as_many(system, ask(questions, beam=beam, n_best=n_best), len(questions))
     for question, answer in zip(questions, answers, strict=True):
         if not answer:
             raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(question.source)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +26,8 @@ from babelscope.systems.checkpoints import (
     fingerprint,
     load_model,
     position_limit,
+    read_length_penalty,
+    stated_penalty,
     token_id,
     usual_device,
 )
@@ -59,6 +60,7 @@ class HuggingFace(ModelSystem):
         dtype: str = "float32",
         budget: int = 0,
         max_length: int = 0,
+        length_penalty: float | None = None,
         truncate: bool = False,
         remote_code: bool = False,
         lean: bool = True,
@@ -104,6 +106,10 @@ class HuggingFace(ModelSystem):
         self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
+        self.length_penalty = stated_penalty(length_penalty, self.generation, folder)
+        # What the checkpoint says is in the digest of its files, but 0.0 was taken for 1 before.
+        if self.length_penalty != (stated_penalty(None, self.generation, folder) or 1.0):
+            self._settings["length_penalty"] = self.length_penalty
         self.model = self._open_model(marian, lean)
 
     @functools.cached_property
@@ -133,9 +139,6 @@ class HuggingFace(ModelSystem):
         pad = config.pad_token_id
         if pad is not None and not (isinstance(pad, int) and pad >= size):
             pad = stated("pad_token_id", config)
-        penalty = generation.length_penalty
-        if penalty is not None and not (isinstance(penalty, int | float) and math.isfinite(penalty)):
-            raise BabelscopeError(f"{self.folder}: its length_penalty is {penalty!r}, not a number")
         return Vocabulary(
             size=size,
             prefix=prefix,
@@ -247,14 +250,16 @@ class HuggingFace(ModelSystem):
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
 
-    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+    def _generate(
+        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+    ) -> list[list[Scored]]:
         search = functools.partial(
             beam_search,
             self.model,
             beam=beam,
             n_best=n_best,
             max_length=self._longest(),
-            length_penalty=self.generation.length_penalty or 1.0,
+            length_penalty=length_penalty,
         )
         found = self._in_parts(search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
@@ -370,6 +375,7 @@ def read_options(options: Options) -> dict[str, Any]:
         "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
         "budget": options.integer("budget", 0, least=0),
         "max_length": options.integer("max_length", 0, least=0),
+        "length_penalty": read_length_penalty(options),
         "truncate": options.flag("truncate"),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
