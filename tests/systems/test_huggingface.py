@@ -111,9 +111,7 @@ def test_beam_search_is_that_of_transformers(
 ) -> None:
     """With the same length penalty, the best hypothesis is the one that `generate` finds."""
     # The checkpoint masks pad itself, since `generate` would take it out only after the softmax.
-    system = open_system(
-        spec("marian", checkpoint("marian", masked_pad=True), length_penalty=penalty)
-    )
+    system = open_system(spec("marian", checkpoint("marian", masked_pad=True), length_penalty=penalty))
     monkeypatch.setattr(system.network.generation_config, "length_penalty", penalty)
     for source, [scored] in zip(SOURCES, system.translate(SOURCES, beam=3), strict=True):
         ids = torch.tensor(system.tokens.encode_sources([system.prefix + source]))

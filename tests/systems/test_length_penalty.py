@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shutil
@@ -66,7 +67,7 @@ def test_lists_are_in_the_order_of_the_penalty(
     for found in lists:
         ranks = [each.total / len(each.tokens) ** penalty for each in found]
         assert len(ranks) > 1
-        assert all(a >= b - 1e-3 * max(1, abs(b)) for a, b in zip(ranks, ranks[1:], strict=False))
+        assert all(a >= b - 1e-3 * max(1, abs(b)) for a, b in itertools.pairwise(ranks))
     said = plain.translate(SOURCES, beam=6, n_best=6, length_penalty=penalty)
     assert [[each.tokens for each in found] for found in said] == [
         [each.tokens for each in found] for found in lists

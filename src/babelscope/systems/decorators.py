@@ -6,7 +6,7 @@ import abc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Budget, Drawing, Scored, Target, TopK
+from babelscope.core.answers import Budget, Drawing, LengthRule, Scored, Target, TopK
 from babelscope.core.question import Asked
 
 
@@ -37,5 +37,13 @@ class Decorator(abc.ABC):
     ) -> list[list[Scored]]:
         return self._ask("sample", questions, {"n": n, "seed": seed, "drawing": drawing})
 
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        return self._ask("top_k", questions, {"k": k, "budget": budget})
+    def top_k(
+        self,
+        questions: Sequence[Asked],
+        *,
+        k: int,
+        budget: Budget | None = None,
+        lengths: LengthRule | None = None,
+    ) -> list[TopK]:
+        said = {} if lengths is None else {"lengths": lengths}
+        return self._ask("top_k", questions, {"k": k, "budget": budget, **said})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
+from babelscope.core.answers import Budget, Drawing, Fingerprint, LengthRule, Note, Scored, Target, TopK
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.beam import beam_search
@@ -106,10 +106,7 @@ class HuggingFace(ModelSystem):
         self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
-        self.length_penalty = stated_penalty(length_penalty, self.generation, folder)
-        # What the checkpoint says is in the digest of its files, but 0.0 was taken for 1 before.
-        if self.length_penalty != (stated_penalty(None, self.generation, folder) or 1.0):
-            self._settings["length_penalty"] = self.length_penalty
+        self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
 
     @functools.cached_property
@@ -147,6 +144,15 @@ class HuggingFace(ModelSystem):
             source_limit=positions,
             target_limit=min(filter(None, (limit, max_length or None)), default=None),
         )
+
+    def _penalty(self, said: float | None) -> float:
+        """The length penalty, put into the settings where the checkpoint does not say it."""
+        own = stated_penalty(None, self.generation, self.folder)
+        penalty = stated_penalty(said, self.generation, self.folder)
+        # The checkpoint's own is in the digest of its files, but earlier versions took 0.0 for 1.
+        if penalty != (own or 1.0):
+            self._settings["length_penalty"] = penalty
+        return penalty
 
     def _open_model(self, marian: MarianFolder | None, lean: bool) -> OpenModel:
         if lean and self.config.model_type == "marian":
@@ -229,21 +235,27 @@ class HuggingFace(ModelSystem):
         ]
 
     @checked
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
+    def top_k(
+        self,
+        questions: Sequence[Asked],
+        *,
+        k: int,
+        budget: Budget | None = None,
+        lengths: LengthRule | None = None,
+    ) -> list[TopK]:
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
         ids, notes = self._source_ids(questions)
         distinct = list(dict.fromkeys(ids))
         from babelscope.decoding.exact import exact_search  # with numba, which nothing else here needs
 
-        search = functools.partial(exact_search, self.model, k=k, budget=budget)
+        search = functools.partial(exact_search, self.model, k=k, budget=budget, lengths=lengths)
         found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
         answers = []
         for row, noted in zip(ids, notes, strict=True):
             each = found[row]
             hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
-            answers.append(
-                TopK(tuple(hypotheses), each.exact, each.bound, each.mass, each.expansions, each.minimum)
-            )
+            certificate = (each.exact, each.bound, each.mass, each.expansions, each.minimum, each.seconds)
+            answers.append(TopK(tuple(hypotheses), *certificate))
         return answers
 
     def _longest(self, asked: int = 0) -> int:

@@ -156,7 +156,9 @@ def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
     # A translation three times as long as its source does not end; it is discarded below.
     longest = 3 * max(map(len, ids)) + 20
     longest = min(longest, teacher.vocabulary.target_limit or longest)
-    found = beam_search(teacher.model, ids, beam=beam, max_length=longest, length_penalty=teacher.length_penalty)
+    found = beam_search(
+        teacher.model, ids, beam=beam, max_length=longest, length_penalty=teacher.length_penalty
+    )
     ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
     decoded = teacher.tokens.decode([best[0] for best in found])
     return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
