@@ -105,15 +105,14 @@ def test_greedy_search_takes_the_most_probable_token(
                 assert row[chosen] >= row.max() - 1e-5
 
 
-@pytest.mark.parametrize("penalty", [0.6, 1.0, 2.0])
+@pytest.mark.parametrize("penalty", [-0.5, 0.0, 0.6, 1.0, 2.0])
 def test_beam_search_is_that_of_transformers(
     penalty: float, checkpoint: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the checkpoint's length penalty, the best hypothesis is the one that `generate` finds."""
+    """With the same length penalty, the best hypothesis is the one that `generate` finds."""
     # The checkpoint masks pad itself, since `generate` would take it out only after the softmax.
-    system = open_system(spec("marian", checkpoint("marian", masked_pad=True)))
-    for generation in (system.generation, system.network.generation_config):
-        monkeypatch.setattr(generation, "length_penalty", penalty)
+    system = open_system(spec("marian", checkpoint("marian", masked_pad=True), length_penalty=penalty))
+    monkeypatch.setattr(system.network.generation_config, "length_penalty", penalty)
     for source, [scored] in zip(SOURCES, system.translate(SOURCES, beam=3), strict=True):
         ids = torch.tensor(system.tokens.encode_sources([system.prefix + source]))
         output = system.network.generate(

@@ -80,8 +80,9 @@ def assert_same(folder: Path) -> None:
     for name in ("decoder_start_token_id", "eos_token_id", "pad_token_id", "max_position_embeddings"):
         assert getattr(read.config, name) == getattr(network.config, name)
     for name in ("decoder_start_token_id", "eos_token_id", "forced_bos_token_id", "length_penalty"):
-        stated = getattr(network.generation_config, name, None)
-        assert (getattr(read.generation, name) or 1.0) == (stated or 1.0)
+        usual = 1.0 if name == "length_penalty" else None
+        ours, theirs = (getattr(each, name, None) for each in (read.generation, network.generation_config))
+        assert (usual if ours is None else ours) == (usual if theirs is None else theirs)
     assert network.model.encoder.layers[0].final_layer_norm.eps == 1e-5
 
 
@@ -97,6 +98,7 @@ def test_the_labs_models_are_read_as_transformers_reads_them(name: str) -> None:
         ({"activation_function": "relu", "scale_embedding": False}, {"length_penalty": 0.6}),
         (OLD_KEYS, {"num_beams": 4, "max_length": 512, "bad_words_ids": [[3]], "renormalize_logits": True}),
         ({"tie_word_embeddings": None, "decoder_vocab_size": None}, {"length_penalty": 2}),
+        ({}, {"length_penalty": 0.0}),
     ],
 )
 def test_settings_are_read_as_transformers_reads_them(

@@ -21,6 +21,8 @@ answered, with no text. whole: one token stands for all, since only the whole ta
 
 # Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3
+# A steeper length penalty than any decoder has; length to its power stays a float.
+_STEEPEST = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,26 +234,62 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class LengthRule:
+    """What an exact search takes of lengths, counted in tokens with EOS: which it admits, and how it ranks them."""
+
+    exactly: int = 0
+    """Only hypotheses of this length; 0 for all lengths."""
+    at_most: int = 0
+    """Only hypotheses of at most this length; 0 for the system's own limit."""
+    penalty: float = 0.0
+    """Hypotheses are ranked by log-probability divided by length to this power; 0 for log-probability itself."""
+
+    def __post_init__(self) -> None:
+        if min(self.exactly, self.at_most) < 0:
+            raise BabelscopeError("the length of a hypothesis is at least 1: its end of sentence counts")
+        if self.exactly and self.at_most:
+            raise BabelscopeError("say one length, or the greatest length, not both")
+        if not 0 <= self.penalty <= _STEEPEST:
+            raise BabelscopeError(
+                f"an exact search takes a length penalty from 0 to {_STEEPEST:g}, not {self.penalty}"
+            )
+
+    def rank(self, total: float, length: int) -> float:
+        """What hypotheses are ranked by, from log-probability and length."""
+        return total / math.pow(length, self.penalty)
+
+
+@dataclass(frozen=True, slots=True)
 class TopK:
-    """The most probable translations found, best first, and the proof that there are no better ones."""
+    """The best translations found, best first, and the proof that there are no better ones.
+
+    The best are the most probable, unless the search had a `LengthRule`; then those that it ranks first.
+    """
 
     found: tuple[Scored, ...]
     """At most k, rescored by teacher forcing; fewer only if no more exist or the budget was spent."""
     exact: bool
-    """True if no hypothesis outside `found` is more probable than its last one."""
+    """True if no hypothesis outside `found` is better than its last one."""
     bound: float
-    """No complete hypothesis outside `found` has a higher log-probability, in nats; -inf if there are none."""
+    """No complete hypothesis outside `found` has a higher log-probability, in nats (with a length penalty, divided by
+    length to its power); -inf if there are none."""
     mass: float
     """Total probability of all complete hypotheses that the search came across."""
     expansions: int
     minimum: int
-    """Number of prefixes more probable than the last hypothesis of `found`; no exact search expands fewer."""
+    """Number of prefixes that may still lead to a better hypothesis than the last of `found`; no exact search expands
+    fewer."""
+    seconds: float | None = dataclasses.field(default=None, compare=False)
+    """The search's share of the time, where it is known; not reproducible."""
 
 
 @runtime_checkable
 class Searches(Protocol):
     def top_k(self, questions: Sequence[Question], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        """For each question its `k` most probable translations, with a certificate."""
+        """For each question its `k` most probable translations, with a certificate.
+
+        A system that also takes `lengths`, a `LengthRule` or None, finds the best by that.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +353,9 @@ class Properties:
     """How many calls it can serve at the same time, from as many threads."""
     stored: bool = False
     """Its answers are read from files that were made elsewhere: caching them is of no use."""
+    length_penalty: float | None = None
+    """What its beam search divides log-probabilities by: length to this power, 0 for nothing. `translate` of a system
+    that states it takes another one by this name; None where there is none, or none that is known."""
 
 
 def properties(system: object) -> Properties:

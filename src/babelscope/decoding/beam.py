@@ -1,8 +1,9 @@
 """Beam search over any open model, many sources at once.
 
-The search is that of transformers' `generate` with length_penalty=1 and early_stopping=False: hypotheses are
-compared by log-probability divided by length, EOS included, and a source is done when its best running
-prefix, so divided, is no better than the worst of `beam` finished ones. A source that is done leaves the batch.
+The search is that of transformers' `generate` with early_stopping=False: hypotheses are compared by log-probability
+divided by length, EOS included, to the power of the length penalty (0: the log-probability itself), and a source is
+done when its best running prefix, so divided, is no better than the worst of `beam` finished ones. A source that is
+done leaves the batch.
 """
 
 from __future__ import annotations

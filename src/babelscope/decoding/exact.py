@@ -9,6 +9,10 @@ values, where a prefix's row is given back as soon as nothing can come of it.
 Hypotheses are token sequences that end in EOS, within the model's own length limit; the empty one (EOS alone) and
 those with an unknown token are among them, as they are in the model. Scores are sums of natural logs, in double;
 the final ones are those of teacher forcing. Ties go to the shorter one, then to the smaller token ids.
+
+A `LengthRule` admits some lengths, and may rank by total / length ** penalty. As totals only fall, no continuation of
+a prefix of total s ranks above s / longest ** penalty: the same search, with a lower threshold. It begins with what
+beam search finds, since a good first bound saves most of the work.
 """
 
 from __future__ import annotations
@@ -22,10 +26,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babelscope.core.answers import Budget
+from babelscope.core.answers import Budget, LengthRule
 from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.kernels import children_above, release
+from babelscope.decoding.lengths import beam_ranks, greatest_length
 from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
 from babelscope.util.errors import BabelscopeError
 
@@ -46,6 +51,7 @@ _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
 # network's answers pass through float32, too.
 _SLACK = {torch.float64: 1e-4, torch.float32: 1e-4}
 _HALF_SLACK = 0.05
+_ANY_LENGTH = LengthRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +65,29 @@ class ExactResult:
     mass: float
     expansions: int
     minimum: int
+    seconds: float
 
 
 def exact_search(
-    model: OpenModel, sources: Sequence[Sequence[int]], *, k: int, budget: Budget | None = None, rows: int = 0
+    model: OpenModel,
+    sources: Sequence[Sequence[int]],
+    *,
+    k: int,
+    budget: Budget | None = None,
+    lengths: LengthRule | None = None,
+    rows: int = 0,
 ) -> list[ExactResult]:
-    """For each source its `k` most probable target ids; `rows` prefixes are fed at once (0: as many as suit)."""
+    """For each source its `k` best target ids; `rows` prefixes are fed at once (0: as many as suit)."""
     if k < 1:
         raise BabelscopeError(f"the {k} most probable translations cannot be searched for; k is at least 1")
-    budget = budget or Budget()
+    budget, lengths = budget or Budget(), lengths or _ANY_LENGTH
     rows = rows or _ROWS.get(model.device.type, 256)
     answers: list[ExactResult | None] = [None] * len(sources)
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
 
     def run(group: list[int]) -> None:
-        search = _Search(model, [sources[i] for i in group], k, budget, rows)
-        for number, found in _rescored(model, [sources[i] for i in group], list(search.run())):
+        search = _Search(model, [sources[i] for i in group], k, budget, rows, lengths)
+        for number, found in _rescored(model, [sources[i] for i in group], list(search.run()), lengths):
             answers[group[number]] = found
 
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
@@ -87,7 +100,10 @@ def exact_search(
 
 
 def _rescored(
-    model: OpenModel, sources: Sequence[Sequence[int]], sentences: Sequence[Frontier]
+    model: OpenModel,
+    sources: Sequence[Sequence[int]],
+    sentences: Sequence[Frontier],
+    lengths: LengthRule,
 ) -> Iterator[tuple[int, ExactResult]]:
     """Score the candidates of each source by teacher forcing, put them in order and cut at k."""
     some = [sentence for sentence in sentences if sentence.complete]
@@ -95,26 +111,30 @@ def _rescored(
     scored = dict(score_targets(model, [sources[each.number] for each in some], candidates, budget=1024))
     scores = {sentence.number: scored[place] for place, sentence in enumerate(some)}
     for sentence in sentences:
-        yield sentence.number, _answer(sentence, scores.get(sentence.number, []))
+        yield sentence.number, _answer(sentence, scores.get(sentence.number, []), lengths)
 
 
-def _answer(sentence: Frontier, scores: list[list[float]]) -> ExactResult:
+def _answer(sentence: Frontier, scores: list[list[float]], lengths: LengthRule) -> ExactResult:
     """The result of a finished search, from the candidates' rescored tokens."""
     candidates = [ids for _, ids in sentence.complete]
     totals = [math.fsum(row) for row in scores]
-    drift = max((abs(a - b) for a, (b, _) in zip(totals, sentence.complete, strict=True)), default=0.0)
-    best = sorted(range(len(totals)), key=lambda i: (-totals[i], len(candidates[i]), candidates[i]))
+    ranks = [lengths.rank(total, len(row)) for total, row in zip(totals, scores, strict=True)]
+    drift = max((abs(a - b) for a, (b, _) in zip(ranks, sentence.complete, strict=True)), default=0.0)
+    best = sorted(range(len(ranks)), key=lambda i: (-ranks[i], len(candidates[i]), candidates[i]))
     best = best[: sentence.k]
-    last = totals[best[-1]] if len(best) == sentence.k else -math.inf
+    # What a search with a penalty begins with, it need not come across again.
+    met = math.fsum(math.exp(totals[i]) for i in best) if lengths.penalty else 0.0
+    last = ranks[best[-1]] if len(best) == sentence.k else -math.inf
     return ExactResult(
         [candidates[i] for i in best],
         [scores[i] for i in best],
         # Beyond the slack, rounding could have pruned a better hypothesis.
         exact=sentence.unseen == -math.inf and drift <= sentence.slack,
-        bound=max(sentence.unseen, last),
-        mass=sentence.mass,
+        bound=max(sentence.unseen / sentence.stretch, last),
+        mass=max(sentence.mass, met),
         expansions=sentence.expansions,
         minimum=sentence.minimum(last),
+        seconds=sentence.seconds,
     )
 
 
@@ -122,13 +142,22 @@ class _Search:
     """Several sources searched in one tree."""
 
     def __init__(
-        self, model: OpenModel, sources: Sequence[Sequence[int]], k: int, budget: Budget, rows: int
+        self,
+        model: OpenModel,
+        sources: Sequence[Sequence[int]],
+        k: int,
+        budget: Budget,
+        rows: int,
+        lengths: LengthRule = _ANY_LENGTH,
     ) -> None:
-        self.model, self.k, self.budget, self.rows = model, k, budget, rows
+        self.model, self.k, self.budget, self.rows, self.lengths = model, k, budget, rows, lengths
+        limit = greatest_length(model, lengths)
+        self.stretch = 1.0 if limit is None else float(limit**lengths.penalty)
+        self.known = beam_ranks(model, sources, k, lengths) if lengths.penalty else []
+        """Of each source, hypotheses to begin with, which give a first bound."""
         self.memory = model.encode(sources)
         self.window, self.expanded, self.in_vain = _WINDOW, 0, 0
         self.eos, self.prefix = model.vocabulary.eos, model.vocabulary.prefix
-        limit = model.vocabulary.target_limit
         self.deepest = math.inf if limit is None else limit + len(self.prefix) - 1
         """Nodes at this depth can only end: another token would leave no room for EOS."""
         self.parent = np.full(len(sources), -1)
@@ -168,7 +197,9 @@ class _Search:
 
     def _begin(self, number: int) -> Frontier:
         slack = _SLACK.get(self.model.dtype, _HALF_SLACK)
-        sentence = Frontier(number, self.k, slack)
+        sentence = Frontier(number, self.k, slack, self.stretch)
+        for rank, ids in self.known[number] if self.known else ():
+            sentence.add(rank, ids)
         self.references[self.start[number]] += 1
         sentence.push(np.zeros(1), self.start[[number]], np.array([self.prefix[-1]]))
         return sentence
@@ -187,15 +218,18 @@ class _Search:
         room[deepest] = math.inf
         probed = np.repeat([owner.probing for owner in owners], sizes) & ~deepest
         ends, rows, children, logprobs, whole = _reduce(self.model, hidden, room, probed)
+        if self.lengths.exactly:
+            ends[~deepest] = -math.inf
         # Complete hypotheses first, so that the children are held against the newest bounds.
         first = np.cumsum([0, *sizes])
         complete = scores + ends
+        ranks = complete / (self.memory.depth[nodes] - len(self.prefix) + 1.0) ** self.lengths.penalty
         mass = np.add.reduceat(np.exp(complete), first[:-1]).tolist()
-        hits = np.flatnonzero(complete > threshold)
-        for row in hits[np.argsort(-complete[hits], kind="stable")]:
+        hits = np.flatnonzero(ranks > np.repeat([owner.lowest_rank for owner in owners], sizes))
+        for row in hits[np.argsort(-ranks[hits], kind="stable")]:
             owner = owners[int(np.searchsorted(first, row, side="right")) - 1]
-            if complete[row] > owner.threshold:
-                owner.add(float(complete[row]), self._ids(nodes[row]))
+            if ranks[row] > owner.lowest_rank:
+                owner.add(float(ranks[row]), self._ids(nodes[row]))
         totals = scores[rows] + logprobs
         if len(hits):
             good = totals > np.repeat([owner.threshold for owner in owners], sizes)[rows]

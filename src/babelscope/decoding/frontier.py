@@ -26,10 +26,14 @@ class Frontier:
     number: int
     k: int
     slack: float
+    stretch: float = 1.0
+    """The greatest length to the power of the penalty. A prefix only loses probability, so that no continuation has a
+    higher rank than the prefix's score divided by this."""
     complete: list[tuple[float, list[int]]] = field(default_factory=list)
-    """Best first: the k best, and what rounding may have put behind them."""
+    """Ranks and ids, best first: the k best, and what rounding may have put behind them. Without a length penalty a
+    rank is the score itself."""
     bound: float = -math.inf
-    """Score of the k-th best complete hypothesis."""
+    """Rank of the k-th best complete hypothesis."""
     n_open: int = 0
     """Entries used in the three arrays below; 0 when the search is over."""
     probing: bool = True
@@ -52,22 +56,34 @@ class Frontier:
     """Its share of the time that its steps took."""
 
     @property
-    def threshold(self) -> float:
-        """Only a prefix that scores above this can lead to one of the k best."""
+    def lowest_rank(self) -> float:
+        """Only a hypothesis ranked above this can be one of the k best."""
         return self.bound - self.slack
 
-    def minimum(self, last: float) -> int:
-        """How many of the expanded prefixes are more probable than the last hypothesis found."""
-        return (
-            int(np.count_nonzero(np.concatenate(self.expanded) > last + self.slack)) if self.expanded else 0
-        )
+    @property
+    def threshold(self) -> float:
+        """Only a prefix that scores above this can lead to one of the k best."""
+        return self.lowest_rank * self.stretch
 
-    def add(self, score: float, ids: list[int]) -> None:
-        self.complete.append((score, ids))
+    @property
+    def best(self) -> float:
+        """Only a prefix that scores above this can lead to a better hypothesis than all found."""
+        return self.complete[0][0] * self.stretch
+
+    def minimum(self, last: float) -> int:
+        """How many of the expanded prefixes could lead to a better hypothesis than the last one found."""
+        least = (last + self.slack) * self.stretch
+        return int(np.count_nonzero(np.concatenate(self.expanded) > least)) if self.expanded else 0
+
+    def add(self, rank: float, ids: list[int]) -> None:
+        """Add a hypothesis, unless it is there: one that beam search found may be found again."""
+        if any(ids == known for _, known in self.complete):
+            return
+        self.complete.append((rank, ids))
         self.complete.sort(key=lambda each: (-each[0], len(each[1]), each[1]))
         if len(self.complete) >= self.k:
             self.bound = self.complete[self.k - 1][0]
-            while self.complete[-1][0] < self.threshold:
+            while self.complete[-1][0] < self.lowest_rank:
                 self.complete.pop()
 
     def push(self, scores: Array, parents: Array, tokens: Array) -> None:
@@ -87,7 +103,7 @@ class Frontier:
     def still_probing(self) -> bool:
         """True while the probe may find a better hypothesis than those it has passed."""
         if self.probing and self.complete:
-            self.probing = bool(self.scores[: self.n_open].max(initial=-math.inf) > self.complete[0][0])
+            self.probing = bool(self.scores[: self.n_open].max(initial=-math.inf) > self.best)
         return self.probing
 
     def deferred_may_lead(self) -> bool:
@@ -111,7 +127,7 @@ class Frontier:
         """Floor for the next deferred batch: best minus `_REACH`, never below the threshold."""
         best = max(float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.deferred)
         if self.complete:
-            best = min(best, self.complete[0][0])
+            best = min(best, self.best)
         lower = best - _REACH
         self.opened_down_to = lower if self.threshold < lower < best else self.threshold
         return self.opened_down_to
@@ -128,7 +144,7 @@ class Frontier:
         expanding them is hardly ever needless.
         """
         n, count = self.n_open, min(count, self.max_take)
-        found = self.complete[0][0] if self.complete else math.inf
+        found = self.best if self.complete else math.inf
         return take_best(
             self.scores[:n], self.parents[:n], self.tokens[:n], count, window, found, self.threshold
         )

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from babelscope.core.answers import (
     Budget,
     Drawing,
+    LengthRule,
     Samples,
     Scored,
     Scores,
@@ -21,6 +22,7 @@ from babelscope.core.answers import (
     TopK,
     Translates,
     Unanswered,
+    properties,
 )
 from babelscope.core.cost import METER
 from babelscope.core.question import Asked, Question, as_question
@@ -62,11 +64,25 @@ def _tokens(answer: Any) -> int:
 
 @_metered
 def ask_translate(
-    system: Translates, asked: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+    system: Translates,
+    asked: Sequence[Asked],
+    *,
+    beam: int = 5,
+    n_best: int = 1,
+    length_penalty: float | None = None,
 ) -> list[list[Scored]]:
-    """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`."""
+    """`system.translate`, with as many lists as questions, none of them empty or longer than `n_best`.
+
+    `length_penalty` is for this call, in place of the system's own.
+    """
+    ask: Callable[..., list[list[Scored]]] = system.translate
+    own = properties(system).length_penalty
+    if length_penalty is not None and length_penalty != own:
+        if own is None:
+            raise BabelscopeError(f"{_name(system)} has no beam search whose length penalty could be set")
+        ask = functools.partial(ask, length_penalty=length_penalty)
     questions = [as_question(each) for each in asked]
-    answers = _as_many(system, system.translate(questions, beam=beam, n_best=n_best), len(questions))
+    answers = _as_many(system, ask(questions, beam=beam, n_best=n_best), len(questions))
     for question, answer in zip(questions, answers, strict=True):
         if not answer:
             raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(question.source)}")
@@ -108,11 +124,22 @@ def ask_sample(
 
 @_metered
 def ask_top_k(
-    system: Searches, asked: Sequence[Asked], *, k: int, budget: Budget | None = None
+    system: Searches,
+    asked: Sequence[Asked],
+    *,
+    k: int,
+    budget: Budget | None = None,
+    lengths: LengthRule | None = None,
 ) -> list[TopK]:
     """`system.top_k`, with as many answers as questions, none with more than `k` hypotheses."""
-    found = system.top_k([as_question(each) for each in asked], k=k, budget=budget)
-    answers = _as_many(system, found, len(asked))
+    ask: Callable[..., list[TopK]] = system.top_k
+    if lengths is not None and lengths != LengthRule():
+        if "lengths" not in inspect.signature(ask).parameters:
+            raise BabelscopeError(
+                f"{_name(system)} searches all lengths by log-probability alone; leave out lengths and length penalty"
+            )
+        ask = functools.partial(ask, lengths=lengths)
+    answers = _as_many(system, ask([as_question(each) for each in asked], k=k, budget=budget), len(asked))
     for answer in answers:
         if len(answer.found) > k:
             raise BabelscopeError(f"{_name(system)} gave {len(answer.found)} hypotheses where {k} were asked")
@@ -224,6 +251,7 @@ def top_k_as_json(answer: TopK) -> dict[str, Any]:
         "mass": answer.mass,
         "expansions": answer.expansions,
         "minimum": answer.minimum,
+        "seconds": answer.seconds,
     }
 
 
@@ -231,6 +259,13 @@ def top_k_from_json(answer: Mapping[str, Any]) -> TopK:
     """The answer that `top_k_as_json` wrote."""
     found = tuple(scored_from_json(each) for each in answer["found"])
     bound = -math.inf if answer["bound"] is None else _number(answer["bound"])
+    seconds = answer.get("seconds")  # earlier versions did not store them
     return TopK(
-        found, answer["exact"], bound, _number(answer["mass"]), answer["expansions"], answer["minimum"]
+        found,
+        answer["exact"],
+        bound,
+        _number(answer["mass"]),
+        answer["expansions"],
+        answer["minimum"],
+        None if seconds is None else _number(seconds),
     )

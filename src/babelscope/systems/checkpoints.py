@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked
+from babelscope.core.specs import Options
 from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import bounded
@@ -25,6 +26,8 @@ from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)
 _HUB_SECONDS = 5.0
+# Beyond this, either way, length to the power of a penalty leaves what a float holds.
+_STEEPEST = 10.0
 _SHOWN = 4  # tensors named in an error: as many as share one embedding
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -235,6 +238,8 @@ class ModelSystem:
     tokens: Tokens
     files: SealedFiles
     """Of the weights and their configuration."""
+    length_penalty: float
+    """Of its beam search: totals are divided by length to this power; 0 leaves them as they are."""
 
     def check_files(self) -> None:
         """Raise if weights, configuration or tokenizer are no longer those that were loaded."""
@@ -242,11 +247,22 @@ class ModelSystem:
         self.tokens.files.check()
 
     @checked
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing."""
+    def translate(
+        self,
+        questions: Sequence[Asked],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float | None = None,
+    ) -> list[list[Scored]]:
+        """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing.
+
+        `length_penalty` is the system's own unless another one is said.
+        """
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        generated = self._generate(questions, beam, n_best)
+        penalty = self.length_penalty if length_penalty is None else length_penalty
+        generated = self._generate(questions, beam, n_best, penalty)
         pairs = [(asked, each) for asked, group in zip(questions, generated, strict=True) for each in group]
         rescored = iter(self.score(pairs))
         return [[next(rescored) for _ in group] for group in generated]
@@ -254,9 +270,36 @@ class ModelSystem:
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         raise NotImplementedError
 
-    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+    def _generate(
+        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+    ) -> list[list[Scored]]:
         """Hypotheses with their tokens; the log-probabilities are put in by rescoring."""
         raise NotImplementedError
+
+
+def stated_penalty(said: float | None, generation: Any, folder: Path) -> float:
+    """The length penalty: what was said, else the checkpoint's own (0.0 is 0.0), else 1, as in transformers."""
+    penalty = getattr(generation, "length_penalty", None) if said is None else said
+    if penalty is None:
+        return 1.0
+    if type(penalty) not in (int, float) or not abs(penalty) <= _STEEPEST:
+        raise BabelscopeError(
+            f"{folder}: its length_penalty is {shorten(repr(penalty))}, not a number from -{_STEEPEST} to {_STEEPEST}"
+        )
+    return float(penalty)
+
+
+def read_length_penalty(options: Options) -> float | None:
+    """The option `length_penalty`; None where it is not said, for the system's own."""
+    if "length_penalty" not in options.names:
+        options.text("length_penalty")  # known, if only to `refuse_unused`
+        return None
+    penalty = options.number("length_penalty", 1.0, least=-_STEEPEST)
+    if penalty > _STEEPEST:
+        raise BabelscopeError(
+            f"{options.spec}: length_penalty={penalty} is not a number from -{_STEEPEST} to {_STEEPEST}"
+        )
+    return penalty
 
 
 def token_id(value: Any, size: int, what: str, folder: Path) -> int | None:

@@ -12,7 +12,7 @@ from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.asking import check_targets
-from babelscope.systems.checkpoints import ModelSystem, checked, fetch
+from babelscope.systems.checkpoints import ModelSystem, checked, fetch, read_length_penalty
 from babelscope.systems.model_folders import TOKENIZER_FILES
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
@@ -42,6 +42,7 @@ class CTranslate2(ModelSystem):
         compute_type: str = "float32",
         batch: int = _BATCH,
         max_length: int = 512,
+        length_penalty: float | None = None,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -58,6 +59,8 @@ class CTranslate2(ModelSystem):
         self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": max_length}
         # Batches can change the last bits of scores: a run must not go on with others than it began with.
         self._settings |= {} if batch == _BATCH else {"batch": batch}
+        self.length_penalty = 1.0 if length_penalty is None else length_penalty
+        self._settings |= {} if self.length_penalty == 1 else {"length_penalty": self.length_penalty}
         self._compute_type = compute_type
         self._batch = batch
         self._limit = max_length
@@ -100,7 +103,9 @@ class CTranslate2(ModelSystem):
             answers.append(Scored(text, tuple(tokens), logprobs, note))
         return answers
 
-    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+    def _generate(
+        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+    ) -> list[list[Scored]]:
         # Its own scores are length-normalised, and are left out.
         tokens = self._source_tokens(questions)
         with library_errors(f"{self.name}: CTranslate2 fails"):
@@ -109,6 +114,7 @@ class CTranslate2(ModelSystem):
                 target_prefix=[self._prefix] * len(questions) if self._prefix else None,
                 beam_size=beam,
                 num_hypotheses=n_best,
+                length_penalty=length_penalty,
                 max_batch_size=max(1, self._batch // beam),
                 batch_type="tokens",
                 max_input_length=_NO_LIMIT,
@@ -180,6 +186,7 @@ def open_ctranslate2(rest: str, options: Options) -> CTranslate2:
         "compute_type": options.text("compute_type", "float32"),
         "batch": options.integer("batch", _BATCH),
         "max_length": options.integer("max_length", 512),
+        "length_penalty": read_length_penalty(options),
     }
     where = fetch(tokenizer, tokenizer_only=True) if tokenizer else folder
     options.refuse_unused()

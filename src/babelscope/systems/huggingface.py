@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from babelscope.core.answers import Budget, Drawing, Fingerprint, Note, Scored, Target, TopK
+from babelscope.core.answers import Budget, Drawing, Fingerprint, LengthRule, Note, Scored, Target, TopK
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.beam import beam_search
@@ -27,6 +26,8 @@ from babelscope.systems.checkpoints import (
     fingerprint,
     load_model,
     position_limit,
+    read_length_penalty,
+    stated_penalty,
     token_id,
     usual_device,
 )
@@ -60,6 +61,7 @@ class HuggingFace(ModelSystem):
         dtype: str = "float32",
         budget: int = 0,
         max_length: int = 0,
+        length_penalty: float | None = None,
         truncate: bool = False,
         remote_code: bool = False,
         lean: bool = True,
@@ -105,6 +107,7 @@ class HuggingFace(ModelSystem):
         self._budget = budget or _BUDGET.get(self.device.type, 1024)
         self.vocabulary = self._vocabulary(max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
+        self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
 
     @functools.cached_property
@@ -134,9 +137,6 @@ class HuggingFace(ModelSystem):
         pad = config.pad_token_id
         if pad is not None and not (isinstance(pad, int) and pad >= size):
             pad = stated("pad_token_id", config)
-        penalty = generation.length_penalty
-        if penalty is not None and not (isinstance(penalty, int | float) and math.isfinite(penalty)):
-            raise BabelscopeError(f"{self.folder}: its length_penalty is {penalty!r}, not a number")
         return Vocabulary(
             size=size,
             prefix=prefix,
@@ -145,6 +145,15 @@ class HuggingFace(ModelSystem):
             source_limit=positions,
             target_limit=min(filter(None, (limit, max_length or None)), default=None),
         )
+
+    def _penalty(self, said: float | None) -> float:
+        """The length penalty, put into the settings where the checkpoint does not say it."""
+        own = stated_penalty(None, self.generation, self.folder)
+        penalty = stated_penalty(said, self.generation, self.folder)
+        # The checkpoint's own is in the digest of its files, but earlier versions took 0.0 for 1.
+        if penalty != (own or 1.0):
+            self._settings["length_penalty"] = penalty
+        return penalty
 
     def _open_model(self, marian: MarianFolder | None, lean: bool) -> OpenModel:
         if lean and self.config.model_type == "marian":
@@ -227,35 +236,43 @@ class HuggingFace(ModelSystem):
         ]
 
     @checked
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
+    def top_k(
+        self,
+        questions: Sequence[Asked],
+        *,
+        k: int,
+        budget: Budget | None = None,
+        lengths: LengthRule | None = None,
+    ) -> list[TopK]:
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
         ids, notes = self._source_ids(questions)
         distinct = list(dict.fromkeys(ids))
         from babelscope.decoding.exact import exact_search  # with numba, which nothing else here needs
 
-        search = functools.partial(exact_search, self.model, k=k, budget=budget)
+        search = functools.partial(exact_search, self.model, k=k, budget=budget, lengths=lengths)
         found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
         answers = []
         for row, noted in zip(ids, notes, strict=True):
             each = found[row]
             hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
-            answers.append(
-                TopK(tuple(hypotheses), each.exact, each.bound, each.mass, each.expansions, each.minimum)
-            )
+            certificate = (each.exact, each.bound, each.mass, each.expansions, each.minimum, each.seconds)
+            answers.append(TopK(tuple(hypotheses), *certificate))
         return answers
 
     def _longest(self, asked: int = 0) -> int:
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
 
-    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
+    def _generate(
+        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+    ) -> list[list[Scored]]:
         search = functools.partial(
             beam_search,
             self.model,
             beam=beam,
             n_best=n_best,
             max_length=self._longest(),
-            length_penalty=self.generation.length_penalty or 1.0,
+            length_penalty=length_penalty,
         )
         found = self._in_parts(search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
@@ -383,6 +400,7 @@ def read_options(options: Options) -> dict[str, Any]:
         "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
         "budget": options.integer("budget", 0, least=0),
         "max_length": options.integer("max_length", 0, least=0),
+        "length_penalty": read_length_penalty(options),
         "truncate": options.flag("truncate"),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }

@@ -25,6 +25,7 @@ class Kept(Stored):
         # Not `at_once`: calls from several threads would come in any order.
         said = properties(inner)
         self.asked_as_a_whole, self.reads_context = said.asked_as_a_whole, said.reads_context
+        self.length_penalty = said.length_penalty
 
     def _answers(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from babelscope.systems.checkpoints import (
     fingerprint,
     load_model,
     position_limit,
+    read_length_penalty,
+    stated_penalty,
 )
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.opened import Opened
@@ -55,6 +57,7 @@ class Prompted(ModelSystem):
         dtype: str = "float32",
         budget: int = _BUDGET,
         max_length: int = 256,
+        length_penalty: float | None = None,
         remote_code: bool = False,
     ) -> None:
         self.name = name
@@ -81,6 +84,8 @@ class Prompted(ModelSystem):
         self._dtype = dtype
         self._stated_budget = self._budget = budget
         self._limit = max_length
+        self._stated_penalty = length_penalty
+        self.length_penalty = stated_penalty(length_penalty, self.network.generation_config, folder)
 
     def _find_end(self) -> int:
         tokenizer = self.tokens.tokenizer
@@ -106,6 +111,7 @@ class Prompted(ModelSystem):
             "max_length": self._limit,
             # Batches can change the last bits of scores: a run must not go on with others than it began with.
             **({} if self._stated_budget == _BUDGET else {"budget": self._stated_budget}),
+            **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
         }
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
 
@@ -141,11 +147,15 @@ class Prompted(ModelSystem):
             start += count
         return [answer for answer in answers if answer is not None]
 
-    def _generate(self, questions: Sequence[Asked], beam: int, n_best: int) -> list[list[Scored]]:
-        return [self._continue(prompt, beam, n_best) for prompt in self._prompts(questions)]
+    def _generate(
+        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
+    ) -> list[list[Scored]]:
+        # transformers warns of a penalty where there is no beam.
+        how = {"length_penalty": length_penalty} if beam > 1 else {}
+        return [self._continue(prompt, beam, n_best, how) for prompt in self._prompts(questions)]
 
     @torch.inference_mode()
-    def _continue(self, prompt: list[int], beam: int, n_best: int) -> list[Scored]:
+    def _continue(self, prompt: list[int], beam: int, n_best: int, how: Mapping[str, float]) -> list[Scored]:
         """What beam search puts after a prompt, up to the end token."""
         ids = torch.tensor([prompt], device=self.network.device)
         try:
@@ -158,6 +168,7 @@ class Prompted(ModelSystem):
                 max_new_tokens=self._limit,
                 eos_token_id=self._end_id,
                 pad_token_id=self._end_id,
+                **how,
             )
         except (
             ValueError,
@@ -276,6 +287,7 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
         "budget": options.integer("budget", _BUDGET),
         "max_length": options.integer("max_length", 256),
+        "length_penalty": read_length_penalty(options),
     }
     if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):
         raise BabelscopeError(

@@ -64,7 +64,7 @@ def distill(
     words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
     words += [*(["--threads", str(threads)] if threads else []), "--out", "NEW_FOLDER"]
     command = shlex.join(["babelscope", "lab", "distill", *words])
-    asked = {"source_sha256": digest, "beam": beam}
+    asked = {"source_sha256": digest, "beam": beam, **_penalty(model)}
     known = model.fingerprint
     names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
     with locked_folder(out):
@@ -121,7 +121,7 @@ def translate_all(
     order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
     asked = {"teacher": teacher.fingerprint.digest, "sources": digest_json(distinct)}
-    asked |= {"beam": beam, "chunk": _CHUNK}
+    asked |= {"beam": beam, "chunk": _CHUNK, **_penalty(teacher)}
     texts: list[list[str]] = []
     progress = Progress("translating", quiet=quiet)
     began = time.monotonic()
@@ -144,6 +144,11 @@ def translate_all(
     return [by_source[source] for source in sources]
 
 
+def _penalty(teacher: Any) -> dict[str, float]:
+    """The teacher's length penalty where it is not 1, which earlier versions used for every teacher."""
+    return {} if teacher.length_penalty == 1 else {"length_penalty": teacher.length_penalty}
+
+
 def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
     """The teacher's best translation of each source, "" if it is unfinished."""
     from babelscope.decoding.beam import beam_search
@@ -151,7 +156,9 @@ def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
     # A translation three times as long as its source does not end; it is discarded below.
     longest = 3 * max(map(len, ids)) + 20
     longest = min(longest, teacher.vocabulary.target_limit or longest)
-    found = beam_search(teacher.model, ids, beam=beam, max_length=longest)
+    found = beam_search(
+        teacher.model, ids, beam=beam, max_length=longest, length_penalty=teacher.length_penalty
+    )
     ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
     decoded = teacher.tokens.decode([best[0] for best in found])
     return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
