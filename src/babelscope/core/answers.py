@@ -23,6 +23,26 @@ answered, with no text. whole: one token stands for all, since only the whole ta
 _ROUNDING = 1e-3
 
 
+Scoring = Literal["mean", "total", "probability"]
+"""How token log-probabilities become the score of a target."""
+
+
+def score_tokens(logprobs: Sequence[float], how: Scoring) -> float:
+    """The score of a target from its token log-probabilities, EOS included, in nats.
+
+    `mean` (minimal-pairs, eq. 2), `total` (eq. 1), or `probability`: the log of the arithmetic mean of the token
+    probabilities (contrastive-conditioning, footnote 2, read literally).
+    """
+    if how != "probability":
+        total = math.fsum(logprobs)
+        return total / len(logprobs) if how == "mean" else total
+    highest = max(logprobs)
+    if highest == -math.inf:
+        return highest
+    # Relative to the highest, so that nothing underflows.
+    return highest + math.log(math.fsum(math.exp(each - highest) for each in logprobs) / len(logprobs))
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A target as the system sees it: tokens with natural-log probabilities, end of sentence included."""

@@ -155,7 +155,7 @@ def overview(group: Group, *, lead: bool = True) -> Table:
     headings = ["references", "reading", *(["system"] if several else []), "error type"]
     marks = [
         "* a control" if any(line[-5].startswith("*") for line in lines) else "",
-        f"{OWN} on references that it wrote itself" if any(OWN in line[-3] for line in lines) else "",
+        f"{OWN} on references that are its own output" if any(OWN in line[-3] for line in lines) else "",
     ]
     title = "; ".join(filter(None, ["By error type, how often the error is preferred", *marks]))
     return Table(title, [*headings, *_HEADINGS], lines, len(headings))

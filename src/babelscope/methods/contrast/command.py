@@ -31,6 +31,9 @@ def _check(given: Given) -> None:
 def _study(given: Given) -> Tables:
     """Files of scores are systems, on the test set as such files count it."""
     tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
+    if given["machine-references"]:
+        made = {"spec": given["tests"], "machine_references": list(given["machine-references"])}
+        return {**tables, "tests": [made]}
     if not given["scores"]:
         return tables
     tests, lines = spec_for_scores(given["tests"])
@@ -81,6 +84,15 @@ COMMAND = JudgingCommand(
             default="auto",
             choices=LAYOUTS,
             only_with=("scores",),
+        ),
+        Option(
+            "machine-references",
+            "A system that translates the sources again: pairs are made of its translations, too, validated by the "
+            "human references. May be repeated: each has an equal share of the sources.",
+            metavar="SYSTEM",
+            repeat=True,
+            role="read",
+            not_with=("scores", "rejudge"),
         ),
         Option(
             "seed-group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from babelscope.core.columns import Group
 from babelscope.core.page import NOT_RIGHT, Finding, Tone, count_of
 from babelscope.core.results import Row
 from babelscope.methods.contrast.by_type import READINGS, TypeFigures, figures_by_type, leading, with_interval
+from babelscope.methods.contrast.provenance import own_words
 from babelscope.methods.errors.view import worst_finding
 from babelscope.methods.view import complement, error_finding
 
@@ -42,7 +44,7 @@ def findings(group: Group, labels: Mapping[str, str]) -> list[Finding]:
                     more=_told_ties(row, settings),
                 )
             )
-        found += worst_finding(column.name, rows, lambda row, query=query: _alarms(row, query), labels)
+        found += worst_finding(column.name, rows, functools.partial(_alarms, query), labels)
     return found
 
 
@@ -59,7 +61,7 @@ def _of_type(
         if row is not None and row.estimate.n:
             more.append(f"{words}: {with_interval(row.estimate, 100)} %")
     if each.is_own:
-        more.append(own_words(each.own, each.forced.estimate.n))
+        more.append(own_words(each))
     if each.reading not in ("too few", "none"):
         more.append(READINGS[each.reading])
     tag = {"tag": tag} if (tag := _TAGS.get(each.reading, "")) else {}
@@ -77,11 +79,6 @@ def _of_type(
     # What controls or free translations explain away is no weakness; what nothing speaks for or against may be one.
     tone: Tone = "note" if each.reading in ("as controls", "false") else "some"
     return replace(found, tone=tone)
-
-
-def own_words(own: int, n: int) -> str:
-    """That a system is judged on its own output."""
-    return f"it wrote {own:,} of these {count_of(n, 'references')} itself, so that it can hardly fail on them"
 
 
 def by_reference(rows: Sequence[Row], name: str) -> list[Row]:
@@ -106,7 +103,7 @@ def _told_ties(row: Row, settings: Mapping[str, Any]) -> str:
     return f"{count_of(ties, 'ties')} counted half" if ties and settings.get("ties", "half") == "half" else ""
 
 
-def _alarms(row: Row, query: Mapping[str, str]) -> Mapping[str, str]:
+def _alarms(query: Mapping[str, str], row: Row) -> Mapping[str, str]:
     """The filter of the items with an alarm, for a row of errors in own translations."""
     group = group_name(str(row.labels["phenomenon"]), str(row.labels["reference"]))
     return {**query, "verdict": DETECTED, "group": group}

@@ -31,6 +31,8 @@ from babelscope.methods.contrast.by_type import (
 )
 from babelscope.methods.contrast.findings import DETECTED, false_alarm_on, findings, group_name
 from babelscope.methods.contrast.pictures import pictures
+from babelscope.methods.contrast.provenance import provenance_caveats
+from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.errors.view import language_caveats
 from babelscope.methods.view import Figures, complement, noted_of, pivot
@@ -43,8 +45,6 @@ _TIES: Mapping[str, Tone] = {"half": "some", "correct": "none", "wrong": "errors
 """Policy for ties -> tone of a tie."""
 _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
-_FAR_FROM_OUTPUT = 0.5
-"""Discrepancy in nats a token from which a caveat is shown."""
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -52,24 +52,8 @@ def caveats(group: Group) -> list[Caveat]:
     labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
-        far = _overall_discrepancy(rows)
-        if far is None:
-            found.append(
-                Caveat(
-                    name,
-                    "how far the pairs are from what it would write itself is not known, so errors in forced "
-                    "choice may be ones that it never makes.",
-                )
-            )
-        elif far.estimate.value >= _FAR_FROM_OUTPUT:
-            found.append(
-                Caveat(
-                    name,
-                    f"the pairs are {with_interval(far.estimate)} nats a token less likely than what it would write "
-                    "itself. So far from its own output, errors in forced choice say little about errors in "
-                    "free translation.",
-                )
-            )
+        found += provenance_caveats(name, rows)
+        found += discrepancy_caveats(name, rows)
         for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
@@ -91,11 +75,9 @@ def caveats(group: Group) -> list[Caveat]:
                 "infinite": "have a text that the system holds to be impossible",
             },
         )
+    if len(group.columns) > 1 and any(row.name == "discrepancy" for row in group.columns[0].cell.rows):
+        found += [Caveat("discrepancy", f"{CAUTION}.")]
     return found
-
-
-def _overall_discrepancy(rows: Sequence[Row]) -> Row | None:
-    return next((row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels), None)
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
@@ -220,7 +202,8 @@ _READING = (
     "of pairs in which that is the right one.",
     "Discrepancy is by how much the system finds its own translation more likely than the preferred one of the "
     "pair, in nats (natural-log units) a token. Where it is large, the pair is not what the system would write, "
-    "and what it prefers there says little about what it does when it translates.",
+    "and what it prefers there says little about what it does when it translates. It compares test sets under one "
+    "system, not systems.",
     "Controls are errors that no system is known to make. What forced choice reports for them is false, so "
     "they measure how far to believe the rest: “excess errors” are those beyond what controls predict.",
     "How the figures of an error type are read together: "
