@@ -335,6 +335,8 @@ class Properties:
     of translations. Such a system is not asked in parts, and its answers are not cached by question."""
     reads_context: bool = False
     """Whether answers depend on a question's context; by default a system reads the source alone."""
+    reads_source: bool = True
+    """False for a language model that scores targets by themselves, whatever the source (minimal-pairs, eq. 1)."""
     costly: bool = False
     """Asking costs money or time (servers), so answers are kept until a command has finished without an error."""
     at_once: int = 1

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from babelscope.core.results import Record, Row
-from babelscope.language.registry import error_types
 from babelscope.making.machine_bias import bias_rows
 from babelscope.making.machine_references import Outcome, machine_references
 from babelscope.testsets.items import Item, MinimalPair
@@ -81,11 +80,7 @@ def _outcomes(records: Iterable[Record]) -> list[Outcome]:
     found = []
     for record in records:
         told = record.get("extra", {}).get(FIELD)
-        if (
-            record["reference"] != "human"
-            or not _is_outcome(told)
-            or record["phenomenon"] not in error_types()
-        ):
+        if record["reference"] != "human" or not _is_outcome(told):
             continue
         other = machine.get(str(record["id"])) if told["verdict"] == "kept" else None
         pair = None if other is None else _pair(other)

@@ -25,6 +25,7 @@ class Kept(Stored):
         # Not `at_once`: calls from several threads would come in any order.
         said = properties(inner)
         self.asked_as_a_whole, self.reads_context = said.asked_as_a_whole, said.reads_context
+        self.reads_source = said.reads_source
 
     def _answers(
         self,

@@ -10,7 +10,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Method
-from babelscope.methods.contrast.ask import ask
+from babelscope.methods.contrast.ask import ask, check_system
 from babelscope.methods.contrast.compare import reference_differences
 from babelscope.methods.contrast.figures import figures, measure_of
 from babelscope.methods.contrast.judge import judge
@@ -48,6 +48,7 @@ METHOD = Method(
     sample=sample,
     ask_more=ask_spread,
     asks=frozenset({"beam", "spread"}),
+    check_system=check_system,
     needs={"system": ("score",)},
     instead={"score": "item_scores", "translate": "item_scores"},
     needs_more=lambda settings: settings.needs,
