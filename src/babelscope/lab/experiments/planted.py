@@ -34,7 +34,7 @@ class Planted:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        inner = self.inner.fingerprint
+        inner: Fingerprint = self.inner.fingerprint
         fault = {"share": self.share, "waver": self.waver, "seed": self.seed, "loses": "nicht"}
         return dataclasses.replace(inner, settings={**inner.settings, "planted": fault})
 
