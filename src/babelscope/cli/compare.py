@@ -17,7 +17,7 @@ from babelscope.cli.common import (
     as_line,
     figures,
     output,
-    width_for,
+    paragraph, width_for,
     write_file,
 )
 from babelscope.cli.shell import formerly, refuse_unused
@@ -140,6 +140,8 @@ def compare(
         text = functools.partial(tables.as_text, width=width_for(to))
         show = tables.as_markdown if markdown else for_paper if latex else text
         write("\n\n".join(show(each) for each in found.tables(even=latex)))
+        for told in found.cautions():
+            write(f"\n{'% ' if latex else ''}{visible(told) if latex else paragraph(told)}")
         if found.signatures and not markdown:
             mark, is_whole = ("% ", True) if latex else ("", to is not None)
             signatures = [
@@ -176,6 +178,10 @@ class _Comparison:
         ]
         return [("figures", figures), *self.more.items()]
 
+    def cautions(self) -> list[str]:
+        """What must be said about figures of several systems beside each other, each once."""
+        return list(dict.fromkeys(told for group in self.groups for told in _cautions(group)))
+
     def tables(self, *, even: bool) -> list[Table]:
         """What people read: figures side by side, then the other sections; `even`: as many decimals in a column."""
         from functools import partial
@@ -197,6 +203,20 @@ class _Comparison:
         if rows := self.more["regression"]:
             found.append(of_rows("regression, percentage points for one more of a variable", rows))
         return found
+
+
+def _cautions(group: Group) -> list[str]:
+    """What the method says against comparing figures of its own between systems, where several stand beside."""
+    from babelscope.methods.base import find_method, method_names
+
+    first = group.columns[0].cell
+    if (
+        len({str(column.cell.fingerprint) for column in group.columns}) < 2
+        or first.kind not in method_names()
+    ):
+        return []
+    names = {row.name for row in first.rows}
+    return [f"{name}: {text}" for name, text in find_method(first.kind).cautions.items() if name in names]
 
 
 def _compare_runs(

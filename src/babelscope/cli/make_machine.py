@@ -90,6 +90,7 @@ def machine_references(
     from babelscope.making.machine_bias import bias_rows
     from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
+    from babelscope.making.machine_tests import marked
     from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
     from babelscope.util.digests import digest_json
@@ -125,7 +126,7 @@ def machine_references(
             for outcome in make(pairs, translators, shares=share or (), answers=known, **how):
                 outcomes.append(outcome)
                 advance(1)
-        human = [outcome.human for outcome in outcomes]
+        human = [marked(outcome) for outcome in outcomes]
         made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
         written = [*human, *made] if with_human else made
         write_file(to, Form.JSON, (as_line(pair.as_json()) for pair in written))

@@ -25,6 +25,26 @@ _ROUNDING = 1e-3
 _STEEPEST = 10.0
 
 
+Scoring = Literal["mean", "total", "probability"]
+"""How token log-probabilities become the score of a target."""
+
+
+def score_tokens(logprobs: Sequence[float], how: Scoring) -> float:
+    """The score of a target from its token log-probabilities, EOS included, in nats.
+
+    `mean` (minimal-pairs, eq. 2), `total` (eq. 1), or `probability`: the log of the arithmetic mean of the token
+    probabilities (contrastive-conditioning, footnote 2, read literally).
+    """
+    if how != "probability":
+        total = math.fsum(logprobs)
+        return total / len(logprobs) if how == "mean" else total
+    highest = max(logprobs)
+    if highest == -math.inf:
+        return highest
+    # Relative to the highest, so that nothing underflows.
+    return highest + math.log(math.fsum(math.exp(each - highest) for each in logprobs) / len(logprobs))
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A target as the system sees it: tokens with natural-log probabilities, end of sentence included."""
@@ -347,6 +367,8 @@ class Properties:
     of translations. Such a system is not asked in parts, and its answers are not cached by question."""
     reads_context: bool = False
     """Whether answers depend on a question's context; by default a system reads the source alone."""
+    reads_source: bool = True
+    """False for a language model that scores targets by themselves, whatever the source (minimal-pairs, eq. 1)."""
     costly: bool = False
     """Asking costs money or time (servers), so answers are kept until a command has finished without an error."""
     at_once: int = 1

@@ -29,6 +29,10 @@ _SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]]
 }
 
 
+PLANTED = "planted"
+"""The name of a model with a known fault."""
+
+
 def model_names() -> list[str]:
     """The shipped models; `teacher` is the first of its seeds, `teacher-2` the second."""
     return sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
@@ -44,6 +48,8 @@ def open_lab(rest: str, options: Options) -> Any:
     """Open `lab:NAME`: a folder of the package, by the same code as any `hf:` model."""
     from babelscope.systems.huggingface import HuggingFace, read_options
 
+    if rest == PLANTED:
+        return _open_planted(options)
     if rest not in (known := model_names()):
         names = [f"lab:{each}" for each in known]
         hint = did_you_mean(f"lab:{rest}", names, f"there are {', '.join(known)}", cutoff=0.75)
@@ -51,6 +57,19 @@ def open_lab(rest: str, options: Options) -> Any:
     arguments = read_options(options)
     options.refuse_unused()
     return HuggingFace(options.spec, MODELS / rest, tokenizer=MODELS / "tokenizer", **arguments)
+
+
+def _open_planted(options: Options) -> Any:
+    """Open `lab:planted?share=0.4`: a shipped model with a known fault (`experiments/planted.py`)."""
+    from babelscope.lab.experiments.planted import Planted
+    from babelscope.systems.opening import open_system
+
+    share, waver = options.number("share", 0.4), options.number("waver", 1.0)
+    seed, inside = options.integer("seed", 0, least=0), options.text("model", "student")
+    options.refuse_unused()
+    if not 0 <= share <= 1 or waver < 0 or inside == PLANTED:
+        raise BabelscopeError(f"{options.spec}: share is from 0 to 1, waver at least 0, model a lab model")
+    return Planted(options.spec, open_system(f"lab:{inside}"), share=share, waver=waver, seed=seed)
 
 
 def read_lab(name: str | Path, *, n: int = 0, seed: int = 0) -> TestSet:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from babelscope.core.results import Row
-from babelscope.language.registry import error_type, language
+from babelscope.language.registry import error_type, error_types, language
 from babelscope.making.machine_references import Outcome
 from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, figure_of_totals, proportion
 
@@ -86,6 +86,8 @@ def bias_rows(
 
 def _tokens(outcome: Outcome, text: str) -> list[str]:
     """Words and punctuation marks of a text, split as in the language of the outcome's error type."""
+    if outcome.human.phenomenon not in error_types():
+        return text.split()
     tokenise = language(error_type(outcome.human.phenomenon).language).tokenise
     return [text[start:end] for start, end in tokenise(text)]
 

@@ -14,7 +14,7 @@ from babelscope.making.overlap import changed_words, find_same_error, is_lost, m
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, relocate_errors
 from babelscope.systems.holding import hold_sources
-from babelscope.testsets.items import MinimalPair
+from babelscope.testsets.items import BEGINNING, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -77,7 +77,11 @@ def machine_references(
     has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
     new pair. One that seems to have the error of the human variant is queued for a person; `answers` are the
     lines that came back. Any other is dropped. By default, the `analyser` is that of the error type's language.
+    Pairs whose source is a beginning (`testsets.items.BEGINNING`) are continued instead (`_continued`).
     """
+    if any(BEGINNING in pair.extra for pair in pairs):
+        yield from _continuations(pairs, systems, shares, seed, beam)
+        return
     human = _human_pairs(pairs, mode)
     chosen = assign_systems([pair.source for pair in human], len(systems), shares, seed)
     answered = {str(answer["id"]): answer for answer in answers}
@@ -97,6 +101,44 @@ def machine_references(
         for pair in some:
             system = systems[chosen[pair.source] or 0]
             yield maker.outcome(pair, system.name, translations[pair.source])
+
+
+def _continuations(
+    pairs: Sequence[MinimalPair], systems: Sequence[Any], shares: Sequence[float], seed: int, beam: int
+) -> Iterator[Outcome]:
+    """What becomes of pairs whose source is a beginning: the systems' own continuations are the references."""
+    if not all(BEGINNING in pair.extra and pair.reference == "human" for pair in pairs):
+        raise BabelscopeError("beginnings to be continued and other pairs cannot be mixed")
+    chosen = assign_systems([pair.source for pair in pairs], len(systems), shares, seed)
+    asked = [pair for pair in pairs if chosen[pair.source] is not None]
+    for start in range(0, len(asked), _CHUNK):
+        some = asked[start : start + _CHUNK]
+        found = _translations(some, systems, chosen, beam)
+        for pair in some:
+            yield _continued(pair, systems[chosen[pair.source] or 0].name, found[pair.source])
+
+
+def _continued(human: MinimalPair, system: str, continuation: str) -> Outcome:
+    """Keep a continuation that begins with the words in which the human one is right, and make these wrong in it.
+
+    What stands before them is the same, so that what is wrong in the human pair is wrong here, too.
+    """
+    words = continuation.split()
+    right, wrong = (text.split() for text in (human.correct, human.contrastive[0]))
+    end = 0
+    while end < min(len(right), len(wrong)) - 1 and right[-1 - end] == wrong[-1 - end]:
+        end += 1
+    critical, changed = right[: len(right) - end], wrong[: len(wrong) - end]
+    if not words:
+        return Outcome(human, system, continuation, "dropped", "empty translation")
+    if len(human.contrastive) > 1 or words[: len(critical)] != critical:
+        return Outcome(human, system, continuation, "dropped", "no overlap")
+    variant = " ".join([*changed, *words[len(critical) :]])
+    extra = {BEGINNING: True, "system": system, "human": human.id, "validated": "as in the human reference"}
+    pair = MinimalPair(
+        _id(human), human.source, " ".join(words), (variant,), human.phenomenon, "machine", extra=extra
+    )
+    return Outcome(human, system, continuation, "kept", "as in the human reference", pair)
 
 
 def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:

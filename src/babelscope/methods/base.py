@@ -98,6 +98,8 @@ class Method:
     named."""
     measure_of: Callable[[Row], str] = lambda _row: ""
     """Row -> what it measures, where rows are named by the group of items they are over; else nothing."""
+    cautions: Mapping[str, str] = field(default_factory=dict)
+    """Figure -> what must be said where it stands beside the same figure of another system."""
     also: tuple[type[Item], ...] = ()
     """Other kinds of items that it judges, too."""
     check: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None

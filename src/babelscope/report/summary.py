@@ -32,6 +32,8 @@ class _Shown:
     section: Section
     headlines: Sequence[tuple[str, Sequence[Headline]]]
     """Of each system."""
+    overview: Table | None = None
+    """The method's own table of these, if it has one."""
 
     def severity(self, system: str) -> tuple[int, float]:
         """How bad the worst finding about a system is; worst first."""
@@ -51,7 +53,7 @@ class _Figure:
 
 def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: int = MOST_LINES) -> str:
     """A result in at most `most` lines: title, figures, findings, caveats, then where the rest is."""
-    shown = [_shown(group) for group in result.groups]
+    shown = [_shown(group, alone=len(result.groups) == 1) for group in result.groups]
     title = _title(result, width)
     figures = [
         _Figure(each, system, headline)
@@ -63,7 +65,7 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
     closing = _closing(result, len(result.rows), places, width)
     room = most - len(title) - len(closing) - 1
     reserved = min(_height(caveats), max(4, room // 5))
-    table, count = _fitted_table(figures, width, max(room // 2, room - reserved - _height(findings)))
+    table, count = _fitted(shown, figures, width, max(room // 2, room - reserved - _height(findings)))
     room -= len(table) + (1 if table else 0)
     said = _part("What stands out, worst first:", findings, room - reserved, "findings")
     kept = _part("Keep in mind:", caveats, room - len(said), "caveats")
@@ -82,14 +84,19 @@ def everything(
     return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
 
 
-def _shown(group: Group) -> _Shown:
+def _shown(group: Group, *, alone: bool) -> _Shown:
+    """What is shown of a group; the method's own table only if it is `alone`, since tables cannot be joined."""
     section, view = shown_by(group)
-    return _Shown(group, section, [(column.name, _headlines(column.cell, view)) for column in group.columns])
+    overview = view.overview(group) if view.overview and alone else None
+    headlines = [
+        (column.name, _headlines(column.cell, view, whole=overview is None)) for column in group.columns
+    ]
+    return _Shown(group, section, headlines, overview)
 
 
-def _headlines(cell: JudgedCell, view: View) -> list[Headline]:
-    """The figures of a cell that matter most, then the first of them for each value of a field."""
-    found = [*(view.headline(cell.rows) or generic.headline(cell.rows))]
+def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
+    """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
+    found = [*(view.headline(cell.rows) or generic.headline(cell.rows))] if whole else []
     parts: dict[str, list[Row]] = {}
     for row in cell.parts:
         by = str(row.labels["by"])
@@ -122,6 +129,35 @@ def _named(names: Sequence[str] | dict[str, None], what: str) -> str:
 
 
 # -- figures --------------------------------------------------------------------------------------------
+
+
+def _fitted(
+    shown: Sequence[_Shown], figures: Sequence[_Figure], width: int, room: int
+) -> tuple[list[str], int]:
+    """A method's own table, then that of other figures, in at most `room` lines; and how many figures there are."""
+    own = [each.overview for each in shown if each.overview is not None]
+    if not own:
+        return _fitted_table(figures, width, room)
+    lines, count = _fitted_overview(own[0], width, room - (6 if figures else 0))
+    if not figures:
+        return lines, count
+    below, more = _fitted_table(figures, width, room - len(lines) - 1)
+    return [*lines, *([""] if below else []), *below], count + more
+
+
+def _fitted_overview(table: Table, width: int, room: int) -> tuple[list[str], int]:
+    """A table without the last lines that have no room, and how many figures it has."""
+    rows = list(table.rows)
+    while rows:
+        left = len(table.rows) - len(rows)
+        told = [f"… {count_of(left, 'lines')} more: --all"] if left else []
+        drawn = [*as_text(dataclasses.replace(table, rows=rows), width).split("\n"), *told]
+        if len(drawn) <= room:
+            # The first column after the labels is n.
+            figures = [cell for row in rows for cell in row[table.labels + 1 :]]
+            return drawn, sum(cell not in ("", "–") for cell in figures)
+        rows.pop()
+    return [], 0
 
 
 def _fitted_table(figures: Sequence[_Figure], width: int, room: int) -> tuple[list[str], int]:

@@ -83,8 +83,16 @@ def _rows_of_seed_groups(
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
             labels = _labels(group, figure, {**more, "system": one, "against": other})
+            if told := _caution(group, figure[0]):
+                labels["note"] = told
             rows.append(_difference(values[one][figure], values[other][figure], labels))
     return rows
+
+
+def _caution(group: Group, figure: str) -> str:
+    """What the method says against comparing a figure between systems; empty if nothing."""
+    kind = group.columns[0].cell.kind
+    return find_method(kind).cautions.get(figure, "") if kind in method_names() else ""
 
 
 def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:

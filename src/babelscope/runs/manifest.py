@@ -5,10 +5,12 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from babelscope.core.answers import System
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
@@ -63,6 +65,8 @@ class TestsPart(_ManifestModel):
     digest: _Text
     version: int = 1
     """Raised when a named set's figures change."""
+    machine_references: dict[str, Json] = {}
+    """Fingerprints of the systems whose translations pairs were made of for the run, by their specs."""
 
 
 class CellPart(_ManifestModel):
@@ -170,6 +174,7 @@ def manifest_of(
     cells: Iterable[Cell],
     specs: Mapping[Literal["systems", "tests"], Mapping[str, str]],
     *,
+    authors: Mapping[str, Mapping[str, System]] = MappingProxyType({}),
     by: Iterable[str] = (),
     seed_groups: Iterable[str] = (),
     shard: ShardPart | None = None,
@@ -193,7 +198,15 @@ def manifest_of(
             if label in systems
         },
         tests={
-            label: TestsPart.model_validate({"spec": spec, **tests[label].identity})
+            label: TestsPart.model_validate(
+                {
+                    "spec": spec,
+                    **tests[label].identity,
+                    "machine_references": {
+                        each: system.fingerprint.as_json() for each, system in authors.get(label, {}).items()
+                    },
+                }
+            )
             for label, spec in specs["tests"].items()
             if label in tests
         },

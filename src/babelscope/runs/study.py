@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -23,6 +23,7 @@ from pydantic import (
 from babelscope.core.answers import System
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
+from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.base import set_up
 from babelscope.methods.cells import check_kinds, config_of, make_cells
 from babelscope.runs.execute import chunk_size, execute
@@ -31,10 +32,11 @@ from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import find_scheme, open_system
+from babelscope.systems.opening import find_scheme, open_system, require
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
+from babelscope.util.progress import progress
 from babelscope.util.text import read_toml, regular_only
 
 CheckTests = Callable[[Mapping[str, TestSet]], None]
@@ -60,12 +62,15 @@ class StudyTable(_Table):
 
 
 class Entry(_Table):
-    """One of `[[tests]]`: what it is, and what it is called in the results."""
+    """One of `[[tests]]`: what it is, what it is called in the results, and who makes machine references for it."""
 
     spec: _Text
     """What is opened: a system (docs/systems.md) or a test set (docs/testsets.md)."""
     name: str = ""
     """What it is called in rows and reports; its spec unless given."""
+    machine_references: list[_Text] = []
+    """Systems that translate the sources of minimal pairs again: pairs are made of their translations, too
+    (docs/contrast.md), each system for an equal share of the sources."""
 
     @property
     def label(self) -> str:
@@ -290,6 +295,11 @@ def _open_and_run(
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
+        authors = {}
+        for number, (name, entry) in enumerate(zip(tests, study.tests, strict=True)):
+            with _errors_located(where, f"tests[{number}].machine_references"):
+                authors[name] = {spec: cast(System, opened(spec)) for spec in entry.machine_references}
+                tests[name] = _with_machine_references(tests[name], list(authors[name].values()), seed)
         with _errors_located(where):
             cells = make_cells(setups, systems, tests, seed)
         chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
@@ -303,6 +313,7 @@ def _open_and_run(
                 "systems": dict(zip(systems, (entry.text for entry in study.systems), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
+            authors=authors,
             by=study.study.by,
             seed_groups=study.study.seed_groups,
             shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),
@@ -310,6 +321,16 @@ def _open_and_run(
         result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _with_machine_references(tests: TestSet, systems: Sequence[System], seed: int) -> TestSet:
+    """The test set, with pairs made from the translations of `systems` if there are any."""
+    if not systems:
+        return tests
+    for system in systems:
+        require(system, "translate", what_for="machine references")
+    with progress("making machine references", len(tests)) as advance:
+        return with_machine_references(tests, systems, seed=seed, advance=advance)
 
 
 def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:

@@ -86,6 +86,7 @@ def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
         yield from _texts_within(system.spec, f"systems[{number}].spec")
     for number, tests in enumerate(study.tests):
         yield f"tests[{number}].spec", tests.spec
+        yield from _texts_within(tests.machine_references, f"tests[{number}].machine_references")
     for number, method in enumerate(study.methods):
         yield from _texts_within(method.model_extra or {}, f"methods[{number}]")
 

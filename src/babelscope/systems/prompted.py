@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.causal import Causal, force_causal
@@ -37,11 +37,16 @@ INSTRUCTION = (
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
 
+NO_PROMPT = "none"
+"""The prompt of a model that scores texts by themselves."""
 _BUDGET = 2048
 
 
 class Prompted(ModelSystem):
-    """A language model asked to translate; only the target's tokens and its end are scored."""
+    """A language model asked to translate; only the target's tokens and its end are scored.
+
+    With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
+    """
 
     def __init__(
         self,
@@ -71,15 +76,19 @@ class Prompted(ModelSystem):
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
-        self._chat = bool(self.tokens.tokenizer.chat_template) if chat == "auto" else chat == "yes"
+        self.reads_source = prompt != NO_PROMPT
+        has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source
+        self._chat = has_template if chat == "auto" else chat == "yes"
+        if self._chat and not self.reads_source:
+            raise BabelscopeError(f"{name}: prompt=none asks nothing, so that chat=yes has no effect")
         if self._chat and not self.tokens.tokenizer.chat_template:
             raise BabelscopeError(f"{name}: this model has no chat template; leave chat=yes out")
         self.prompt = prompt or (INSTRUCTION if self._chat else PLAIN)
-        if "{text}" not in self.prompt:
+        if "{text}" not in self.prompt and self.reads_source:
             raise BabelscopeError(
                 f"{name}: the prompt must have {{text}} where the source goes: {self.prompt!r}"
             )
-        self.end = end or ("eos" if self._chat else "newline")
+        self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._end_id = self._find_end()
         self._dtype = dtype
         self._stated_budget = self._budget = budget
@@ -99,6 +108,22 @@ class Prompted(ModelSystem):
         with library_errors(f"{self.folder}: its tokenizer fails"):
             ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
             return int(ids[-1])
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Without a prompt there is nothing to translate."""
+        return frozenset({"score", "translate"} if self.reads_source else {"score"})
+
+    def _start(self) -> list[int]:
+        """What stands before the first token of a text that nothing precedes."""
+        tokenizer = self.tokens.tokenizer
+        first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        if first is None:
+            raise BabelscopeError(
+                f"{self.name}: its tokenizer has no token for the beginning or end of a text, so that the first "
+                "token of a text has no probability"
+            )
+        return [int(first)]
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -219,6 +244,8 @@ class Prompted(ModelSystem):
 
     def _prompts(self, asked: Sequence[Asked]) -> list[list[int]]:
         sources = sources_of(asked)
+        if not self.reads_source:
+            return [self._start() for _ in sources]
         check_texts(sources, what="source")
         tokenizer = self.tokens.tokenizer
         rows = []
@@ -250,7 +277,8 @@ class Prompted(ModelSystem):
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target texts as they follow the prompt, ending in the end token."""
         # A plain prompt ends in a colon, so its answer begins with a space.
-        rows = [text if self._chat else f" {text}" if text else "" for text in texts]
+        follows = self.reads_source and not self._chat
+        rows = [f" {text}" if text and follows else text for text in texts]
         return self.tokens.encode_targets(rows, eos=self._end_id)
 
     def _target_ids(self, targets: Sequence[Target]) -> tuple[list[list[int]], list[tuple[Note, ...]]]:

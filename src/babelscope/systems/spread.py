@@ -60,6 +60,7 @@ class Spread(Decorator):
         self.asked_as_a_whole = said.properties.asked_as_a_whole
         self.reads_context = said.properties.reads_context
         self.length_penalty = said.properties.length_penalty
+        self.reads_source = said.properties.reads_source
         self._part = None if self.asked_as_a_whole else part
         self.at_once = 2 * pool.workers
         """Calls from so many threads keep all workers busy, while half of the threads judge answers."""

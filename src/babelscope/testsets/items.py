@@ -14,7 +14,9 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten, text_fault
 
 NO_SOURCE = "no_source"
-"""Field of items whose source is not known."""
+"""Field of items whose source is not known, or that have none."""
+BEGINNING = "beginning"
+"""Field of minimal pairs whose source is not translated but continued."""
 # A list of one text is written as the text itself, as in "contrastive": "..."; both forms can be read.
 _ONE_AS_TEXT = {"one_as_text": True}
 

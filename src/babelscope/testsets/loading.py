@@ -86,6 +86,13 @@ _BUILT_IN = (
         scores="interleaved",
     ),
     Format(
+        "sentences",
+        f"{_READERS}:read_sentence_pairs",
+        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, one a line",
+        "sentences:adjunct_island.jsonl?continued=yes",
+        ("continued",),
+    ),
+    Format(
         "mucow",
         "babelscope.testsets.mucow:read_mucow",
         "a language pair of MuCoW's translation suite",

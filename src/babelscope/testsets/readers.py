@@ -8,11 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.testsets.items import NO_SOURCE
+from babelscope.testsets.items import BEGINNING, NO_SOURCE
 from babelscope.testsets.sets import TestSet, make_items, read_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import LocatedRecord, parse_json
-from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten, whole_number
+from babelscope.util.json_lines import LocatedRecord, parse_json, read_json_lines
+from babelscope.util.text import (
+    LARGEST_HELD,
+    read_bytes,
+    read_lines,
+    require_equal_counts,
+    shorten,
+    whole_number,
+)
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}
@@ -101,6 +108,47 @@ def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
     # "." gets the name of the folder.
     name = folder.resolve().name
     return _pairs(name, (row for path in folders for row in _distil_rows(path)), empty=empty)
+
+
+def read_sentence_pairs(path: str | Path, *, continued: bool = False) -> TestSet:
+    """Read pairs of sentences in one language: a good one and a bad one, and no source (BLiMP's fields).
+
+    `continued`: what both begin with is the source, and the rest of each what may follow; pairs that differ from
+    their first word on, or of which one only goes on, are left out and counted.
+    """
+    skipped: dict[str, int] = {}
+    rows = _sentence_rows(path, skipped, continued=continued)
+    return _collect(Path(path).stem, rows, skip_empty=True, skipped=skipped)
+
+
+def _sentence_rows(path: str | Path, skipped: dict[str, int], *, continued: bool) -> Iterator[LocatedRecord]:
+    for number, (place, row) in enumerate(read_json_lines(path, most=LARGEST_HELD), 1):
+        good, bad = (row.get(name) for name in ("sentence_good", "sentence_bad"))
+        if not isinstance(good, str) or not isinstance(bad, str):
+            raise BabelscopeError(f"{place}: sentence_good and sentence_bad must be texts")
+        named = next((row[name] for name in ("UID", "phenomenon") if isinstance(row.get(name), str)), "")
+        item = {"id": str(number), "phenomenon": named or Path(path).stem, "reference": "human"}
+        if not continued:
+            note = f"[sentence {number}, which has no source]"
+            yield (
+                place,
+                {**item, "source": note, "correct": good, "contrastive": bad, NO_SOURCE: True},
+            )
+            continue
+        here, there = good.split(), bad.split()
+        shared = next((n for n, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), None)
+        if not shared:
+            skipped["no shared beginning"] = skipped.get("no shared beginning", 0) + 1
+            continue
+        parts = [" ".join(here[:shared]), " ".join(here[shared:]), " ".join(there[shared:])]
+        yield (
+            place,
+            {
+                **item,
+                **dict(zip(("source", "correct", "contrastive"), parts, strict=True)),
+                BEGINNING: True,
+            },
+        )
 
 
 def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:

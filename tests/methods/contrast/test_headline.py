@@ -1,11 +1,14 @@
-"""The first figures of minimal pairs: by kind of reference, controls apart, and every n beside its figure."""
+"""The first figures of minimal pairs: by error type, controls apart, and every n beside its figure."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+import pytest
+
 from babelscope.core.page import Finding
-from babelscope.core.results import Result
+from babelscope.core.results import Estimate, Result, Row
+from babelscope.methods.contrast.by_type import TypeFigures
 from babelscope.methods.contrast.table import layout
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
@@ -33,38 +36,68 @@ def findings(result: Result) -> list[Finding]:
     return list(section_of(group, VIEW).findings)
 
 
-def test_controls_are_no_errors_and_kinds_of_reference_are_apart() -> None:
+def test_each_type_leads_with_its_machine_references_and_controls_are_no_errors() -> None:
     result = judged(PAIRS)
     found = findings(result)
-    for kind, size in (("human", 24), ("machine", 30)):
-        errors, alarms = (
-            [each for each in found if each.query.get("verdict") == f"{what}, {kind} references"]
-            for what in ("error", "false alarm")
-        )
+    types = [each for each in found if each.claim.startswith("Prefers")]
+    assert [each.estimate.n for each in types] == [15, 15]
+    assert all("(machine references)" in each.claim for each in types)
+    for each in types:
+        (name,) = (name for name in TYPES if each.query["group"] == f"{name}, machine reference")
+        own = [r for r in result.records if r["reference"] == "machine" and r["phenomenon"] == name]
+        assert each.behind == sum(r["verdict"] != "correct" for r in own)
+    for kind, size in SIZES.items():
+        (alarms,) = [each for each in found if each.query.get("verdict") == f"false alarm, {kind} references"]
         wrong = [r for r in result.records if r["reference"] == kind and r["verdict"] != "correct"]
         of_controls = [r for r in wrong if r["phenomenon"] == "placeholder_ding"]
-        assert [each.estimate.n for each in errors] == [size]
-        assert errors[0].behind == len(wrong) - len(of_controls)
-        assert [(each.tone, each.tag, each.behind) for each in alarms] == [
-            ("note", "False alarms", len(of_controls))
-        ]
-        assert alarms[0].estimate.n == size // 2
+        assert (alarms.tone, alarms.tag, alarms.behind) == ("note", "Controls", len(of_controls))
+        assert alarms.estimate.n == size
 
 
-def test_no_headline_pools_what_the_row_all_does() -> None:
+def test_no_pooled_figure_is_told_first() -> None:
     result = judged(PAIRS)
     assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
-    names = [headline.name for headline in VIEW.headline(result.rows)]
-    assert names == [
-        "right one (machine refs)",
-        "right one (human refs)",
-        "controls (machine refs)",
-        "controls (human refs)",
-        "discrepancy",
-    ]
+    named = {headline.name: headline.row for headline in VIEW.headline(result.rows)}
+    assert set(named) == {
+        "np_agreement (machine refs)", "clause_omission (machine refs)", "control placeholder_ding (machine refs)",
+    }  # fmt: skip
+    for row in result.rows:
+        if row.name in TYPES and row.labels["reference"] == "machine":
+            (own,) = (each for name, each in named.items() if row.name in name)
+            assert own.estimate.value == 1 - row.estimate.value
     told = summarise(result, width=200)
-    (first,) = [line for line in told.split("\n") if "right one (machine refs)" in line]
-    assert f" {len(PAIRS)} " not in f"{first} "
+    pooled = [row.estimate for row in result.rows if row.name in ("all", "plausible")]
+    for estimate in pooled:
+        assert f"of {estimate.n} pairs" not in told
+
+
+def figures(
+    forced: Estimate, free: Estimate | None = None, excess: Estimate | None = None, *, control: bool = False
+) -> TypeFigures:
+    rows = [None if each is None else Row("x", each) for each in (free, excess)]
+    return TypeFigures("x", "machine", control, Row("x", forced), *rows)
+
+
+MANY, NONE = Estimate(0.3, 0.2, 0.4, 50), Estimate(0.0, 0.0, 0.07, 50)
+
+
+@pytest.mark.parametrize(
+    ("found", "reading"),
+    [
+        (figures(MANY, control=True), "control"),
+        (figures(Estimate(0.3, 0.1, 0.6, 9)), "too few"),
+        (figures(NONE, Estimate(0.0, 0.0, 0.3, 50)), "none"),
+        (figures(MANY, Estimate(0.2, 0.1, 0.3, 50), Estimate(0.1, -0.1, 0.2, 50)), "real"),
+        (figures(MANY, Estimate(0.0, 0.0, 0.1, 50), Estimate(0.2, 0.1, 0.3, 50)), "false"),
+        (figures(MANY, Estimate(0.0, 0.0, 0.5, 50), Estimate(0.2, 0.1, 0.3, 50)), "beyond"),
+        (figures(MANY, Estimate(0.0, 0.0, 0.5, 50), Estimate(0.1, -0.1, 0.3, 50)), "as controls"),
+        (figures(MANY, Estimate(0.0, 0.0, 0.5, 50)), "not seen"),
+        (figures(MANY), "forced only"),
+        (figures(MANY, Estimate.without_interval(0.2, 1, "1 sentence")), "forced only"),
+    ],
+)
+def test_the_figures_of_a_type_are_read_together(found: TypeFigures, reading: str) -> None:
+    assert found.reading == reading
 
 
 def test_two_pairs_make_no_alarm() -> None:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import Note, Scored, capabilities, properties
+from babelscope.core.answers import Note, Scored, capabilities, properties, score_tokens
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
@@ -139,10 +139,18 @@ def _record_without_scores(
     }
 
 
+def score_as_json(scored: Scored) -> Record:
+    """What is stored of a score: total and log of the mean token probability in nats, EOS included; tokens."""
+    return {
+        "total": finite_or_none(scored.total),
+        "tokens": len(scored.logprobs),
+        "probability": finite_or_none(score_tokens(scored.logprobs, "probability")),
+    }
+
+
 def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
     """The log-probability (nats, EOS included) of the translation under one cued source, and its token count."""
-    scored = found[source]
-    return {"source": source, "total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
+    return {"source": source, **score_as_json(found[source])}
 
 
 def _translations_or_reasons(

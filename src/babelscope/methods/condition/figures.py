@@ -7,16 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from scipy.special import expit
 from scipy.stats import rankdata
 
+from babelscope.core.answers import Scoring
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, TiedWeights
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets.mucow import NO_CATEGORY
+from babelscope.util.errors import BabelscopeError
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 """Edges of bins of |score - 0.5|, narrow near 0: likelihoods a token differ little (in table 1, .516 is clear)."""
@@ -27,9 +29,7 @@ def margin_of(correct: float, incorrect: float) -> float:
     return correct - incorrect
 
 
-def best_of_side(
-    scored: Sequence[Mapping[str, Any]], likelihood: Literal["mean", "total"]
-) -> tuple[float | None, str | None]:
+def best_of_side(scored: Sequence[Mapping[str, Any]], likelihood: Scoring) -> tuple[float | None, str | None]:
     """The best evaluator score over the sources of one side, in nats, and the source that has it."""
     if not scored:
         return None, None
@@ -37,6 +37,10 @@ def best_of_side(
     for each in scored:
         total = minus_inf_if_none(each["total"])
         scores[each["source"]] = total / each["tokens"] if likelihood == "mean" else total
+        if likelihood == "probability":
+            if "probability" not in each:
+                raise BabelscopeError("this run stored no probabilities of tokens: ask the evaluator again")
+            scores[each["source"]] = minus_inf_if_none(each["probability"])
     best = max(scores, key=lambda source: scores[source])
     return scores[best], best
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from babelscope.core.answers import Scored, capabilities, properties
 from babelscope.core.question import Question
-from babelscope.core.results import Record, finite_or_none
+from babelscope.core.results import Record
+from babelscope.methods.condition.ask import score_as_json
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
@@ -228,7 +229,7 @@ def _told(each: _Known, question: Question, scores: Mapping[tuple[Question, str]
 
 def _score(scored: Scored | None) -> Record:
     assert scored is not None
-    return {"total": finite_or_none(scored.total), "tokens": len(scored.logprobs)}
+    return score_as_json(scored)
 
 
 def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from babelscope.core.answers import Scoring
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
 
@@ -20,8 +21,9 @@ class ConditionSettings(Settings):
 
     old_names: ClassVar[Mapping[str, str]] = {"base": "score_base", "equal": "tied_weights"}
 
-    likelihood: Literal["mean", "total"] = "mean"
-    """Judge by the evaluator's log-probability per token (the paper's, footnote 2), or of the whole translation."""
+    likelihood: Scoring = "mean"
+    """Judge by the evaluator's log-probability per token (the paper's, footnote 2), of the whole translation, or by
+    the arithmetic mean of the tokens' probabilities (`probability`: footnote 2, read literally)."""
     score_base: Base = "e"
     """Turn log-probabilities into scores as powers of e, which is right for natural logs, or of 2, as the released
     code does. Scores change, verdicts do not."""

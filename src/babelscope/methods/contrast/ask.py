@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.answers import ItemScores, Scored, System, capabilities
+from babelscope.core.answers import ItemScores, Scored, System, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.core.ties import credit
@@ -15,7 +15,7 @@ from babelscope.methods.contrast.figures import Scores, verdict
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.contrast.tokens import variant_as_json
 from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
-from babelscope.testsets.items import MinimalPair, choice_of
+from babelscope.testsets.items import NO_SOURCE, MinimalPair, choice_of
 from babelscope.util.errors import BabelscopeError
 
 
@@ -37,6 +37,23 @@ def ask(
         found = dict(zip(once, ask_score(system, once), strict=True))
     best = _one_best_by_question(system, items, settings.beam) if _needs_one_best(system, settings) else {}
     return [_record(item, found, best.get(item.question)) for item in items]
+
+
+def check_system(system: Any, items: Sequence[MinimalPair], _settings: ContrastSettings) -> None:
+    """Refuse a system that reads sources for pairs that have none, and the other way round."""
+    if "item_scores" in capabilities(system):
+        return
+    without = [item for item in items if NO_SOURCE in item.extra]
+    reads = properties(system).reads_source
+    if without and reads:
+        raise BabelscopeError(
+            f"item {without[0].id} has no source, which {system.name} would be asked to translate; give a language "
+            "model that scores texts by themselves (llm:NAME?prompt=none), or read the pairs with ?continued=yes"
+        )
+    if not reads and len(without) < len(items):
+        raise BabelscopeError(
+            f"{system.name} scores texts by themselves (prompt=none), but the pairs have sources; leave that out"
+        )
 
 
 def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:

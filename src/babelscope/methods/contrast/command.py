@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
@@ -13,6 +15,29 @@ from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
+
+
+PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
+    "checked": {},
+    "paper": {"score": "mean", "ties": "wrong", "discrepancy": "paper", "beam": 5},
+    "released": {"score": "mean", "ties": "correct", "discrepancy": "clipped", "beam": 5},
+}
+"""Protocol -> settings. In the paper an item counts if the right one is preferred; its code counts ties, too."""
+
+
+def _adjust(given: Given) -> Given:
+    """The settings of the protocol, of which none may be said otherwise."""
+    settings = PROTOCOLS[given["protocol"]]
+    for name, value in settings.items():
+        if name in given.said and given.settings[name] != value:
+            raise BabelscopeError(
+                f"--protocol {given['protocol']} means --{name} {value}: leave one of them out, or say the same"
+            )
+    if given["scores"]:  # by which score and beam these were made is not known, nor need they have 1-bests
+        settings = {name: value for name, value in settings.items() if name == "ties"}
+    if given["rejudge"] is not None:
+        settings = {name: value for name, value in settings.items() if name != "beam"}
+    return replace(given, settings={**given.settings, **settings}, said=given.said | settings.keys())
 
 
 def _check(given: Given) -> None:
@@ -31,6 +56,9 @@ def _check(given: Given) -> None:
 def _study(given: Given) -> Tables:
     """Files of scores are systems, on the test set as such files count it."""
     tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
+    if given["machine-references"]:
+        made = {"spec": given["tests"], "machine_references": list(given["machine-references"])}
+        return {**tables, "tests": [made]}
     if not given["scores"]:
         return tables
     tests, lines = spec_for_scores(given["tests"])
@@ -83,6 +111,22 @@ COMMAND = JudgingCommand(
             only_with=("scores",),
         ),
         Option(
+            "protocol",
+            "Settings together. paper: a tie is wrong, and --discrepancy paper. released: as its code has it, a tie "
+            "is right, and --discrepancy clipped. checked: as the settings say.",
+            default="checked",
+            choices=tuple(PROTOCOLS),
+        ),
+        Option(
+            "machine-references",
+            "A system that translates the sources again: pairs are made of its translations, too, validated by the "
+            "human references. May be repeated: each has an equal share of the sources.",
+            metavar="SYSTEM",
+            repeat=True,
+            role="read",
+            not_with=("scores", "rejudge"),
+        ),
+        Option(
             "seed-group",
             "Systems that differ by their seed only, as in 'lab:teacher-*'; may be repeated.",
             metavar="PATTERN",
@@ -107,6 +151,7 @@ COMMAND = JudgingCommand(
             "help": "An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
         },
     },
+    adjust=_adjust,
     check=_check,
     study=_study,
     instead=_table,

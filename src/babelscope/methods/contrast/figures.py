@@ -12,6 +12,7 @@ import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
 from babelscope.core.ties import Ties, credit
+from babelscope.methods.contrast.provenance import is_own
 from babelscope.methods.grouping import by_phenomenon, group_records, sources
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
@@ -69,14 +70,23 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
     for name, labels, members in _accuracy_groups(records, controls):
         accuracy = clustered_proportion(tie_credits(members, ties), sources(members))
         rows.append(Row(name, accuracy, labels, _counts(members, ties)))
-        known = _with_discrepancy(members)
-        if known and (name == "all" or "phenomenon" in labels):
-            mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
-            rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
+        if _with_discrepancy(members) and (name == "all" or "phenomenon" in labels):
+            rows.append(_discrepancy_row(members, labels))
+    kinds = group_records((each["reference"], each) for each in records)
+    rows += [
+        _discrepancy_row(own, {"reference": kind}) for kind, own in kinds.items() if _with_discrepancy(own)
+    ]
     return [
         *rows,
         *false_positive_rows(records, ties=ties, controls=controls),
     ]
+
+
+def _discrepancy_row(members: Sequence[Record], labels: Mapping[str, str | int]) -> Row:
+    """Mean discrepancy of the items that have one."""
+    known = _with_discrepancy(members)
+    mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
+    return Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)})
 
 
 def measure_of(row: Row) -> str:
@@ -128,6 +138,11 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
         "ties": verdicts["tie"],
         **{note: counted[note] for note in _NOTES},
         "infinite": sum(_is_infinite(record["scores"]) for record in records),
+        **(
+            {"own": sum(map(is_own, records))}
+            if any(each["reference"] == "machine" for each in records)
+            else {}
+        ),
     }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from babelscope.core.results import Record, minus_inf_if_none
 from babelscope.language.detecting import analysis_version
 from babelscope.methods.contrast.figures import Scores, score_record
+from babelscope.methods.contrast.scoring import stored_score, variant_score
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.judge import detect_in_pair_records
 
@@ -49,20 +48,9 @@ def _scores(record: Record, settings: ContrastSettings) -> Scores:
             minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
         )
 
-    def score(answer: Mapping[str, Any]) -> float:
-        total, length = stored_total(answer), len(answer["logprobs"]) + answer.get("at", 0)
-        return total / length if settings.score == "mean" else total
-
     known = "best" in record and settings.discrepancy != "none"
     return Scores(
-        score(record["correct"]),
-        tuple(score(each) for each in record["contrastive"]),
-        score(record["best"]) if known else None,
+        stored_score(record["correct"], settings.score),
+        tuple(variant_score(record, each, settings.score) for each in record["contrastive"]),
+        stored_score(record["best"], settings.score) if known else None,
     )
-
-
-def stored_total(answer: Mapping[str, Any]) -> float:
-    """Log-probability of a stored target in nats, EOS included."""
-    if "total" in answer:
-        return minus_inf_if_none(answer["total"])
-    return math.fsum(map(minus_inf_if_none, answer["logprobs"]))

@@ -6,13 +6,9 @@ from collections.abc import Sequence
 
 from babelscope.core.columns import Group
 from babelscope.core.page import Dot, Forest, Key, Picture, Scatter, point, tooltip
-from babelscope.core.results import Estimate, Row
+from babelscope.core.results import Row
+from babelscope.methods.contrast.by_type import accuracy_rows, with_interval
 from babelscope.methods.view import bar, by_name, keys, one
-
-
-def accuracy_rows(rows: Sequence[Row]) -> list[Row]:
-    """The rows that are accuracies by error type and reference kind."""
-    return [row for row in rows if row.name == row.labels.get("phenomenon")]
 
 
 def _name(row: Row, *, kinds: bool) -> str:
@@ -29,11 +25,6 @@ def reference_kinds(group: Group) -> list[str]:
             for row in accuracy_rows(column.cell.rows)
         )
     )
-
-
-def with_interval(estimate: Estimate, factor: float = 1) -> str:
-    """The value and its interval as text, each times `factor`, to two digits."""
-    return estimate.text(lambda each: f"{factor * each:.2g}")
 
 
 def pictures(group: Group) -> list[Picture]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from babelscope.core.answers import Capability
+from babelscope.core.answers import Capability, Scoring
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
 from babelscope.language.detecting import analysis_version, missing_analysis_error
@@ -19,8 +19,9 @@ class ContrastSettings(Settings):
 
     old_names: ClassVar[Mapping[str, str]] = {"free": "detect_in_output"}
 
-    score: Literal["mean", "total"] = "mean"
-    """Compare log-probabilities per token (eq. 2), or of whole sentences (eq. 1); EOS counts in both."""
+    score: Scoring = "mean"
+    """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
+    tokens' probabilities (`probability`); EOS counts in all."""
     ties: Ties = "half"
     """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
     discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
@@ -28,6 +29,9 @@ class ContrastSettings(Settings):
     `auto`: as in the paper if the system can translate, else none."""
     beam: int = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
+    spread: int = Field(default=50, ge=0)
+    """Sources whose second-best translation and one sample are asked for, to see how far the system's own
+    alternatives are from its 1-best; of servers, none are. 0: none."""
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
     """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""

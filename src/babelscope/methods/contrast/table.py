@@ -8,10 +8,12 @@ from fnmatch import fnmatchcase
 from babelscope.core.results import Row
 from babelscope.core.tables import Sized, Table, with_sizes
 from babelscope.methods.contrast.figures import measure_of
+from babelscope.methods.contrast.spread import CAUTION
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.terminal import visible
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
+_BETWEEN = f"discrepancy: {CAUTION}"
 _EXPLAINED = (
     "* a control: nobody makes this error in free translation",
     "° not measurable in free output: the interval, or that of each seed, covers 0",
@@ -23,7 +25,13 @@ def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
     made = layout(rows, seed_groups)
     rule = ["---"] * len(made.headings)
     text = "\n".join(_line(row) for row in (made.headings, rule, *made.rows))
-    return "\n".join([text, *(each for each in _EXPLAINED if each[0] in text)])
+    told = [each for each in _EXPLAINED if each[0] in text]
+    return "\n".join([text, *told, *([_BETWEEN] if _has_several(made) else [])])
+
+
+def _has_several(made: Table) -> bool:
+    """Whether discrepancies of several systems stand beside each other."""
+    return sum(heading.startswith("discrepancy, ") for heading in made.headings) > 1
 
 
 def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
 from babelscope.core.page import (
-    NOT_RIGHT,
     About,
     Answer,
     Caveat,
-    Finding,
     Headline,
     Line,
     Section,
     Token,
     Tone,
-    Unit,
     View,
-    count_of,
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
-from babelscope.methods.contrast.pictures import accuracy_rows, pictures, with_interval
+from babelscope.methods.contrast.by_type import (
+    READINGS,
+    accuracy_rows,
+    figures_by_type,
+    leading,
+    overview,
+    with_interval,
+)
+from babelscope.methods.contrast.findings import DETECTED, false_alarm_on, findings, group_name
+from babelscope.methods.contrast.pictures import pictures
+from babelscope.methods.contrast.provenance import provenance_caveats
+from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
 from babelscope.methods.contrast.tokens import token_view
-from babelscope.methods.errors.view import language_caveats, worst_finding
-from babelscope.methods.view import Figures, complement, error_finding, headlines, noted_of, one, pivot
+from babelscope.methods.errors.view import language_caveats
+from babelscope.methods.view import Figures, complement, noted_of, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -36,116 +43,8 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
 }
 _TIES: Mapping[str, Tone] = {"half": "some", "correct": "none", "wrong": "errors"}
 """Policy for ties -> tone of a tie."""
-_DETECTED = "error in its own translation, says the detector"
 _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
-_FAR_FROM_OUTPUT = 0.5
-"""Discrepancy in nats a token from which a caveat is shown."""
-
-
-def findings(group: Group) -> list[Finding]:
-    found = []
-    labels = names(group)
-    for column in group.columns:
-        rows = column.cell.rows
-        query = {"system": column.name, "tests": group.tests}
-        for row in _by_reference(rows, "plausible"):
-            kind = str(row.labels["reference"])
-            found.append(
-                error_finding(
-                    column.name,
-                    f"Pairs in which it prefers a translation with an error to the right one ({kind} references)",
-                    complement(row.estimate),
-                    "pairs",
-                    query={**query, "verdict": _error_on(kind)},
-                    more=_told_ties(row, column.cell.settings),
-                )
-            )
-        found += _worst_type(column.name, rows, query, labels, column.cell.settings)
-        for row in _by_reference(rows, "controls"):
-            kind = str(row.labels["reference"])
-            found.append(
-                Finding(
-                    column.name,
-                    f"Controls, which nobody gets wrong, in which it prefers the error ({kind} references)",
-                    complement(row.estimate),
-                    "pairs",
-                    "note",
-                    query={**query, "verdict": _false_alarm_on(kind)},
-                    tag="False alarms",
-                    more=_told_ties(row, column.cell.settings),
-                )
-            )
-        found += worst_finding(column.name, rows, _query_of_alarms(query), labels)
-    return found
-
-
-def _by_reference(rows: Sequence[Row], name: str) -> list[Row]:
-    """Accuracies over all types of one kind of reference; machine references, nearer to free output, first."""
-    found = [row for row in rows if row.name == name and "phenomenon" not in row.labels and row.estimate.n]
-    return sorted(found, key=lambda row: row.labels["reference"] != "machine")
-
-
-def _error_on(kind: str) -> str:
-    return f"error, {kind} references"
-
-
-def _false_alarm_on(kind: str) -> str:
-    return f"false alarm, {kind} references"
-
-
-def _told_ties(row: Row, settings: Mapping[str, Any]) -> str:
-    """The ties among the pairs behind a figure, where each is half an error."""
-    ties = row.counts.get("ties", 0)
-    return f"{count_of(ties, 'ties')} counted half" if ties and settings.get("ties", "half") == "half" else ""
-
-
-def _worst_type(
-    system: str,
-    rows: Sequence[Row],
-    query: Mapping[str, str],
-    labels: Mapping[str, str],
-    settings: Mapping[str, Any],
-) -> list[Finding]:
-    """The plausible error type that is preferred most, and how much of that may be more than false positives."""
-    real = [row for row in accuracy_rows(rows) if "control" not in row.labels and row.estimate.n]
-    if len(real) < 2:
-        return []
-    worst = min(real, key=lambda row: (row.estimate.value, row.estimate.high))
-    if worst.estimate.value == 1:
-        return []
-    name, kind = str(worst.labels["phenomenon"]), str(worst.labels["reference"])
-    more = [_told_ties(worst, settings)]
-    for figure, words in (
-        ("excess_errors", "more than false positives"),
-        ("generated_errors", "in its own translations"),
-    ):
-        if (row := one(rows, figure, phenomenon=name, reference=kind)) and row.estimate.n:
-            more.append(f"{words}: {with_interval(row.estimate, 100)} %")
-    return [
-        error_finding(
-            system,
-            f"Worst of {len(real)} error types, {labels[name]} ({kind} references)",
-            complement(worst.estimate),
-            "pairs",
-            query={**query, "verdict": NOT_RIGHT, "group": _group_name(name, kind)},
-            more="; ".join(filter(None, more)),
-        )
-    ]
-
-
-def _query_of_alarms(query: Mapping[str, str]) -> Callable[[Row], Mapping[str, str]]:
-    """For a row of errors in own translations, the filter of the items with an alarm."""
-
-    def filtered(row: Row) -> Mapping[str, str]:
-        group = _group_name(str(row.labels["phenomenon"]), str(row.labels["reference"]))
-        return {**query, "verdict": _DETECTED, "group": group}
-
-    return filtered
-
-
-def _group_name(phenomenon: str, reference: str) -> str:
-    return f"{phenomenon}, {reference} reference"
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -153,24 +52,8 @@ def caveats(group: Group) -> list[Caveat]:
     labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
-        far = _overall_discrepancy(rows)
-        if far is None:
-            found.append(
-                Caveat(
-                    name,
-                    "how far the pairs are from what it would write itself is not known, so errors in forced "
-                    "choice may be ones that it never makes.",
-                )
-            )
-        elif far.estimate.value >= _FAR_FROM_OUTPUT:
-            found.append(
-                Caveat(
-                    name,
-                    f"the pairs are {with_interval(far.estimate)} nats a token less likely than what it would write "
-                    "itself. So far from its own output, errors in forced choice say little about errors in "
-                    "free translation.",
-                )
-            )
+        found += provenance_caveats(name, rows)
+        found += discrepancy_caveats(name, rows)
         for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
@@ -192,32 +75,30 @@ def caveats(group: Group) -> list[Caveat]:
                 "infinite": "have a text that the system holds to be impossible",
             },
         )
+    if len(group.columns) > 1 and any(row.name == "discrepancy" for row in group.columns[0].cell.rows):
+        found += [Caveat("discrepancy", f"{CAUTION}.")]
     return found
 
 
-def _overall_discrepancy(rows: Sequence[Row]) -> Row | None:
-    return next((row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels), None)
-
-
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """How often the right one of a pair is preferred, by kind of reference; the same on controls; the discrepancy."""
-    figures: list[tuple[str, Row | None, Unit]] = [
-        (f"{words} ({row.labels['reference']} refs)", row, "percent")
-        for name, words in (("plausible", "right one"), ("controls", "controls"))
-        for row in _by_reference(rows, name)
+    """How often the error is preferred, by error type, worst first; then the alarms on controls."""
+    types = leading(figures_by_type(rows))
+    return [
+        Headline(
+            f"{'control ' if each.is_control else ''}{each.name} ({each.reference} refs)",
+            each.forced,
+            "percent",
+        )
+        for each in types
     ]
-    if not figures:  # a run of an earlier version
-        figures = [("right one (all pooled)", one(rows, "all"), "percent")]
-    return headlines(*figures, ("discrepancy", _overall_discrepancy(rows), "plain"))
 
 
 def tables(group: Group) -> list[Table]:
     figures = (
-        Figures("accuracy", lambda row: row.name in ("all", row.labels.get("phenomenon")), "percent"),
-        Figures("discrepancy", lambda row: row.name == "discrepancy"),
-        Figures("errors in own translations", lambda row: row.name == "generated_errors", "percent"),
+        Figures("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
+        Figures("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
     )
-    return pivot(group, "By error type", ("phenomenon", "reference"), figures)
+    return [overview(group, lead=False), *pivot(group, "By error type", ("phenomenon", "reference"), figures)]
 
 
 def names(group: Group) -> dict[str, str]:
@@ -256,21 +137,20 @@ def about(record: Record) -> About:
     elif texts := record.get("texts"):  # of stored scores
         lines = [("right", texts["correct"]), *(("with the error", each) for each in texts["contrastive"])]
     phenomenon, reference = record["phenomenon"], record["reference"]
-    specific = _group_name(phenomenon, reference)
+    specific = group_name(phenomenon, reference)
     return About(record["source"] or "(empty)", (phenomenon, specific), specific, lines)
 
 
 def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     verdict, tone = _VERDICTS.get(record["verdict"]) or ("tie", _TIES[settings.get("ties", "half")])
     facts, also = [], []
-    if tone != "none":
-        is_control = record["phenomenon"] in settings.get("controls", ())
-        also.append((_false_alarm_on if is_control else _error_on)(record["reference"]))
+    if tone != "none" and record["phenomenon"] in settings.get("controls", ()):
+        also.append(false_alarm_on(record["reference"]))
     if record.get("discrepancy") is not None:
         facts.append(f"discrepancy {record['discrepancy']:.2f}")
     if record.get("detected", {}).get("best"):
-        facts.append(_DETECTED)
-        also.append(_DETECTED)
+        facts.append(DETECTED)
+        also.append(DETECTED)
     return Answer(verdict, tone, margin(record), ", ".join(facts), lambda: _lines(record), also)
 
 
@@ -322,9 +202,13 @@ _READING = (
     "of pairs in which that is the right one.",
     "Discrepancy is by how much the system finds its own translation more likely than the preferred one of the "
     "pair, in nats (natural-log units) a token. Where it is large, the pair is not what the system would write, "
-    "and what it prefers there says little about what it does when it translates.",
+    "and what it prefers there says little about what it does when it translates. It compares test sets under one "
+    "system, not systems.",
     "Controls are errors that no system is known to make. What forced choice reports for them is false, so "
     "they measure how far to believe the rest: “excess errors” are those beyond what controls predict.",
+    "How the figures of an error type are read together: "
+    + "; ".join(f"{name}: {words}" for name, words in READINGS.items())
+    + ".",
 )
 _MEASURE = (
     "margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins"
@@ -341,7 +225,7 @@ def section(group: Group) -> Section:
         group="error type",
         colours="difference",
         order=10,
-        findings=findings(group),
+        findings=findings(group, names(group)),
         caveats=caveats(group),
         pictures=pictures(group),
         tables=tables(group),
@@ -349,4 +233,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer, headline)
+VIEW = View(section, about, answer, headline, overview)

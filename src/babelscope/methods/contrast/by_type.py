@@ -1,0 +1,169 @@
+"""What a run says about each error type: forced choice, own translations, and what controls explain of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from babelscope.core.columns import Group
+from babelscope.core.page import FEWEST
+from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table
+from babelscope.methods.view import complement, one
+
+Reading = Literal[
+    "control", "too few", "none", "real", "beyond", "false", "as controls", "not seen", "forced only"
+]
+READINGS: Mapping[Reading, str] = {
+    "control": "an error that no system is known to make: what is preferred here is a false alarm",
+    "too few": f"fewer than {FEWEST} pairs",
+    "none": "the error was never preferred",
+    "real": "its own translations have the error, too",
+    "beyond": "preferred more often than controls explain, but not seen in its own translations",
+    "false": "its own translations have the error less often than forced choice reports",
+    "as controls": "preferred no more often than false alarms on controls explain",
+    "not seen": "not seen in its own translations; there are too few controls to compare with",
+    "forced only": "neither its own translations nor controls say whether this is more than a false alarm",
+}
+"""How the figures of an error type are read together."""
+_ORDER: Sequence[Reading] = (
+    "real", "beyond", "forced only", "not seen", "as controls", "false", "control", "none", "too few",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFigures:
+    """The figures of one error type and kind of reference."""
+
+    name: str
+    reference: str
+    is_control: bool
+    forced: Row
+    """Share of pairs in which the error is preferred."""
+    free: Row | None
+    """Share of sources whose own translation has the error (`generated_errors`)."""
+    excess: Row | None
+    """Share of pairs beyond the false positives that controls predict (`excess_errors`)."""
+
+    @property
+    def reading(self) -> Reading:
+        """What the figures say together; an interval that covers 0 shows nothing."""
+        if self.is_control:
+            return "control"
+        errors, free, excess = self.forced.estimate, _known(self.free), _known(self.excess)
+        if errors.n < FEWEST:
+            return "too few"
+        if free and free.low > 0:
+            return "real"
+        if not errors.value:
+            return "none"
+        if free and free.high < errors.low:
+            return "false"
+        if excess:
+            return "beyond" if excess.low > 0 else "as controls"
+        return "not seen" if free else "forced only"
+
+    @property
+    def own(self) -> int:
+        """Pairs whose machine reference the system wrote itself."""
+        return self.forced.counts.get("own", 0)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the system wrote most of these references itself."""
+        return 2 * self.own > self.forced.estimate.n
+
+
+def _known(row: Row | None) -> Estimate | None:
+    """The estimate of a row, if it has an interval."""
+    return row.estimate if row is not None and row.estimate.n and not row.estimate.no_interval else None
+
+
+def accuracy_rows(rows: Iterable[Row]) -> list[Row]:
+    """The rows that are accuracies by error type and reference kind."""
+    return [row for row in rows if row.name == row.labels.get("phenomenon")]
+
+
+def figures_by_type(rows: Sequence[Row]) -> list[TypeFigures]:
+    """All error types of a system, each kind of reference by itself: machine first, then by their reading."""
+    found = []
+    for row in accuracy_rows(rows):
+        if not row.estimate.n:
+            continue
+        name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
+        found.append(
+            TypeFigures(
+                name,
+                kind,
+                "control" in row.labels,
+                Row(name, complement(row.estimate), row.labels, row.counts),
+                one(rows, "generated_errors", phenomenon=name, reference=kind),
+                one(rows, "excess_errors", phenomenon=name, reference=kind),
+            )
+        )
+    return sorted(found, key=lambda each: (*_rank(each), -each.forced.estimate.value, each.name))
+
+
+def leading(types: Iterable[TypeFigures]) -> list[TypeFigures]:
+    """Of each error type the figures on machine references, where there are any; else on human ones."""
+    types = list(types)
+    by_machine = {each.name for each in types if each.reference == "machine"}
+    return [each for each in types if each.reference == "machine" or each.name not in by_machine]
+
+
+def _rank(each: TypeFigures) -> tuple[bool, int]:
+    """Sort key: machine references first, then what is most surely an error."""
+    return each.reference != "machine", _ORDER.index(each.reading)
+
+
+def with_interval(estimate: Estimate, factor: float = 1) -> str:
+    """The value and its interval as text, each times `factor`, to two digits."""
+
+    def written(number: float) -> str:
+        return f"{number:.0f}" if abs(number) >= 99.5 else f"{number:.2g}"  # not 1e+02
+
+    return estimate.text(lambda each: written(factor * each))
+
+
+OWN = "†"
+"""Mark of figures on references that the system wrote itself."""
+_HEADINGS = ("n", "forced %", "own output %", "excess %")
+
+
+def overview(group: Group, *, lead: bool = True) -> Table:
+    """A line an error type: forced choice, own translations, excess errors, and how to read them together."""
+    several = len(group.columns) > 1
+    found = [
+        (column.name, each)
+        for column in group.columns
+        for types in [figures_by_type(column.cell.rows)]
+        for each in (leading(types) if lead else types)
+    ]
+    # Over all systems, so that where a summary has no room for all lines the worst are kept.
+    found.sort(key=lambda pair: _rank(pair[1]))
+    lines = [
+        [
+            each.reference,
+            each.reading,
+            *([system] if several else []),
+            f"{'*' if each.is_control else ''}{each.name}",
+            *_numbers(each),
+        ]
+        for system, each in found
+    ]
+    headings = ["references", "reading", *(["system"] if several else []), "error type"]
+    marks = [
+        "* a control" if any(line[-5].startswith("*") for line in lines) else "",
+        f"{OWN} on references that are its own output" if any(OWN in line[-3] for line in lines) else "",
+    ]
+    title = "; ".join(filter(None, ["By error type, how often the error is preferred", *marks]))
+    return Table(title, [*headings, *_HEADINGS], lines, len(headings))
+
+
+def _numbers(each: TypeFigures) -> list[str]:
+    """n, then forced choice, own translations and excess; several n where these differ."""
+    rows = [each.forced, each.free, each.excess]
+    sizes = dict.fromkeys(str(row.estimate.n) for row in rows if row is not None and row.estimate.n)
+    shown = ["–" if row is None else with_interval(row.estimate, 100) for row in rows]
+    return ["/".join(sizes), shown[0] + (OWN if each.is_own else ""), *shown[1:]]

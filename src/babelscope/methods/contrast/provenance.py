@@ -1,0 +1,74 @@
+"""Who wrote the references that a system is judged on, and what is said where that can mislead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from babelscope.core.page import Caveat, count_of
+from babelscope.core.results import Record, Row
+from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, with_interval
+from babelscope.methods.view import one
+
+
+def is_own(record: Record) -> bool:
+    """Whether the system wrote the machine reference: by its name, or because it is its own translation."""
+    if record["reference"] != "machine":
+        return False
+    author = record.get("extra", {}).get("system")
+    if isinstance(author, str) and author == record.get("system"):
+        return True
+    best, correct = record.get("best"), record.get("correct")
+    if not isinstance(best, Mapping) or not isinstance(correct, Mapping):  # of stored scores
+        return False
+    return bool(best["text"].strip() == correct["text"].strip())
+
+
+def own_words(each: TypeFigures) -> str:
+    """That a system is judged on its own output."""
+    n = each.forced.estimate.n
+    return (
+        f"{each.own:,} of these {count_of(n, 'references')} are its own output, on which it can hardly fail"
+    )
+
+
+def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+    """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
+    types = figures_by_type(rows)
+    found = [Caveat(system, told)] if (told := _told_making(rows)) else []
+    machine = [each for each in types if each.reference == "machine"]
+    own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
+    if 2 * own > n:
+        found.append(
+            Caveat(
+                system,
+                f"it is judged on its own output: {own:,} of {n:,} machine references are by it, or are what it "
+                "writes itself, and on these it can hardly fail. Take references of other systems.",
+            )
+        )
+    if not any(each.reference == "machine" or each.is_control for each in types):
+        found.append(
+            Caveat(
+                system,
+                "human references and no controls: errors in forced choice may be ones that it never writes. "
+                "`--machine-references SYSTEM` adds machine references, `babelscope make pairs --type "
+                "placeholder_ding --type hypercorrect_genitive` makes controls (German; else name some with "
+                "`--control`).",
+            )
+        )
+    return found
+
+
+def _told_making(rows: Sequence[Row]) -> str:
+    """What became of the machine references that were made for the run; empty if none were."""
+    kept = one(rows, "kept", phenomenon="all")
+    if kept is None or not kept.estimate.n:
+        return ""
+    n = kept.estimate.n
+    told = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
+    for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
+        if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
+            told.append(f"{words}: {round(row.estimate.value * n):,}")
+    for shift, words in (("selection", "choosing pairs"), ("translation", "translating them")):
+        if (row := one(rows, "bias_discrepancy", phenomenon="all", shift=shift)) and row.estimate.n:
+            told.append(f"{words} shifts the discrepancy by {with_interval(row.estimate)} nats a token")
+    return "; ".join(told) + "."
