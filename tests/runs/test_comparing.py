@@ -309,7 +309,9 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     ]
     right = [spearmanr(one, other).statistic for one, other in itertools.combinations(scores, 2)]
     assert found["items", "b"].estimate.value == pytest.approx(np.mean(right))
-    with pytest.raises(BabelscopeError, match="has no figure 'bleu' of ambiguous; it has minimum, weighted, "):
+    with pytest.raises(
+        BabelscopeError, match="has no figure 'bleu' of ambiguous; it has minimum, weighted, "
+    ):
         evaluator_agreement(group, "bleu")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
@@ -30,10 +30,11 @@ def _check(given: Given) -> None:
 
 def _study(given: Given) -> Tables:
     """Files of scores are systems, on the test set as such files count it."""
-    tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
-    if not given["scores"]:
-        return tables
+    tables: dict[str, Any] = {"study": {"seed_groups": given["seed-group"]}}
     tests, lines = spec_for_scores(given["tests"])
+    if not given["scores"]:
+        keeps = given["without-variants"] == "correct" and tests != given["tests"]
+        return {**tables, "tests": [{"spec": tests}]} if keeps else tables
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
     # What score a file has, and by which beam, is not known.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}
