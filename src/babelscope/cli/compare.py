@@ -17,7 +17,8 @@ from babelscope.cli.common import (
     as_line,
     figures,
     output,
-    paragraph, width_for,
+    paragraph,
+    width_for,
     write_file,
 )
 from babelscope.cli.shell import formerly, refuse_unused
@@ -312,13 +313,18 @@ def _side_by_side_table(group: Group, *, even: bool) -> Table:
                 *(str(dict(told).get(label, "")) for label in labels),
                 "/".join(map(str, sorted(sizes))),
                 *(
-                    "" if row is None else in_a_cell(row.estimate, own)
+                    "" if row is None else in_a_cell(row.estimate, own) + _of_which(row)
                     for row, own in zip(found, digits, strict=True)
                 ),
             ]
         )
     headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
+
+
+def _of_which(row: Row) -> str:
+    """The group that a lowest figure is of, which may differ between systems."""
+    return f" ({row.labels['lowest']})" if "lowest" in row.labels else ""
 
 
 def _seeds_table(rows: list[Row], *, even: bool) -> Table:

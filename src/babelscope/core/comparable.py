@@ -13,6 +13,8 @@ from babelscope.util.errors import BabelscopeError
 PartLabels = tuple[tuple[str, str], ...]
 """The labels of the items that are compared (category, phenomenon, measure); empty for all items."""
 
+_OF_WORST = ("worst_of", "weight", "unranked")
+
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
@@ -30,6 +32,12 @@ class Comparable:
     higher_is_better: bool = True
     cluster: str = "source"
     """Items with the same value of this field are resampled together: those of one source are not independent."""
+    worst_of: str = ""
+    """Compare only the groups by this field in which either system is worst, not all items."""
+    weight: str = ""
+    """Field of the record that says what it counts there; each system has its own."""
+    unranked: tuple[str, ...] = ()
+    """Values of `worst_of` that are no group."""
 
     def value(self, record: Record) -> float | None:
         """The number that is compared; None if the record has none."""
@@ -59,7 +67,9 @@ class Comparable:
         return (*measure, *((name, str(record.get(name, ""))) for name in self.by))
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Its fields; those about worst groups only where it has them."""
+        stored = asdict(self)
+        return {name: value for name, value in stored.items() if value or name not in _OF_WORST}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
@@ -71,11 +81,13 @@ class Comparable:
                     **stored,
                     "field": tuple(path) if isinstance(path, list) else path,
                     "by": tuple(stored.get("by", ())),
+                    "unranked": tuple(stored.get("unranked", ())),
                 }
             )
         except (TypeError, KeyError) as error:
             raise BabelscopeError(f"a run has a comparable field that is none: {error!r}") from None
         texts = (*found._path, found.unit, found.measure, found.cluster, *found.by)
+        texts += (found.worst_of, found.weight, *found.unranked)
         worth = found.worth if found.worth is not None else {}
         numbers = isinstance(worth, Mapping) and all(isinstance(each, int | float) for each in worth.values())
         if not numbers or not all(isinstance(each, str) for each in texts):

@@ -111,9 +111,8 @@ def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: M
     while index < len(tokens) and not tokens[index]:
         index += 1
     if not " ".join(tokens[index:]).lower().startswith(occupation.lower().split(" ")[0]):
-        raise BabelscopeError(
-            f"token {index} of {shorten(sentence)} is not the occupation {shorten(occupation)}"
-        )
+        token = tokens[index] if index < len(tokens) else ""
+        raise BabelscopeError(f"token {index} is {shorten(token)}, not the occupation {shorten(occupation)}")
     return " ".join([*tokens[:index], f"[{gender}]", *tokens[index:]])
 
 

@@ -10,6 +10,7 @@ from babelscope.core.columns import Column, Group, JudgedCell, StoredRun
 from babelscope.core.comparable import PartLabels
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.methods.base import ANSWER_FILES
+from babelscope.runs.comparing_worst import worst_difference
 from babelscope.runs.reading import Run, StoredCell, cells_of_run
 from babelscope.stats.paired import holm, paired_difference
 from babelscope.util.errors import BabelscopeError
@@ -122,6 +123,11 @@ def paired_differences(group: Group) -> list[Row]:
         if one.cell.roles != other.cell.roles:
             continue
         systems: dict[str, str | int] = {"system": one.name, "against": other.name}
+        for by in one.cell.comparable:
+            worst = worst_difference(one.cell.records, other.cell.records, by) if by.worst_of else None
+            if worst is not None:
+                groups, difference, p, counts = worst
+                found.append(({**systems, "over": f"worst {by.worst_of}: {groups}"}, difference, p, counts))
         for part, members in _differences_by_part(one.cell, other.cell).items():
             sources, values, signs, worth = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
@@ -154,6 +160,8 @@ def _differences_by_part(
     for record in one.records:
         against = theirs.get(record["id"])
         for each in one.comparable if against is not None else ():
+            if each.worst_of:
+                continue
             value, its = each.value(record), each.value(against or {})
             if value is not None and its is not None and each.part(record) == each.part(against or {}):
                 sign = 1 if each.higher_is_better else -1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
@@ -29,6 +29,8 @@ class Format:
     """Names of yes/no options after the path, as in `?neutral=yes`."""
     numbers: tuple[str, ...] = ()
     """Names of whole-number options, as in `?seed=3`; 0 by default."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Names of options that are text, each with its default."""
     scores: Literal["", "blocks", "interleaved"] = ""
     """Layout of files of scores for it, where its publishers define one; see `systems/scores.py`."""
 
@@ -105,7 +107,14 @@ _BUILT_IN = (
         "released long-distance challenge sets: .ids files, and the corpus they number",
         "ldd:FOLDER,newstest2013.de,newstest2013.en",
     ),
-    Format("winomt", f"{_READERS}:read_winomt", "WinoMT's table", "winomt:test.tsv", ("neutral",)),
+    Format(
+        "winomt",
+        "babelscope.testsets.winomt:read_winomt",
+        "WinoMT's table",
+        "winomt:test.tsv",
+        ("neutral", "paper_cues"),
+        texts={"genders": "two", "neutral_cue": "neutral", "tag": ""},
+    ),
 )
 
 
@@ -135,8 +144,12 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
         if not rest:
             raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
         return _read(found, spec, rest)
-    if spec in registry.named_sets():
-        return registry.load_named(spec, data_dir)
+    base, query = split_options(spec)
+    if base in registry.named_sets():
+        parts = registry.named_sets()[base].parts
+        return registry.load_named(
+            base, data_dir, **(_options(FORMATS.find(parts[0].format), spec, base, query) if query else {})
+        )
     if os.path.isdir(spec):
         raise BabelscopeError(
             f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
@@ -160,28 +173,35 @@ def spec_for_scores(spec: str) -> tuple[str, str]:
     from babelscope.testsets import registry
 
     name, colon, rest = spec.partition(":")
-    if not colon:
-        named = registry.named_sets().get(spec)
-        return spec, FORMATS.find(named.parts[0].format).scores if named else ""
-    if name not in FORMATS.names() or not rest:
+    base, query = split_options(spec)
+    if named := registry.named_sets().get(base):
+        known = FORMATS.find(named.parts[0].format)
+    elif not colon or name not in FORMATS.names() or not rest:
         return spec, ""
-    known = FORMATS.find(name)
+    else:
+        known = FORMATS.find(name)
     if "empty" in known.flags:
-        path, query = split_options(rest)
         others = [option for option in query.split("&") if option and not option.startswith("empty=")]
-        spec = f"{name}:{path}?{'&'.join([*others, 'empty=yes'])}"
+        spec = f"{base}?{'&'.join([*others, 'empty=yes'])}"
     return spec, known.scores
 
 
-def read_format(name: str, path: str | Path, **flags: bool | int) -> TestSet:
+def read_format(name: str, path: str | Path, **flags: bool | int | str) -> TestSet:
     """Read a file or folder in the format of this name."""
     reader = cast(Callable[..., TestSet], resolve(FORMATS.find(name).reader))
     return reader(path, **flags)
 
 
 def _read(known: Format, spec: str, rest: str) -> TestSet:
-    path, options = split_spec(spec, rest)
-    flags: dict[str, bool | int] = {name: options.flag(name) for name in known.flags}
-    flags |= {name: options.integer(name, 0, least=0) for name in known.numbers}
+    path, query = split_options(rest)
+    return read_format(known.name, path, **_options(known, spec, path, query))
+
+
+def _options(known: Format, spec: str, path: str, query: str) -> dict[str, bool | int | str]:
+    """The options of a spec as its format reads them; others are refused."""
+    _, options = split_spec(spec, f"{path}?{query}" if query else path)
+    found: dict[str, bool | int | str] = {name: options.flag(name) for name in known.flags}
+    found |= {name: options.integer(name, 0, least=0) for name in known.numbers}
+    found |= {name: options.text(name, default) for name, default in known.texts.items()}
     options.refuse_unused()
-    return read_format(known.name, path, **flags)
+    return found

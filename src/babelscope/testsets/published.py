@@ -155,6 +155,54 @@ _WINOMT_PART = SetPart(
     ),
 )
 
+# A line `remote local bytes SHA-256` a file of MuCoW's translation suite, as the conditioning paper used it.
+_MUCOW_FILES = {
+    "en-de": """\
+old en-de.text.txt 353336 e45b6862d4ce67f27bf7f4bfb2f601839a9cbe7640e84caf86ba8881eae47402
+old en-de.key.tsv 193675 f05b6994d614a4031ddf113214c71d90a181f4f384a8517fbf8303038efb2d77
+new en-de.ref.txt 397624 5b7d7a308fe1b7732ca7a3486163f8ebf4fa80b7e2f510df4f90c1285cb5dc6b
+new en-de.domain.tsv 11284 9b53c2d320baffc0b8bb71a231349966168a2271b07a145568481328a6d0e086
+cues cues/en-de.insertions.roberta-large.jsonl 498521 26516e032fa21b4044acd3628e1a22e0155cdfe80d1211bcbcc10ac1c09d4cdf
+counts counts/senses_en-de_count_results.json 13395 73c63840fe62e87da0733343c8e5bf1cd14abbe76d581d305bb0da4e493f0638
+""",
+    "en-ru": """\
+mid en-ru.text.txt 166906 1d9f9c022f7f751c2895bbcc1258bf6256fc51401709ba26d04e4d2f8421f7ed
+new en-ru.key.tsv 120901 57ca4a15987d51b931d1dafa4844932d858f8e857a28b902c5adeb7bab0f04e9
+paper en-ru.ref.txt 0
+mid en-ru.domain.tsv 7103 7a816d54cf411587e967d2fbb7c99a458485d67be89643b52b9cd3b33ac6e453
+cues cues/en-ru.insertions.roberta-large.jsonl 267628 7f3e088cad766c17601d7e99ca9c403ecb75faaee951fa25c6dd6d7433c1535f
+counts counts/senses_en-ru_count_results.json 15597 b45d40be07312c8b1dfb5c58b5f35a1421228e88120b5b2f257e9401270cc785
+""",
+}  # fmt: skip
+_MUCOW_REMOTE = {
+    "old": f"{_MUCOW_AT}/944e803b5d14ccdcf32e1202d6cc3948c4e0ceba/translation test suite/txt",
+    "mid": f"{_MUCOW_AT}/5bdc8f6951a5352e4b2b7f100bff765fe629bc4d/translation test suite/txt",
+    "new": f"{_MUCOW_AT}/805bdb906a3ae372e30dcebcfc94f6f617a595ae/WMT2019/translation test suite/txt",
+    "paper": f"{_WINOMT_AT}/tasks/data/mucow",
+    "cues": f"{_WINOMT_AT}/tasks/data/mucow/disambiguation_cues",
+    "counts": f"{_WINOMT_AT}/data_analysis/results",
+}
+
+
+def _mucow_translation_set(pair: str, items: int) -> NamedSet:
+    """The suite of a language pair, with the cues and the sense counts of the conditioning paper."""
+    files = []
+    for line in _MUCOW_FILES[pair].splitlines():
+        where, local, size, *sha256 = line.split()
+        remote = local.rpartition("/")[2].replace(".tsv", ".txt")
+        path = f"{_MUCOW_REMOTE[where]}/{remote}"
+        files.append(PublishedFile(f"mucow/{local}", path, int(size), "".join(sha256)))
+    source, target = pair.split("-")
+    more = (
+        "Cues and sense counts (MIT): Jannis Vamvas and Rico Sennrich. 2021. Contrastive Conditioning. EMNLP."
+    )
+    project = Project(
+        _MUCOW_AT, (source, target), "CC BY 4.0; cues and counts MIT", f"{_MUCOW_CITATION} {more}"
+    )
+    part = SetPart(f"mucow/{pair}", "mucow", f"mucow/{pair}", items, tuple(files))
+    return NamedSet(part.name, "an ambiguous word in one of its senses, with cues", project, (part,))
+
+
 SETS: Mapping[str, NamedSet] = {
     made.name: made
     for made in (
@@ -173,6 +221,8 @@ SETS: Mapping[str, NamedSet] = {
             3224246,
             "11c5f24608a753b79665e5a78488b1cf0f09cb23ab6c302ecb99ca9b7ff9ed1d",
         ),
+        _mucow_translation_set("en-de", 3337),
+        _mucow_translation_set("en-ru", 1814),
         NamedSet("winomt", "an occupation whose gender a pronoun tells", _WINOMT, (_WINOMT_PART,)),
     )
 }

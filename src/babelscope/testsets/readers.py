@@ -17,14 +17,12 @@ from babelscope.util.text import (
     read_bytes,
     read_lines,
     require_equal_counts,
-    shorten,
-    whole_number,
 )
 
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}
-# Gender -> the right cue, then the wrong one.
-_CUES = {"male": ("male", "female"), "female": ("female", "male"), "neutral": ()}
+_FEW = 5
+"""Ids that are named of items left out."""
 
 
 def read_jsonl(path: str | Path, *, skip_empty: bool = False) -> TestSet:
@@ -154,21 +152,18 @@ def _sentence_rows(path: str | Path, skipped: dict[str, int], *, continued: bool
 def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
     """Read MuCoW's scoring suite: an ambiguous word translated right, and variants with words of other senses.
 
-    Items without a variant are left out and counted, unless `empty`: score files have scores for them.
+    Items without a variant are left out, named and counted, unless `empty`: score files have scores for them.
     """
     entries = parse_json(read_bytes(path), path)
     if not isinstance(entries, list):
         raise BabelscopeError(f"{path} is no MuCoW scoring suite: it must be a JSON list of items")
-    return _pairs(Path(path).stem, _mucow_rows(path, entries), empty=empty)
-
-
-def read_winomt(path: str | Path, *, neutral: bool = False) -> TestSet:
-    """Read WinoMT: occupations whose gender a pronoun shows, with the cues `[male]` and `[female]` before them.
-
-    Rows of neutral gender have no cues; they are left out and counted, unless `neutral`.
-    """
-    skipped: dict[str, int] = {}
-    return _collect(Path(path).stem, _winomt_rows(path, neutral, skipped), skip_empty=True, skipped=skipped)
+    rows = list(_mucow_rows(path, entries))
+    bare = [] if empty else [fields["id"] for _, fields in rows if not fields["contrastive"]]
+    whole = iter(row for row in rows if empty or row[1]["contrastive"])
+    skipped = {f"no contrastive variant: {_listed(bare)}": len(bare)} if bare else {}
+    if empty:
+        return _pairs(Path(path).stem, whole, empty=True)
+    return _collect(Path(path).stem, whole, skip_empty=True, skipped=skipped)
 
 
 def _collect(
@@ -183,6 +178,12 @@ def _pairs(name: str, rows: Iterator[LocatedRecord], *, empty: bool) -> TestSet:
     if empty:
         return TestSet(name, tuple(make_items(rows, for_scores=True)))
     return _collect(name, rows, skip_empty=True)
+
+
+def _listed(ids: Sequence[str]) -> str:
+    """The first few ids, and how many more there are."""
+    more = f" and {len(ids) - _FEW} more" if len(ids) > _FEW else ""
+    return f"{'item' if len(ids) == 1 else 'items'} {', '.join(ids[:_FEW])}{more}"
 
 
 def _sentence(number: int, source: str, references: list[str]) -> dict[str, Any]:
@@ -247,57 +248,3 @@ def _mucow_rows(path: str | Path, entries: list[Any]) -> Iterator[LocatedRecord]
         if not all(isinstance(text, str) for text in texts):
             raise BabelscopeError(f"{place}: source, reference and contrastive must be texts")
         yield place, {**{k: v for k, v in entry.items() if k not in ("errors", "reference")}, **fields}
-
-
-def _winomt_rows(path: str | Path, neutral: bool, skipped: dict[str, int]) -> Iterator[LocatedRecord]:
-    for number, line in enumerate(read_lines(path, keep_separators=True), 1):
-        place = at(path, number)
-        columns = line.split("\t")
-        if len(columns) not in (4, 5):
-            raise BabelscopeError(
-                f"{place} has {len(columns)} columns; WinoMT has 4 or 5: "
-                "gender, index, sentence, occupation, stereotype"
-            )
-        gender, index, sentence, occupation = columns[:4]
-        if gender not in _CUES:
-            raise BabelscopeError(f"{place}: gender must be male, female or neutral, not {shorten(gender)}")
-        if gender == "neutral" and not neutral:
-            skipped["neutral gender"] = skipped.get("neutral gender", 0) + 1
-            continue
-        before, after = _split_before(occupation, sentence, index, place)
-        cued = [f"{before}[{cue}] {after}" for cue in _CUES[gender]]
-        yield (
-            place,
-            {
-                "id": str(number),
-                "source": sentence,
-                "correct_sources": cued[:1],
-                "incorrect_sources": cued[1:],
-                "category": gender,
-                "gold": gender,
-                "index": int(index),
-                "occupation": occupation,
-                **({"stereotype": columns[4]} if len(columns) == 5 else {}),
-            },
-        )
-
-
-def _split_before(occupation: str, sentence: str, index: str, place: str) -> tuple[str, str]:
-    """Split the sentence before its token `index`, which must be the first word of the occupation.
-
-    The released code replaces the token by cue and occupation, and so loses a comma after it, doubles "worker"
-    in "construction worker" and lower-cases "Someone"; we insert the cue and change nothing else.
-    """
-    tokens = sentence.split(" ")
-    found = whole_number(index)
-    position = len(tokens) if found is None else found
-    # The published index counts the empty token between two spaces.
-    while position < len(tokens) and not tokens[position]:
-        position += 1
-    if position >= len(tokens):
-        raise BabelscopeError(f"{place}: {shorten(index)} is no index of a token of {shorten(sentence)}")
-    if not tokens[position].lower().startswith(occupation.lower().split(" ")[0]):
-        raise BabelscopeError(
-            f"{place}: token {index} is {shorten(tokens[position])}, not the occupation {shorten(occupation)}"
-        )
-    return " ".join([*tokens[:position], ""]), " ".join(tokens[position:])

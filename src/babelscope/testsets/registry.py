@@ -32,8 +32,11 @@ def find_download(name: str) -> NamedSet:
     return MODELS[name] if name in MODELS else find_set(name)
 
 
-def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
-    """Load all parts of a named set; parts that are missing and cannot be downloaded are counted as skipped."""
+def load_named(name: str, data_dir: str | Path | None = None, **options: bool | int | str) -> TestSet:
+    """Load all parts of a named set, with options of their format.
+
+    Parts that are missing and cannot be downloaded are counted as skipped.
+    """
     from babelscope.testsets.loading import read_format
 
     wanted = find_set(name)
@@ -45,7 +48,7 @@ def load_named(name: str, data_dir: str | Path | None = None) -> TestSet:
             reason = f"{part.name} is not in the data folder, and its checksum is not known to us"
             skipped[reason] = part.items
             continue
-        made = read_format(part.format, data_folder(data_dir) / part.path)
+        made = read_format(part.format, data_folder(data_dir) / part.path, **options)
         _check_count(part, made)
         read.append(made)
         for reason, count in made.skipped.items():

@@ -135,7 +135,7 @@ def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> J
 
 
 def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Row]:
-    """Accuracy of decided items, unweighted and weighted, over all and by category; the lowest; confidence."""
+    """Accuracy of decided items, weighted and then unweighted: the lowest, over all, by category; confidence."""
     judged = decided_items(records, equal)
     everything = range(len(judged.worth))
     skipped = Counter(record["category"] for record in records if record["skipped"])
@@ -161,17 +161,17 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
     groups = _indices_by_category(judged.categories)
     # Sorted, so that the order of items does not matter; categories without a decided item stay in.
     names = sorted({*groups, *skipped, *undecided})
-    for name, weighting in (("all", "none"), ("weighted", "category")):
-        row(name, clustered_proportion(*parts(everything, weighting)), everything, {*names}, weighting)
     ranked = [name for name in names if name in groups and name != NO_CATEGORY]
-    for weighting, suffix in (("category", ""), ("none", " unweighted")):
+    # The paper's measure leads: the worst category, weighted; then weighted accuracy, then unweighted (section 4.2).
+    for weighting, suffix, whole in (("category", "", "weighted"), ("none", " unweighted", "all")):
         found = {name: clustered_proportion(*parts(groups.get(name, ()), weighting)) for name in names}
-        for name in names:
-            row(name + suffix, found[name], groups.get(name, ()), {name}, weighting, category=name)
         lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
         members = [i for name in ranked for i in groups[name]]
         smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
         row("minimum" + suffix, smallest, members, {*names}, weighting, **lowest)
+        row(whole, clustered_proportion(*parts(everything, weighting)), everything, {*names}, weighting)
+        for name in names:
+            row(name + suffix, found[name], groups.get(name, ()), {name}, weighting, category=name)
     return [*rows, *_confidence_rows(records, evaluator)]
 
 

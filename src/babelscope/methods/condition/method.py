@@ -16,17 +16,18 @@ from babelscope.methods.condition.known import ask_known, sample
 from babelscope.methods.condition.preflight import preflight_of, preflight_rows
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.mucow import NO_CATEGORY
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
     """Accuracy by category, unweighted and weighted, what is undecided, and whether the evaluator can judge."""
     if any("noise" not in record for record in records):
         records = complete(records, settings)
-    first, *rest = accuracy_rows(records, settings.tied_weights)
+    rows = accuracy_rows(records, settings.tied_weights)
     if settings.protocol == "checked":
-        rest = [*undecided_rows(records), *rest]
+        rows += undecided_rows(records)
     evaluator = str(records[0]["evaluator"]) if records else ""
-    rest += preflight_rows(preflight_of(records, settings), evaluator)
+    rows += preflight_rows(preflight_of(records, settings), evaluator)
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -35,13 +36,22 @@ def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int
         "empty": sum(record["translation"] is not None and not record["translation"] for record in records),
         **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
     }
-    return [Row(first.name, first.estimate, first.labels, {**first.counts, **counts}), *rest]
+    return [
+        Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
+        if row.name in ("minimum", "all")
+        else row
+        for row in rows
+    ]
 
 
 def comparable(settings: ConditionSettings) -> list[Comparable]:
-    """Accuracy, over all and by category."""
+    """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
     worth = dict(credit(settings.ties))
-    return [Comparable("verdict", worth=worth), Comparable("verdict", by=("category",), worth=worth)]
+    return [
+        Comparable("verdict", worth=worth, worst_of="category", weight="weight", unranked=(NO_CATEGORY,)),
+        Comparable("verdict", worth=worth),
+        Comparable("verdict", by=("category",), worth=worth),
+    ]
 
 
 METHOD = Method(

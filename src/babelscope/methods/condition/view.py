@@ -64,17 +64,6 @@ def findings(group: Group) -> list[Finding]:
             continue
         untested = "" if passed == "yes" else "it is not known if the evaluator can judge this"
         query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
-        if overall := one(rows, "all"):
-            found.append(
-                error_finding(
-                    column.name,
-                    f"Sentences translated with another meaning than was meant ({group.tests})",
-                    complement(overall.estimate),
-                    "sentences",
-                    query=query,
-                    more=untested,
-                )
-            )
         lowest = one(rows, "minimum")
         if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
             category = str(lowest.labels["lowest"])
@@ -94,11 +83,22 @@ def findings(group: Group) -> list[Finding]:
                         ),
                     )
                 )
+        if overall := one(rows, "all"):
+            found.append(
+                error_finding(
+                    column.name,
+                    f"Sentences translated with another meaning than was meant ({group.tests})",
+                    complement(overall.estimate),
+                    "sentences",
+                    query=query,
+                    more=untested,
+                )
+            )
     return found
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """How often the meaning that was meant is translated, and in the category where that is rarest.
+    """Weighted accuracy of the worst category, by name; then over all categories; then the unweighted (section 4.2).
 
     Nothing if the evaluator failed its test; if it could not be tested, the names say so.
     """
@@ -106,10 +106,13 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     if passed == "no":
         return []
     untested = "" if passed == "yes" else ", evaluator untested"
+    lowest = one(rows, "minimum")
+    ranked = lowest is not None and "lowest" in lowest.labels and len(_categories(rows)) > 1
+    worst = f"weighted minimum ({lowest.labels['lowest']})" if lowest and ranked else ""
     return headlines(
-        (f"meant meaning{untested}", one(rows, "all"), "percent"),
-        (f"the same, weighted{untested}", one(rows, "weighted"), "percent"),
-        (f"worst category, weighted{untested}", one(rows, "minimum"), "percent"),
+        (f"{worst}{untested}", lowest if ranked else None, "percent"),
+        (f"meant meaning, weighted{untested}", one(rows, "weighted"), "percent"),
+        (f"the same, unweighted{untested}", one(rows, "all"), "percent"),
         ("decided by the evaluator", one(rows, "decided"), "percent"),
     )
 
@@ -235,9 +238,9 @@ def tables(group: Group) -> list[Table]:
     )
     tested = (Figures("known translations judged rightly", _is_test, "percent"),)
     return [
-        *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
+        *pivot(group, "Accuracy of the worst category", ("lowest",), least),
         *pivot(group, "Accuracy by category", ("category",), figures),
-        *pivot(group, "Accuracy of the worst category", ("evaluator",), least),
+        *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
     ]
 
 

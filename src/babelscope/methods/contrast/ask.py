@@ -18,6 +18,10 @@ from babelscope.systems.asking import ask_score, ask_translate, relocate_errors,
 from babelscope.testsets.items import NO_SOURCE, MinimalPair, choice_of
 from babelscope.util.errors import BabelscopeError
 
+NO_VARIANT = (
+    "it has no contrastive variant: nothing to prefer (--without-variants correct counts it as correct)"
+)
+
 
 def ask(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastSettings, _seed: int
@@ -28,8 +32,7 @@ def ask(
         return _records_of_stored_scores(system, items, settings)
     if not all(item.can_be_asked for item in items):
         left = iter(ask(systems, [item for item in items if item.can_be_asked], settings, _seed))
-        empty = {"unanswered": "it has an empty text or no variant, which no system can be asked about"}
-        return [next(left) if item.can_be_asked else dict(empty) for item in items]
+        return [next(left) if item.can_be_asked else _unasked_record(item, settings) for item in items]
     asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
     # Each text is scored once: cheaper, and equal texts get equal scores whatever the batches.
     once = list(dict.fromkeys(asked))
@@ -54,6 +57,15 @@ def check_system(system: Any, items: Sequence[MinimalPair], _settings: ContrastS
         raise BabelscopeError(
             f"{system.name} scores texts by themselves (prompt=none), but the pairs have sources; leave that out"
         )
+
+
+def _unasked_record(item: MinimalPair, settings: ContrastSettings) -> Record:
+    """The record of an item that no system can be asked about."""
+    if item.contrastive:
+        return {"unanswered": "it has an empty text, which no system can be asked about"}
+    if settings.without_variants == "skip":
+        return {"unanswered": NO_VARIANT}
+    return _stored_record(item, ItemScores(-math.inf, ()), settings, "")
 
 
 def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:
@@ -116,11 +128,20 @@ def _records_of_stored_scores(
     if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):
         raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
     warn_if_direction_looks_wrong(known, system.name, system.fingerprint.settings.get("direction", "higher"))
-    return [_stored_record(item, scores, system.name) for item, scores in zip(items, found, strict=True)]
+    return [
+        _stored_record(item, scores, settings, system.name) for item, scores in zip(items, found, strict=True)
+    ]
 
 
-def _stored_record(item: MinimalPair, scores: ItemScores | None, name: str) -> Record:
-    if scores is None or not scores.others:
+def _stored_record(
+    item: MinimalPair, scores: ItemScores | None, settings: ContrastSettings, name: str
+) -> Record:
+    """The record of an item with stored scores, or of one without variants, which needs none."""
+    if not item.contrastive and settings.without_variants == "skip":
+        return {"unanswered": NO_VARIANT}
+    if not item.contrastive:
+        scores = scores or ItemScores(-math.inf, ())  # a file may leave it out: nothing is compared
+    elif scores is None or not scores.others:
         return {"unanswered": f"{name} has no score of a variant of it"}
     best = {} if scores.best is None else {"best": finite_or_none(scores.best)}
     return {

@@ -59,9 +59,10 @@ def _study(given: Given) -> Tables:
     if given["machine-references"]:
         made = {"spec": given["tests"], "machine_references": list(given["machine-references"])}
         return {**tables, "tests": [made]}
-    if not given["scores"]:
-        return tables
     tests, lines = spec_for_scores(given["tests"])
+    if not given["scores"]:
+        keeps = given["without-variants"] == "correct" and tests != given["tests"]
+        return {**tables, "tests": [{"spec": tests}]} if keeps else tables
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
     # What score a file has, and by which beam, is not known.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}

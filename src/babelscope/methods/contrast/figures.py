@@ -48,7 +48,9 @@ def score_record(scores: Scores, *, clipped: bool = False) -> Record:
 
 def verdict(scores: Scores) -> Literal["correct", "tie", "wrong"]:
     """Correct if strictly better than all variants, a tie if as good as the best of them (section 2.1)."""
-    rival = max(scores.contrastive)
+    rival = max(scores.contrastive, default=None)
+    if rival is None:  # judged only where the settings count it as correct
+        return "correct"
     return "tie" if scores.correct == rival else "correct" if scores.correct > rival else "wrong"
 
 
@@ -133,6 +135,7 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
     """Counts of items; `correct` includes ties if the policy counts them as correct."""
     verdicts = Counter(record["verdict"] for record in records)
     counted = Counter(note for record in records for note in _notes(record))
+    bare = sum(not record["scores"]["contrastive"] for record in records)
     return {
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
@@ -143,6 +146,7 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
             if any(each["reference"] == "machine" for each in records)
             else {}
         ),
+        **({"without_variants": bare} if bare else {}),
     }
 
 
@@ -152,7 +156,8 @@ def _notes(record: Record) -> set[str]:
 
 
 def _is_infinite(scores: Mapping[str, Any]) -> bool:
-    return None in (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
+    known = (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
+    return bool(scores["contrastive"]) and None in known
 
 
 def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:

@@ -37,6 +37,9 @@ class ContrastSettings(Settings):
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
     controls: tuple[str, ...] = Field(default_factory=controls)
     """The implausible phenomena (section 3): the implausible error types, unless others are named."""
+    without_variants: Literal["skip", "correct"] = "skip"
+    """Items without any contrastive variant, of which MuCoW's releases have some: leave them out, or count them as
+    correct, as MuCoW's published script does."""
     resamples: int = Field(default=2000, ge=100, le=1_000_000)
     """Understood for one version, and without effect: intervals need no resamples."""
 

@@ -18,7 +18,7 @@ def _check(given: Given) -> None:
 def _study(given: Given) -> Tables:
     """All sentences, unless the name of the tests says otherwise: known words need no cue."""
     tests, stored = given["tests"], given["translations"]
-    if tests.startswith("mucow:") and "?" not in tests:
+    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
         tests += "?all=yes"
     if given["system"] or stored is not None:
         return command.tables(given, tests, stored)

@@ -21,7 +21,7 @@ def _study(given: Given) -> Tables:
     tests = given["tests"]
     if ":" not in tests and tests.endswith((".tsv", ".txt")):
         tests = f"winomt:{tests}"
-    if tests.startswith("winomt:") and "?" not in tests:
+    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
         tests += "?neutral=yes"
     return command.tables(given, tests, given["translations"])
 
