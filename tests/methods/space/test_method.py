@@ -15,7 +15,8 @@ import pytest
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space.figures import figures, ranking_gains
+from babelscope.methods.space.figures import figures
+from babelscope.methods.space.gains import ranking_gains
 from babelscope.methods.space.method import METHOD
 from babelscope.methods.space.regions import Hypothesis, Region, by_text, region_hypotheses
 from babelscope.methods.space.settings import SpaceSettings

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, capabilities
+from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
@@ -14,6 +17,7 @@ from babelscope.util.errors import BabelscopeError
 
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
+_NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)
 
 
 def ask(
@@ -26,35 +30,67 @@ def ask(
     asked = list(dict.fromkeys(item.question for item in items))
     first = {item.question: item.id for item in reversed(items)}
     with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
-        best = [answer[0] for answer in ask_translate(system, asked, beam=settings.beam)]
-        wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
-        tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
-        drawn: list[list[Scored]] = [[] for _ in asked]
-        if settings.samples:
-            drawn = ask_sample(system, asked, n=settings.samples, seed=seed)
-    told = [item for item in items if item.references]
+        answers = _answers(system, asked, settings, seed)
+    # Metrics that read no reference judge items without any.
+    told = [item for item in items if item.references] if settings.k else []
     with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
         scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
-    references = {item.id: each for item, each in zip(told, scored, strict=True)}
-    answers = {
-        question: {
-            "best": _hypothesis(best[number]),
-            "beam": [_hypothesis(each) for each in wide[number]],
-            "top": _top(tops[number]),
-            "samples": _samples(drawn[number]),
-            "missed_by": _missed_by(_proven(tops[number]), [best[number]], wide[number]),
-        }
-        for number, question in enumerate(asked)
-    }
+    logprobs = {item.id: finite_or_none(each.total) for item, each in zip(told, scored, strict=True)}
     return [
         {
             "source": item.source,
             "references": list(item.references),
-            "reference_logprob": finite_or_none(references[item.id].total) if item.id in references else None,
+            "reference_logprob": logprobs.get(item.id),
             **answers[item.question],
         }
         for item in items
     ]
+
+
+def _answers(
+    system: Any, asked: Sequence[Question], settings: SpaceSettings, seed: int
+) -> dict[Question, Record]:
+    """What the system answers to each question, as it is stored."""
+    best: list[list[Scored]] = [[] for _ in asked]
+    wide, drawn = list(best), list(best)
+    tops = [_NOT_SEARCHED] * len(asked)
+    if "translate" in capabilities(system):
+        best = ask_translate(system, asked, beam=settings.beam)
+    if settings.k > 1:
+        wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
+    if settings.samples:
+        drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
+    sweep = {width: ask_translate(system, asked, beam=width) for width in settings.beams}
+    if settings.k:
+        tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
+    open_ones = [question for question, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
+    scored = ask_score(system, [(question, "") for question in open_ones]) if open_ones else []
+    empty = dict(zip(open_ones, scored, strict=True))
+    found: dict[Question, Record] = {}
+    for number, question in enumerate(asked):
+        wider = {width: answers[number][0] for width, answers in sweep.items()}
+        seen = [*best[number], *wide[number], *drawn[number], *wider.values()]
+        top = tops[number]
+        if question in empty:
+            top = with_others_seen(top, [*seen, empty[question]], settings.k)
+        found[question] = {
+            "best": _hypothesis(best[number][0]) if best[number] else None,
+            "beam": [_hypothesis(each) for each in wide[number]],
+            "top": _top(top, empty.get(question)) if settings.k else _of_list((), exact=False),
+            "samples": _samples(drawn[number]),
+            **_misses(top, top.exact, best[number], wide[number]),
+            **({"beams": _sweep(top, wider)} if wider else {}),
+        }
+    return found
+
+
+def with_others_seen(top: TopK, others: Iterable[Scored], k: int) -> TopK:
+    """A search that its budget ended, with what beam search and samples found and it had not: the k best of all."""
+    finished = [each for each in others if each.has_scores and "unfinished" not in each.notes]
+    known = {each.tokens: each for each in (*finished, *top.found) if math.isfinite(each.total)}
+    ranked = sorted(known.values(), key=lambda each: -each.total)
+    bound = max([top.bound, *(each.total for each in ranked[k : k + 1])])
+    return dataclasses.replace(top, found=tuple(ranked[:k]), bound=bound)
 
 
 def _ask_lists(
@@ -63,6 +99,8 @@ def _ask_lists(
     """As `ask`, of stored lists: no samples, no scores of references, and regions that may be missing."""
     if settings.samples:
         raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+    if settings.beams:
+        raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
     outside = [name for name in settings.metric if ":" in name]
     if outside and any(NO_SOURCE in item.extra for item in items):
         raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
@@ -82,21 +120,26 @@ def _of_lists(regions: Regions, k: int) -> Record:
     beam = regions.beam or ()
     best = beam[:1]
     wide = sorted(beam, key=lambda each: -each.total)[:k]
-    proven = bool(regions.top) and regions.exact
+    # A list that is not exact proves nothing: anything unseen may be more probable.
+    top = TopK(regions.top or (), regions.exact, 0.0, mass=0.0, expansions=0, minimum=0)
     return {
         "best": _hypothesis(best[0]) if best else None,
         "beam": [_hypothesis(each) for each in wide],
-        "top": {
-            "found": [_hypothesis(each) for each in regions.top or ()],
-            "exact": regions.exact,
-            # A list that is not exact proves nothing: anything unseen may be more probable.
-            "bound": None if regions.exact else 0.0,
-            "mass": None,
-            "expansions": None,
-            "minimum": None,
-        },
+        "top": _of_list(top.found, exact=regions.exact),
         "samples": _samples(()),
-        "missed_by": _missed_by((regions.top or ()) if proven else (), best, wide),
+        **_misses(top, regions.exact, best, wide),
+    }
+
+
+def _of_list(found: Sequence[Scored], *, exact: bool) -> Record:
+    """A top region that no search of ours found, as it is stored."""
+    return {
+        "found": [_hypothesis(each) for each in found],
+        "exact": exact,
+        "bound": None if exact else 0.0,
+        "mass": None,
+        "expansions": None,
+        "minimum": None,
     }
 
 
@@ -109,10 +152,11 @@ def _hypothesis(scored: Scored) -> Record:
     """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
     unknown = not scored.text.strip() and not _UNKNOWN.isdisjoint(scored.tokens)
-    return {"text": scored.text, "logprob": scored.total, **notes, **({"unknown": True} if unknown else {})}
+    logprob = scored.total if scored.has_scores else None
+    return {"text": scored.text, "logprob": logprob, **notes, **({"unknown": True} if unknown else {})}
 
 
-def _top(top: TopK) -> Record:
+def _top(top: TopK, empty: Scored | None) -> Record:
     return {
         "found": [_hypothesis(each) for each in top.found],
         "exact": top.exact,
@@ -120,6 +164,7 @@ def _top(top: TopK) -> Record:
         "mass": top.mass,
         "expansions": top.expansions,
         "minimum": top.minimum,
+        **({"empty": finite_or_none(empty.total)} if empty is not None else {}),
     }
 
 
@@ -127,11 +172,11 @@ def _samples(drawn: Sequence[Scored]) -> Record:
     """Samples as distinct hypotheses, and for each draw the number of its hypothesis."""
     distinct: dict[tuple[str, ...], Scored] = {}
     for each in drawn:
-        distinct.setdefault(each.tokens, each)
+        distinct.setdefault(each.tokens or (each.text,), each)
     numbers = {tokens: number for number, tokens in enumerate(distinct)}
     return {
         "hypotheses": [_hypothesis(each) for each in distinct.values()],
-        "drawn": [numbers[each.tokens] for each in drawn],
+        "drawn": [numbers[each.tokens or (each.text,)] for each in drawn],
     }
 
 
@@ -140,21 +185,41 @@ def _proven(top: TopK) -> tuple[Scored, ...]:
     return top.found if top.found and (top.exact or top.found[0].total >= top.bound) else ()
 
 
+def _misses(top: TopK, exact: bool, best: Sequence[Scored], wide: Sequence[Scored]) -> Record:
+    """How far beam search is from the mode; after an open search also how far from the best hypothesis known."""
+    known = {} if exact else {"below_known": _missed_by(top.found, best, wide)}
+    return {"missed_by": _missed_by(_proven(top), best, wide), **known}
+
+
+def _sweep(top: TopK, by_width: Mapping[int, Scored]) -> list[Record]:
+    """Beam search's translation by the width of its beam, and by how many nats it misses mode and best known."""
+    return [
+        {
+            "beam": width,
+            **_hypothesis(each),
+            "missed_by": _short_by(_proven(top), [each]),
+            "below_known": _short_by(top.found, [each]),
+        }
+        for width, each in by_width.items()
+    ]
+
+
 def _missed_by(
     top: Sequence[Scored], best: Sequence[Scored], wide: Sequence[Scored]
 ) -> dict[str, float | None]:
-    """Log-probability of the mode minus that of the 1-best, and of the best in beam search's list, in nats.
+    """How far the 1-best, and the best in beam search's list, are from the first of `top`."""
+    return {"beam": _short_by(top, best), "beam-list": _short_by(top, wide)}
 
-    None where the mode is not proven (`top` is empty), or no translation was finished.
+
+def _short_by(top: Sequence[Scored], candidates: Sequence[Scored]) -> float | None:
+    """Log-probability of the first of `top` minus that of the best candidate, in nats.
+
+    None where there is none to compare with (a mode that is not proven), or no candidate was finished.
     """
-
-    def short_by(candidates: Sequence[Scored]) -> float | None:
-        finished = [each for each in candidates if "unfinished" not in each.notes]
-        if not (top and finished):
-            return None
-        if top[0].tokens in (each.tokens for each in finished):
-            return 0.0
-        # Never below 0: a hypothesis as probable as the mode is no search error.
-        return max(0.0, top[0].total - max(each.total for each in finished))
-
-    return {"beam": short_by(best), "beam-list": short_by(wide)}
+    finished = [each for each in candidates if "unfinished" not in each.notes]
+    if not (top and finished):
+        return None
+    if top[0].tokens in (each.tokens for each in finished):
+        return 0.0
+    # Never below 0: a hypothesis as probable as the mode is no search error.
+    return max(0.0, top[0].total - max(each.total for each in finished))

@@ -3,212 +3,116 @@
 Three regions: `top`, the exact k best; `beam`, the k best of a beam search of width k; `samples`, in the order drawn.
 Views: `tokens`, in which each segmentation is a hypothesis of its own; `text`, in which those that read the same are
 one hypothesis with the sum of their probabilities, as far as the region has them; `without-empty`, in which the empty
-hypothesis is taken out of every list; and the lists that have an empty one, and those that have none, by themselves.
+hypothesis is taken out of every list; the lists that have an empty one, and those that have none, by themselves; and
+`paired`, the sentences whose top and beam are both known, of which the difference is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from dataclasses import replace
+from typing import Any
 
 from babelscope.core.results import Record, Row
-from babelscope.methods.space.regions import Region, by_text, has_region, region_hypotheses, was_searched
+from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
+from babelscope.methods.space.lengths import length_rows
+from babelscope.methods.space.regions import (
+    Region,
+    by_text,
+    has_region,
+    missed_by,
+    region_hypotheses,
+    was_searched,
+)
+from babelscope.methods.space.sentences import (
+    FigureSettings,
+    Labels,
+    SystemRecords,
+    regions_of,
+    unresolved_in,
+    with_region,
+)
+from babelscope.methods.space.sweep import sweep_rows
+from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.metrics.ranking import Gains, Normalise, Ties, kqrg, krg, random_krg
-from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
-View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
-_Labels = dict[str, str | int]
-
-
-class FigureSettings(Protocol):
-    """The settings that rows depend on."""
-
-    @property
-    def k(self) -> int: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def normalise(self) -> Normalise: ...
-    @property
-    def gains(self) -> Gains: ...
-    @property
-    def ties(self) -> Ties: ...
-    @property
-    def unresolved(self) -> Literal["leave-out", "keep"]: ...
-    @property
-    def curves(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RankingGains:
-    """kRG and kQRG of one sentence in a region; NaN where it has too few hypotheses."""
-
-    krg: float
-    krg_random: float
-    """The expectation of kRG for a random order of the same hypotheses, in closed form."""
-    krg_above_random: float
-    """kRG minus that."""
-    kqrg: float
-    short: bool
-    """Fewer hypotheses than asked for."""
-    tied: bool
-    """Two hypotheses have equal quality."""
-    twins: bool
-    """Two segmentations have the same text."""
-
-
-def hypotheses_of(record: Record) -> list[Record]:
-    """All stored hypotheses of a record: 1-best, beam, top, samples; MBR decoding's choice is one of the samples."""
-    best = [record["best"]] if record["best"] else []
-    return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
-
-
-def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
-    """The stored quality of a hypothesis by one of the record's metrics."""
-    first = next(iter(record["metrics"]))
-    return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
-
-
-def with_single_metric(record: Record, metric: str) -> Record:
-    """The record as if it had been judged by that metric alone."""
-
-    def only(hypothesis: Mapping[str, Any]) -> Record:
-        return {**hypothesis, "quality": quality_by(record, hypothesis, metric)}
-
-    return {
-        **record,
-        "metrics": {metric: record["metrics"][metric]},
-        "best": record["best"] and only(record["best"]),
-        "beam": [only(each) for each in record["beam"]],
-        "top": {**record["top"], "found": [only(each) for each in record["top"]["found"]]},
-        "samples": {
-            **record["samples"],
-            "hypotheses": [only(each) for each in record["samples"]["hypotheses"]],
-        },
-        "mbr": record["mbr"] and only(record["mbr"]),
-    }
-
-
-def _quality_bound(record: Record) -> float:
-    """The highest possible quality of the metric; earlier versions assumed 1 and did not store it."""
-    return next(iter(record.get("metrics", {}).values()), None) or 1.0
-
-
-def ranking_gains(
-    record: Record, name: Region, size: int, view: View, settings: FigureSettings
-) -> RankingGains | None:
-    """kRG and kQRG of a sentence (section 3.1); None where the region is not known, or the view has no such list."""
-    found = region_hypotheses(record, name, size, settings)
-    if found is None:
-        return None
-    full = [each for each in found if not each.empty]
-    if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
-        return None
-    if view == "without-empty":
-        found, size = full, size - (len(found) - len(full))
-    texts = by_text(found)
-    twins = len(texts) < len({each.number for each in found})
-    if view == "text":  # the number of samples stays as drawn
-        found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
-    qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
-    ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
-    chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
-    return RankingGains(
-        krg=ranked,
-        krg_random=chance,
-        krg_above_random=ranked - chance,
-        kqrg=kqrg(qualities, logprobs, normalise=settings.normalise, bound=_quality_bound(record)),
-        short=len(found) < size,
-        tied=len(set(qualities)) < len(qualities),
-        twins=twins,
-    )
 
 
 def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
-    cell = _SystemRecords(records, settings)
+    cell = SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]
     names = list(records[0].get("metrics", ())) if records else []
     for name in names or [""]:
         several = len(names) > 1
         own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
-        label: _Labels = {"metric": name} if several else {}
-        for row in (*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own)):
+        label: Labels = {"metric": name} if several else {}
+        judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_rows(own)]
+        for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    return [*rows, *_empty_mode_rows(cell), *_search_rows(cell)]
+    rest = [*_empty_mode_rows(cell), *_search_rows(cell), *treatment_rows(cell, _found_by_treatment)]
+    return [*rows, *rest, *length_rows(cell)]
 
 
-@dataclass(frozen=True, slots=True)
-class _SystemRecords:
-    """The records of one system on one test set, with settings and seed: makes rows of per-sentence values."""
-
-    records: Sequence[Record]
-    settings: FigureSettings
-
-    def mean(
-        self,
-        name: str,
-        values: Sequence[float | None],
-        labels: _Labels | None = None,
-        counts: Mapping[str, int] | None = None,
-    ) -> Row:
-        """A mean over sentences: None is unresolved, NaN undefined; both are left out and counted."""
-        known, left_out = self._known(values)
-        estimate = clustered_mean(*self._columns(known))
-        return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
-
-    def share(self, name: str, values: Sequence[bool | None], labels: _Labels, yes: str) -> Row:
-        """The proportion of sentences of which something is true; `yes` names their count."""
-        known, left_out = self._known(values)
-        estimate = clustered_proportion(*self._columns(known))
-        return Row(name, estimate, labels, {yes: sum(value is True for value in values), **left_out})
-
-    def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
-        pairs = list(zip(self.records, values, strict=True))
-        resolved = [(record, float(value)) for record, value in pairs if value is not None]
-        known = [(record, value) for record, value in resolved if not math.isnan(value)]
-        return known, {"unresolved": len(pairs) - len(resolved), "undefined": len(resolved) - len(known)}
-
-    @staticmethod
-    def _columns(known: Sequence[tuple[Record, float]]) -> tuple[list[float], list[str]]:
-        return [value for _, value in known], [record["source"] for record, _ in known]
+def _judged_by_treatment(cell: SystemRecords) -> Iterator[Row]:
+    """The rows that depend on what counts of unresolved searches, and on the metric."""
+    yield from _quality_rows(cell)
+    yield from _gain_rows(cell, "top", cell.settings.k, "tokens") if cell.settings.k > 1 else ()
+    yield from _lucky_bias_rows(cell)
 
 
-def _translations_by_decoding(cell: _SystemRecords) -> dict[str, list[Record | None]]:
-    """Decoding -> its translation of each sentence; None where exact search proved no mode."""
+def _found_by_treatment(cell: SystemRecords) -> Iterator[Row]:
+    """The rows that depend on what counts of unresolved searches, whatever the metric."""
+    yield from _empty_mode_rows(cell)
+    yield from _search_rows(cell)
+
+
+def _translations_by_decoding(cell: SystemRecords) -> dict[str, list[Record | None]]:
+    """Decoding -> its translation of each sentence; None where no mode counts."""
     records, settings = cell.records, cell.settings
     known = [region_hypotheses(record, "top", 1, settings) for record in records]
     modes = [record["top"]["found"][0] if mode else None for record, mode in zip(records, known, strict=True)]
     mbr = {"mbr": [record["mbr"] for record in records]} if settings.samples else {}
     found = {"beam": [record["best"] for record in records], "mode": modes, **mbr}
-    # Lists made elsewhere may be of one region only.
-    return {name: own for name, own in found.items() if name == "mode" or any(own) or not own}
+    # Lists made elsewhere may be of one region only, and a system may be sampled alone.
+    return {
+        name: own for name, own in found.items() if (name == "mode" and settings.k) or any(own) or not own
+    }
 
 
-def _corpus_score_rows(cell: _SystemRecords) -> Iterator[Row]:
+def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Record | None]) -> dict[str, int]:
+    lacking = sum(answer is None for answer in answers)
+    unresolved = unresolved_in(cell, 1) + _without_top(cell) if decoding == "mode" else lacking
+    return {"unresolved": unresolved, "unfinished": _unfinished(answers)}
+
+
+def _without_top(cell: SystemRecords) -> int:
+    return sum(not has_region(record, "top") for record in cell.records)
+
+
+def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:
     """Corpus BLEU and chrF of each decoding, where there are references."""
     if not all(record["references"] for record in cell.records):
         return
     for decoding, answers in _translations_by_decoding(cell).items():
         kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
-        counts = {"unresolved": len(answers) - len(kept), "unfinished": _unfinished(answers)}
+        counts = _decoding_counts(cell, decoding, answers)
         for metric in ("bleu", "chrf"):
             texts, references = [text for text, _ in kept], [own for _, own in kept]
             estimate = corpus_estimate(metric, texts, references)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 
-def _quality_rows(cell: _SystemRecords) -> Iterator[Row]:
+def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
     """Mean sentence quality of each decoding, and of the samples."""
     for decoding, answers in _translations_by_decoding(cell).items():
         qualities = [answer["quality"] if answer else None for answer in answers]
-        yield cell.mean("quality", qualities, {"decoding": decoding}, {"unfinished": _unfinished(answers)})
+        counts = _decoding_counts(cell, decoding, answers)
+        yield cell.mean("quality", qualities, {"decoding": decoding}, counts)
     if samples := cell.settings.samples:
         lists = [
             region_hypotheses(record, "samples", samples, cell.settings) or [] for record in cell.records
@@ -218,23 +122,24 @@ def _quality_rows(cell: _SystemRecords) -> Iterator[Row]:
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
 
-def _empty_mode_rows(cell: _SystemRecords) -> Iterator[Row]:
+def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often the most probable hypothesis is the empty one (section 2.3)."""
     for view in _VIEWS:
         # In the text view, summed segmentations further down can make another text the mode.
         size = 1 if view == "tokens" else cell.settings.k
-        for region in _regions_of(cell):
-            own, missing = _with_region(cell, region)
+        for region in regions_of(cell):
+            own, missing = with_region(cell, region)
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
             empty = [next(iter(by_text(found).values())).empty if found else None for found in lists]
             row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
-            yield Row(row.name, row.estimate, row.labels, {**row.counts, **missing})
+            unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
+            yield Row(row.name, row.estimate, row.labels, {**row.counts, **unresolved, **missing})
 
 
-def _region_rows(cell: _SystemRecords) -> Iterator[Row]:
+def _region_rows(cell: SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of every region in both views, and over smaller k if curves are asked for."""
     k, samples = cell.settings.k, cell.settings.samples
-    sizes: dict[Region, int] = dict.fromkeys(_regions_of(cell), k)
+    sizes: dict[Region, int] = dict.fromkeys(regions_of(cell), k) if k > 1 else {}
     sizes |= {"samples": samples} if samples else {}
     for name, size in sizes.items():
         for view in (*_VIEWS, *(_EMPTY_APART if name != "samples" else ())):
@@ -246,26 +151,11 @@ def _region_rows(cell: _SystemRecords) -> Iterator[Row]:
             yield from _gain_rows(cell, "samples", size, "tokens")
 
 
-def _regions_of(cell: _SystemRecords) -> list[Region]:
-    """Those of top and beam that any record has; both, where there are no records."""
-    both: tuple[Region, ...] = ("top", "beam")
-    return [name for name in both if not cell.records or any(has_region(each, name) for each in cell.records)]
-
-
-def _with_region(cell: _SystemRecords, *names: Region) -> tuple[_SystemRecords, dict[str, int]]:
-    """The records that have these regions, and how many have not."""
-    own = [record for record in cell.records if all(has_region(record, name) for name in names)]
-    missing = len(cell.records) - len(own)
-    return replace(cell, records=own), {"missing": missing} if missing else {}
-
-
-def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
-    cell, missing = _with_region(cell, name)
+def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
+    cell, missing = with_region(cell, name)
     found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
-    unresolved = {}
-    if view.startswith("lists-"):  # lists of the other kind are not unresolved
-        lists = [region_hypotheses(record, name, size, cell.settings) for record in cell.records]
-        unresolved = {"unresolved": sum(own is None for own in lists)}
+    unresolved = {"unresolved": unresolved_in(cell, size)} if name == "top" else {}
+    if view.startswith("lists-"):  # lists of the other kind are not undefined
         pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
         cell, found = replace(cell, records=[record for record, _ in pairs]), [gains for _, gains in pairs]
     known = [each for each in found if each is not None]
@@ -282,47 +172,62 @@ def _gain_rows(cell: _SystemRecords, name: Region, size: int, view: View) -> Ite
         yield cell.mean(measure, values, {"region": name, "k": size, "view": view}, counts)
 
 
-def _lucky_bias_rows(cell: _SystemRecords) -> Iterator[Row]:
-    """kRG and kQRG of beam search's list minus those of the exact list (section 5.2.1, table 2)."""
-    if len(_regions_of(cell)) < 2:
-        return
+def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
+    """kRG and kQRG of beam search's list minus those of the exact list (section 5.2.1, table 2), and both of these.
+
+    All three are of the same sentences, so that the difference is that of the two.
+    """
     k, settings = cell.settings.k, cell.settings
-    cell, missing = _with_region(cell, "top", "beam")
-    top, beam = (
-        [ranking_gains(record, name, k, "tokens", settings) for record in cell.records]
-        for name in ("top", "beam")
-    )
-    for measure in ("krg", "kqrg"):
-        values = [
-            getattr(b, measure) - getattr(t, measure) if b and t else None
-            for b, t in zip(beam, top, strict=True)
-        ]
-        yield cell.mean("beam_minus_exact", values, {"measure": measure, "k": k}, missing)
-
-
-def _search_rows(cell: _SystemRecords) -> Iterator[Row]:
-    """How often and by how many nats beam search missed the mode; expansions and mass of exact search."""
-    regions = _regions_of(cell)
-    whole = cell
-    cell, missing = _with_region(cell, *regions)
-    for decoding in ("beam", "beam-list") if len(regions) > 1 else ():
-        gaps = [record["missed_by"][decoding] for record in cell.records]
-        labels: _Labels = {"decoding": decoding}
-        row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
-        yield Row(row.name, row.estimate, row.labels, {**row.counts, **missing})
-        missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
-        those = replace(cell, records=[record for record, _ in missed])
-        yield those.mean("search_gap", [gap for _, gap in missed], labels)
-    if "top" not in regions:
+    if len(regions_of(cell)) < 2 or k < 2:
         return
-    cell, missing = _with_region(whole, "top")
+    cell, missing = with_region(cell, "top", "beam")
+    counts = {"unresolved": unresolved_in(cell, k), **missing}
+    both = [
+        [ranking_gains(record, name, k, "tokens", settings) for name in ("beam", "top")]
+        for record in cell.records
+    ]
+    for measure in ("krg", "kqrg"):
+        pairs = [[None if each is None else float(getattr(each, measure)) for each in own] for own in both]
+        differences = [None if b is None or t is None else b - t for b, t in pairs]
+        yield cell.mean("beam_minus_exact", differences, {"measure": measure, "k": k}, counts)
+        for place, region in ((1, "top"), (0, "beam")):
+            values = [
+                apart if apart is None or math.isnan(apart) else own[place]
+                for own, apart in zip(pairs, differences, strict=True)
+            ]
+            yield cell.mean(measure, values, {"region": region, "k": k, "view": "paired"}, counts)
+
+
+def _search_rows(cell: SystemRecords) -> Iterator[Row]:
+    """How often and by how many nats beam search missed the mode; expansions and mass of exact search."""
+    if "top" not in regions_of(cell):
+        return
+    whole = len(cell.records)
+    cell, missing = with_region(cell, "top")
+    for decoding, field in (("beam", "best"), ("beam-list", "beam")):
+        own = replace(cell, records=[record for record in cell.records if record[field]])
+        if own.records or not cell.records:
+            yield from _search_error_rows(own, decoding, whole - len(own.records))
     searches = [record["top"] for record in cell.records]
     if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
         yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
     lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
-    yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, missing)
+    unresolved = {"unresolved": unresolved_in(cell, cell.settings.k)}
+    yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, {**unresolved, **missing})
+
+
+def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
+    missing = {"missing": lacking} if lacking else {}
+    gaps = [missed_by(record, decoding, cell.settings) for record in cell.records]
+    labels: Labels = {"decoding": decoding}
+    row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
+    unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
+    yield Row(row.name, row.estimate, row.labels, {**row.counts, "unresolved": unproven, **missing})
+    missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
+    those = replace(cell, records=[record for record, _ in missed])
+    yield those.mean("search_gap", [gap for _, gap in missed], labels)
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:

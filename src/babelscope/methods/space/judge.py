@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.space.figures import (
+from babelscope.methods.space.gains import (
     hypotheses_of,
     quality_by,
     ranking_gains,
@@ -24,9 +24,10 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
     judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
     qualities = {name: _qualities(judged, name) for name in settings.metric}
     bounds = {name: _bound(judged, name, settings) for name in settings.metric}
+    lowest = {name: _lowest(judged, name) for name in settings.metric}
     first, *others = settings.metric
     for number, record in enumerate(judged):
-        record["metrics"] = bounds
+        record["metrics"], record["lowest"] = bounds, lowest
         for place, hypothesis in enumerate(hypotheses_of(record)):
             hypothesis["quality"] = qualities[first][number][place]
             hypothesis.pop("qualities", None)
@@ -60,11 +61,23 @@ def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> flo
     return quality_bound(find_metric(name))
 
 
+def _lowest(records: Sequence[Record], name: str) -> float | None:
+    """The lowest quality that the metric can give; None where its scale has no such end, or nobody says so."""
+    if not is_allowed(name):
+        known = records[0].get("lowest", {}).get(name) if records else None
+        return None if known is None else float(known)
+    scale = find_metric(name).scale
+    worst = scale.low if scale.better == "higher" else scale.high
+    return None if worst is None else scale.quality(worst)
+
+
 def _gains(record: Record, settings: SpaceSettings) -> Record:
     regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
+    # One hypothesis has no rank.
+    regions = {name: size if size > 1 else 0 for name, size in regions.items()}
     found: Record = {}
     for name, size in regions.items():
-        own = ranking_gains(record, name, size, "tokens", settings)
+        own = ranking_gains(record, name, size, "tokens", settings) if size else None
         for measure in ("krg", "kqrg"):
             found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
     return found

@@ -6,6 +6,7 @@ hypothesis is given a quality against the references; kRG and kQRG say how well 
 
 from __future__ import annotations
 
+from babelscope.core.answers import Capability
 from babelscope.core.comparable import Comparable
 from babelscope.methods.base import Method
 from babelscope.methods.space.ask import ask
@@ -29,9 +30,17 @@ def comparable(settings: SpaceSettings) -> list[Comparable]:
     ]
 
 
+def needs(settings: SpaceSettings) -> dict[str, tuple[Capability, ...]]:
+    """What a system must be able to do; one that cannot be searched may still be sampled (k = 0)."""
+    searched: tuple[Capability, ...] = ("translate", "score", "top_k") if settings.k else ()
+    swept: tuple[Capability, ...] = ("translate",) if settings.beams and not settings.k else ()
+    drawn: tuple[Capability, ...] = ("sample",) if settings.samples else ()
+    return {"system": (*searched, *swept, *drawn)}
+
+
 METHOD = Method(
     name="space",
-    version=3,
+    version=4,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     also=(SourceSentence,),
@@ -41,8 +50,12 @@ METHOD = Method(
     judge=judge,
     summarise=figures,
     chunk=16,  # exact search, beams and samples of an item take seconds
-    asks=frozenset({"k", "samples", "beam", "budget_expansions", "budget_seconds", "budget_bytes"}),
-    needs={"system": ("translate", "score", "sample", "top_k")},
+    asks=frozenset(
+        {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams"}
+        | {"budget_expansions", "budget_seconds", "budget_bytes"}
+    ),
+    needs={"system": ()},
+    needs_more=needs,
     instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
     identity=identity,
     comparable=comparable,

@@ -21,7 +21,7 @@ class Unresolved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A translation in a region: its number there, text, log-probability in nats, and quality."""
+    """A translation in a region: its number there, text, log-probability in nats (NaN if not known), and quality."""
 
     number: int
     text: str
@@ -52,17 +52,26 @@ def region_hypotheses(
         return [found[number] for number in record["samples"]["drawn"][:size]]
     if name == "beam":
         return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
+    if settings.unresolved == "leave-out" and not is_proven(record, size):
+        return None
+    return _read_hypotheses(record["top"]["found"])[:size]
+
+
+def proven(record: Record) -> list[Record]:
+    """The stored hypotheses that are proven to be the most probable ones, in their order."""
     top = record["top"]
-    found = _read_hypotheses(top["found"])
-    if not top["exact"] and settings.unresolved == "leave-out":
-        bound = minus_inf_if_none(top["bound"])
-        found = [each for each in found if each.logprob >= bound]
-        return found[:size] if len(found) >= size else None
-    return found[:size]
+    found: list[Record] = top["found"]
+    bound = minus_inf_if_none(top["bound"])
+    return found if top["exact"] else [each for each in found if each["logprob"] >= bound]
+
+
+def is_proven(record: Record, size: int) -> bool:
+    """Whether the first `size` hypotheses of the top region are proven to be the most probable ones."""
+    return bool(record["top"]["exact"]) or len(proven(record)) >= size
 
 
 def has_region(record: Record, name: Region) -> bool:
-    """Whether anything is known of a region; lists made elsewhere may lack it."""
+    """Whether a region was asked for and anything is known of it; lists made elsewhere may lack it."""
     if name == "samples":
         return bool(record["samples"]["drawn"])
     return bool(record["beam"] if name == "beam" else record["top"]["found"] or was_searched(record))
@@ -75,9 +84,22 @@ def was_searched(record: Record) -> bool:
 
 def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
     return [
-        Hypothesis(number, each["text"], each["logprob"], each["quality"], is_empty(each))
+        Hypothesis(number, each["text"], nan_if_none(each["logprob"]), each["quality"], is_empty(each))
         for number, each in enumerate(answers)
     ]
+
+
+def missed_by(record: Record, decoding: str, settings: Unresolved) -> float | None:
+    """Nats by which beam search missed the mode, or the best hypothesis known where such searches are kept."""
+    gap: float | None = record["missed_by"][decoding]
+    if gap is None and settings.unresolved == "keep":
+        gap = record.get("below_known", {}).get(decoding)
+    return gap
+
+
+def nan_if_none(stored: float | None) -> float:
+    """A log-probability as it is stored; null where a system gave none."""
+    return math.nan if stored is None else stored
 
 
 def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:

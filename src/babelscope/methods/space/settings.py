@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from babelscope.core.answers import Drawing
 from babelscope.core.settings import Settings
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
 
+_LATER = ("gains", "ties", "temperature", "top_p", "epsilon", "beams")
+"""Settings that are signed only where they are used."""
+
 
 class SpaceSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"mbr": "mbr_samples", "quality": "metric"}
     newly_signed = frozenset({"metric"})
 
-    k: int = Field(default=10, ge=2)
-    """Hypotheses of the top region, and of the beam it is compared with."""
+    k: int = Field(default=10, ge=0)
+    """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
     samples: int = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Draw only among the most probable tokens that together have this probability."""
+    epsilon: float = Field(default=0.0, ge=0, lt=1)
+    """Draw only tokens of at least this probability."""
     metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
     """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS
     (COMET, BLEURT...); the first of several is that of tables and pictures."""
@@ -35,10 +45,12 @@ class SpaceSettings(Settings):
     in random order, as the mean over these orders."""
     beam: int = Field(default=5, ge=1)
     """Of the translation that is scored as the system's own."""
+    beams: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Other sizes of the beam, as in 1,5,10: quality, search errors, log-probability and length of what each gives."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
-    unresolved: Literal["leave-out", "keep"] = "leave-out"
-    """Searches that ended with their budget: count only what they proved, or all they found."""
+    unresolved: Literal["leave-out", "keep"] = "keep"
+    """Searches that ended with their budget: count the best that was found, or only what they proved."""
     budget_expansions: int | None = Field(default=None, ge=1)
     """Prefixes an exact search may expand for a sentence."""
     budget_seconds: float | None = Field(default=None, gt=0)
@@ -53,9 +65,31 @@ class SpaceSettings(Settings):
     @classmethod
     def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Options that came later are part of it where they are used, so that other signatures stay as they are."""
-        later = {name: cls.model_fields[name].default for name in ("gains", "ties")}
+        later = {name: cls.model_fields[name].default for name in _LATER}
         found = super().signed(values)
-        return {name: value for name, value in found.items() if name not in later or value != later[name]}
+        # A tuple comes as a list, as JSON has it.
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in later or (value and value != later[name])
+        }
+
+    @property
+    def drawing(self) -> Drawing:
+        """How samples are drawn."""
+        return Drawing(temperature=self.temperature, top_p=self.top_p, epsilon=self.epsilon)
+
+    @field_validator("beams", mode="before")
+    @classmethod
+    def _listed(cls, given: object) -> object:
+        """Sizes as one text, 1,5,10, or apart."""
+        parts = (given,) if isinstance(given, str) else given
+        if not isinstance(parts, Iterable):
+            return parts
+        found = [each for part in parts for each in (part.split(",") if isinstance(part, str) else (part,))]
+        if len(set(map(str, found))) < len(found):
+            raise ValueError("each size of the beam may be given once")
+        return tuple(found)
 
     @field_validator("metric", mode="before")
     @classmethod
@@ -68,6 +102,8 @@ class SpaceSettings(Settings):
             metric = find_metric(name)
             if self.normalise == "bound":
                 quality_bound(metric)
+        if not self.k and not self.samples:
+            raise ValueError("k and samples are both 0: there is nothing to look at")
         if len(set(self.metric)) < len(self.metric):
             raise ValueError("metric: each may be given once")
         return self

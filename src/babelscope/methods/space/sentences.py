@@ -1,0 +1,94 @@
+"""The records of one system on one test set, and rows of what is known of each sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self
+
+from babelscope.core.results import Record, Row
+from babelscope.methods.space.regions import Region, has_region, is_proven
+from babelscope.metrics.ranking import Gains, Normalise, Ties
+from babelscope.stats.intervals import clustered_mean, clustered_proportion
+
+Labels = dict[str, str | int]
+
+
+class FigureSettings(Protocol):
+    """The settings that rows depend on."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def normalise(self) -> Normalise: ...
+    @property
+    def gains(self) -> Gains: ...
+    @property
+    def ties(self) -> Ties: ...
+    @property
+    def unresolved(self) -> Literal["leave-out", "keep"]: ...
+    @property
+    def curves(self) -> bool: ...
+    @property
+    def beams(self) -> tuple[int, ...]: ...
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecords:
+    """The records of one system on one test set, with the settings: makes rows of per-sentence values."""
+
+    records: Sequence[Record]
+    settings: FigureSettings
+
+    def mean(
+        self,
+        name: str,
+        values: Sequence[float | None],
+        labels: Mapping[str, str | int] | None = None,
+        counts: Mapping[str, int] | None = None,
+        *,
+        share: bool = False,
+    ) -> Row:
+        """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
+        known, left_out = self._known(values)
+        estimate = (clustered_proportion if share else clustered_mean)(*self._columns(known))
+        return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
+
+    def share(
+        self, name: str, values: Sequence[bool | None], labels: Mapping[str, str | int], yes: str
+    ) -> Row:
+        """The proportion of sentences of which something is true; `yes` names their count."""
+        count = {yes: sum(value is True for value in values)}
+        return self.mean(name, values, labels, count, share=True)
+
+    def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
+        pairs = list(zip(self.records, values, strict=True))
+        resolved = [(record, float(value)) for record, value in pairs if value is not None]
+        known = [(record, value) for record, value in resolved if not math.isnan(value)]
+        return known, {"unresolved": len(pairs) - len(resolved), "undefined": len(resolved) - len(known)}
+
+    @staticmethod
+    def _columns(known: Sequence[tuple[Record, float]]) -> tuple[list[float], list[str]]:
+        return [value for _, value in known], [record["source"] for record, _ in known]
+
+
+def regions_of(cell: SystemRecords) -> list[Region]:
+    """Those of top and beam that any record has; both, where there are no records."""
+    both: tuple[Region, ...] = ("top", "beam")
+    return [name for name in both if not cell.records or any(has_region(each, name) for each in cell.records)]
+
+
+def with_region(cell: SystemRecords, *names: Region) -> tuple[SystemRecords, dict[str, int]]:
+    """The records that have these regions, and how many have not."""
+    own = [record for record in cell.records if all(has_region(record, name) for name in names)]
+    missing = len(cell.records) - len(own)
+    return replace(cell, records=own), {"missing": missing} if missing else {}
+
+
+def unresolved_in(cell: SystemRecords, size: int) -> int:
+    """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
+    return sum(not is_proven(record, size) for record in cell.records if has_region(record, "top"))
