@@ -75,6 +75,12 @@ CASES = [
     Case("translate --system toy:1 a.en --to out --no-cache", f"{TOY}.translate", "no answers are kept"),
     Case("sample --system toy:1 --source a.en --n 2 --to out", f"{TOY}.sample", "answers of servers"),
     Case("mbr --system toy:1 --source a.en --n 2 --to out", f"{TOY}.sample", "answers of servers"),
+    Case(
+        "top-k --system toy:1?alphabet=ab&limit=4 a.en --k 2 --to out",
+        f"{TOY}.top_k",
+        f"what systems answered is kept; {GO_ON}",
+        ("out.partial",),
+    ),
     Case("score --system toy:1 --source a.en --target a.de --to out", f"{TOY}.score", "answers of servers"),
     Case("contrast --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),
     Case("errors --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),

@@ -70,6 +70,8 @@ CASES = """
 d translate --system lab:teacher a.en
 d sample --system lab:teacher --source a.en --n 2
 d mbr --system lab:teacher --source a.en --n 2
+d top-k --system lab:teacher --system lab:student a.en --k 2 --budget-expansions 50
+d top-k --system lab:teacher a.en --k 1 --lengths 1..20 --length-penalty 1 --budget-expansions 5
 d score --system lab:teacher --source a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all

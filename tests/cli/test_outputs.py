@@ -50,6 +50,7 @@ COMMANDS = f"""
 translate --system {TOY} a.en --to OUT
 sample --system {TOY} --source a.en --n 2 --to OUT
 mbr --system {TOY} --source a.en --n 2 --to OUT
+top-k --system {TOY} a.en --k 3 --to OUT
 score --system {TOY} --source a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT

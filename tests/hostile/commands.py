@@ -81,6 +81,7 @@ translate --system {ct2} a.en
 2 translate --system hf:teacher a.en
 translate --system {t5} a.en
 sample --system lab:teacher --source a.en --n 2
+top-k --system lab:teacher a.en --k 2 --budget-expansions 200
 score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
