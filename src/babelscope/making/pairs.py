@@ -44,8 +44,8 @@ def make_pairs(
     Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
     for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
     with a warning, references of more than `LONGEST` characters. References in another language than that of the
-    error types are refused as a set; where they are few, they are left out and counted in a warning. `first` is the number of the first
-    text in its file. By default, the `analyser` is that of the error types' language.
+    error types are refused as a set; where they are few, they are left out and counted in a warning. `first` is the
+    number of the first text in its file. By default, the `analyser` is that of the error types' language.
     """
     types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):
