@@ -163,13 +163,11 @@ def _of_text(
 def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
     """A Sankey diagram of the classes from stage to stage, with what is neither in the middle."""
     from babelscope.methods.patterns.flow import merge_words
-    from babelscope.methods.patterns.word_flows import flows_by_word
+    from babelscope.methods.patterns.word_flows import WORD_NODE, flows_by_word
     from babelscope.report.sankey import sankey
 
     moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
-    in_words = (
-        {start: start for start, *_ in moved if start.partition("_")[0] not in stages} if by_word else {}
-    )
+    in_words = {start: start.removeprefix(WORD_NODE) for start, *_ in moved if start.startswith(WORD_NODE)}
     classes = sorted(
         {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
     )
