@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "errors": ("lab:parallel?n=6", {}, {"types": ("np_agreement",), "controls": ("np_agreement",)}),
     "likelihood": ("lab:parallel?n=6", {"resamples": 100}, {"resamples": 200}),
+    "quality": ("lab:parallel?n=6", {}, {"metric": ("ter", "ribes")}),
     "space": (
         "lab:parallel?n=4",
         {"k": 2, "samples": 4, "budget_expansions": 50, "resamples": 100},
