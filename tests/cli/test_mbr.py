@@ -78,7 +78,9 @@ def test_json_has_all_that_a_number_needs(babelscope: Babelscope) -> None:
 
 
 def test_aggregation_is_the_linear_time_utility(babelscope: Babelscope) -> None:
-    ran = babelscope("mbr", "--system", "toy:1", "--source", "in.txt", "--n", "9", "--aggregate", "2", "--json")
+    ran = babelscope(
+        "mbr", "--system", "toy:1", "--source", "in.txt", "--n", "9", "--aggregate", "2", "--json"
+    )
     right = [mbr_decode(texts, expected_utility("chrf", parts=2)) for texts in drawn(9)]
     assert [line["utility"] for line in rows_of(ran.out)[0]] == [each.utility for each in right]
 

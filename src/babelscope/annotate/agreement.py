@@ -203,23 +203,24 @@ def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJ
     number = json_number(record.get(field))
     if number is None or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return AutomaticJudgement(place, number, listed=_listed(record, field))
+    return AutomaticJudgement(place, number, listed=listed(record, field))
 
 
-def _listed(record: Mapping[str, Any], field: str) -> int | None:
+def listed(record: Mapping[str, Any], field: str) -> int | None:
     """The length of the list that a score of `space` is of; None for other scores."""
     top = record.get("top")
     found = top.get("found") if isinstance(top, Mapping) and field.startswith("top_") else None
     return len(found) if isinstance(found, list) else None
 
 
-def _require_same_list(answered: Answered, found: AutomaticJudgement) -> None:
+def require_same_list(answered: Answered, length: int | None, place: str) -> None:
     """Refuse to compare what people said of one list with a score of a longer or shorter one."""
     scores = answered.answer.get("scores")
-    if found.listed is not None and isinstance(scores, list) and len(scores) != found.listed:
+    if length is not None and isinstance(scores, list) and len(scores) != length:
         raise BabelscopeError(
-            f"item {answered.id}: people judged a list of {len(scores)} translations, but the score at {found.place} "
-            f"is of {found.listed}; make the run with --k {len(scores)}, or have its own lists judged"
+            f"item {answered.id}: people judged a list of {len(scores)} translations, but the score at {place} is of "
+            f"{length}; judge the run again with --k {len(scores)} (babelscope space --rejudge RUN --k {len(scores)} "
+            "--out OTHER), or have its own lists judged"
         )
 
 
@@ -320,7 +321,7 @@ def _correlation_rows(
             if found is None or found[1].value is None:
                 missing += 1
                 continue
-            _require_same_list(each, found[1])
+            require_same_list(each, found[1].listed, found[1].place)
             unit = (found[0], each.id)
             scores[unit] = float(found[1].value)
             people.setdefault(name, {})[unit] = float(each.answer[human_field])

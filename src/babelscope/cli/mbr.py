@@ -47,7 +47,7 @@ _HEADING = ("utility", "n", "distinct", "translation")
 class Weights(StrEnum):
     """What a candidate counts as a reference."""
 
-    count = "count"
+    count = "count"  # type: ignore[assignment]
     probability = "probability"
 
 
@@ -264,17 +264,17 @@ class _Found:
         weights, left = self._decoding.weighed(self._systems[name], candidates)
         self._weights.add(weights.value)
         self.notes.update(note for each in candidates for note in each.notes if note != "whole")
-        for metric, choice in self._decoding.choose(source, left, weights).items():
-            self._chosen[name, metric].append((source, choice))
+        for by, choice in self._decoding.choose(source, left, weights).items():
+            self._chosen[name, by].append((source, choice))
             if as_json:
                 answer = described(left[choice.number])
                 figures = {"utility": choice.utility, "n": choice.n, "distinct": choice.distinct}
                 how = {"tied": choice.tied, "weights": weights.value, "aggregate": self._decoding.parts}
-                yield as_line({**told, "metric": metric, "translation": answer, **figures, **how})
+                yield as_line({**told, "metric": by, "translation": answer, **figures, **how})
             else:
                 figures_text = [f"{choice.utility:.4f}", str(choice.n), str(choice.distinct)]
                 text = one_line(left[choice.number])
-                yield "\t".join([*self.leading(name, metric), *figures_text, text])
+                yield "\t".join([*self.leading(name, by), *figures_text, text])
 
     def result(self, sources: Sequence[str]) -> Result:
         """The mean expected utility of the choices of each system and metric, and the signature."""

@@ -45,7 +45,9 @@ class Scale:
     def describe(self) -> str:
         """The scale in words: bounds, direction, and what else must be known."""
         low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
-        bounds = f"{low} to {high}" if low and high else f"from {low}" if low else f"to {high}" if high else ""
+        bounds = (
+            f"{low} to {high}" if low and high else f"from {low}" if low else f"to {high}" if high else ""
+        )
         parts = [bounds or "no bounds are known", f"{self.better} is better", self.note]
         return "; ".join(part for part in parts if part)
 

@@ -1,6 +1,13 @@
 """Test sets: their items, their formats, and the public ones by name."""
 
-from babelscope.testsets.items import AmbiguousSource, Dependency, Item, MinimalPair, ParallelSentence, SourceSentence
+from babelscope.testsets.items import (
+    AmbiguousSource,
+    Dependency,
+    Item,
+    MinimalPair,
+    ParallelSentence,
+    SourceSentence,
+)
 from babelscope.testsets.loading import Format, formats, load
 from babelscope.testsets.sets import TestSet, read_items
 

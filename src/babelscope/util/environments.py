@@ -1,4 +1,4 @@
-"""Python environments for programs whose pins exclude ours: made once from pinned hashes, in the user's cache, reused."""
+"""Python environments for programs whose pins exclude ours: made once from pinned hashes, in the user's cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,15 @@ from babelscope.util.text import shorten
 _MARKER = "ready.json"
 _LOG = "install.log"
 # They would send packages elsewhere, or let in what is installed elsewhere.
-_NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT", "VIRTUAL_ENV")
+_NOT_INHERITED = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_USER",
+    "PIP_ROOT",
+    "VIRTUAL_ENV",
+)
 
 
 def environments_folder() -> Path:
@@ -111,7 +119,16 @@ class Environment:
         inside = str(folder / "bin" / "python")
         if uv := shutil.which("uv"):
             steps = [
-                [uv, "venv", "--quiet", "--no-project", "--allow-existing", "--python", sys.executable, str(folder)],
+                [
+                    uv,
+                    "venv",
+                    "--quiet",
+                    "--no-project",
+                    "--allow-existing",
+                    "--python",
+                    sys.executable,
+                    str(folder),
+                ],
                 [uv, "pip", "install", "--require-hashes", "--python", inside, "-r", str(listed)],
             ]
         else:

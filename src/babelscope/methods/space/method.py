@@ -12,6 +12,7 @@ from babelscope.methods.space.ask import ask
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
+from babelscope.methods.space.lowering import lower
 from babelscope.methods.space.settings import SpaceSettings, check_references, identity
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
@@ -42,6 +43,8 @@ METHOD = Method(
     summarise=figures,
     chunk=16,  # exact search, beams and samples of an item take seconds
     asks=frozenset({"k", "samples", "beam", "budget_expansions", "budget_seconds", "budget_bytes"}),
+    lowers=frozenset({"k"}),
+    lower=lower,
     needs={"system": ("translate", "score", "sample", "top_k")},
     instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
     identity=identity,
