@@ -183,6 +183,7 @@ COMET = Comet(
     "Unbabel/wmt22-comet-da",
     "Apache-2.0",
     "2.3 GB",
+    reads_sources=True,
 )
 KIWI = Comet(
     "cometkiwi",
@@ -191,4 +192,5 @@ KIWI = Comet(
     "CC BY-NC-SA 4.0, to be accepted on the hub",
     "2.3 GB",
     reads_references=False,
+    reads_sources=True,
 )

@@ -8,6 +8,7 @@ from typing import Any
 from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, capabilities
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -63,7 +64,7 @@ def _ask_lists(
     """As `ask`, of stored lists: no samples, no scores of references, and regions that may be missing."""
     if settings.samples:
         raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
-    outside = [name for name in settings.metric if ":" in name]
+    outside = [name for name in settings.metric if find_metric(name).reads_sources]
     if outside and any(NO_SOURCE in item.extra for item in items):
         raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
     found = system.regions([item.id for item in items], k=settings.k)
