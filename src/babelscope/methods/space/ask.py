@@ -11,6 +11,7 @@ from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, c
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -101,7 +102,7 @@ def _ask_lists(
         raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
     if settings.beams:
         raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
-    outside = [name for name in settings.metric if ":" in name]
+    outside = [name for name in settings.metric if find_metric(name).reads_sources]
     if outside and any(NO_SOURCE in item.extra for item in items):
         raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
     found = system.regions([item.id for item in items], k=settings.k)

@@ -13,6 +13,7 @@ from babelscope.methods.space.ask import ask
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
+from babelscope.methods.space.lowering import lower
 from babelscope.methods.space.settings import SpaceSettings, check_references, identity
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
@@ -54,6 +55,8 @@ METHOD = Method(
         {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams"}
         | {"budget_expansions", "budget_seconds", "budget_bytes"}
     ),
+    lowers=frozenset({"k"}),
+    lower=lower,
     needs={"system": ()},
     needs_more=needs,
     instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
