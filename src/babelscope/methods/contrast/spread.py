@@ -93,7 +93,7 @@ CAUTION = (
 """What must be said where the discrepancies of several systems stand beside each other."""
 
 
-def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def discrepancy_caveats(system: str, rows: Sequence[Row], unit: str = "nats a token") -> list[Caveat]:
     """How far the pairs are from the system's output, measured by its own alternatives."""
     second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
     distances = [
@@ -120,7 +120,7 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         found.append(
             Caveat(
                 system,
-                f"the pairs with {kind} references are {with_interval(row.estimate)} nats a token below its own "
+                f"the pairs with {kind} references are {with_interval(row.estimate)} {unit} below its own "
                 f"translation, farther than {beyond}. Errors in forced choice so far from its output say little "
                 "about errors in free translation.",
             )
