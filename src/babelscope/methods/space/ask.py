@@ -88,7 +88,7 @@ def with_others_seen(top: TopK, others: Iterable[Scored], k: int) -> TopK:
     """A search that its budget ended, with what beam search and samples found and it had not: the k best of all."""
     finished = [each for each in others if each.has_scores and "unfinished" not in each.notes]
     known = {each.tokens: each for each in (*finished, *top.found) if math.isfinite(each.total)}
-    ranked = sorted(known.values(), key=lambda each: -each.total)
+    ranked = sorted(known.values(), key=lambda each: (-each.total, len(each.tokens)))
     bound = max([top.bound, *(each.total for each in ranked[k : k + 1])])
     return dataclasses.replace(top, found=tuple(ranked[:k]), bound=bound)
 

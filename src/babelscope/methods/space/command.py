@@ -8,13 +8,14 @@ from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.tables import case, chosen_cases, tables
 from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
+    from babelscope.core.tables import Table
 
 
 def _check(given: Given) -> None:
@@ -55,13 +56,19 @@ def _show(result: Result, given: Given) -> str:
     if given["latex"]:
         from babelscope.core.latex import for_paper
 
-        return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
+        return "\n\n".join(for_paper(each, result.signature) for each in _tables(result))
     parts = []
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
         own = [record for record in result.records if record["system"] == name]
-        worst = worst_ranked(own, given["cases"])
-        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in worst]
+        chosen = chosen_cases(own, given["cases"])
+        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in chosen]
     return "\n\n".join(parts)
+
+
+def _tables(result: Result) -> list[Table]:
+    """The tables of a result, with the metric of its first figures."""
+    (settings,) = result.settings.values()
+    return tables(result.rows, metric=settings.metric[0])
 
 
 COMMAND = JudgingCommand(
@@ -82,10 +89,10 @@ COMMAND = JudgingCommand(
         reads("source", "Their sources, if they are known."),
         Option(
             "cases",
-            "Show the top region of so many sentences, worst ranked first.",
-            int,
-            0,
-            minimum=0,
+            "Show the top region of so many sentences, worst ranked first, or of the item of this id (id=7 for one "
+            "that is a number).",
+            default="",
+            metavar="N|ID",
             not_with=("json", "latex"),
         ),
         Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
@@ -94,6 +101,7 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "Sentences with references."},
         "rejudge": {"old_names": ("from",)},
+        "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
@@ -104,6 +112,6 @@ COMMAND = JudgingCommand(
     check=_check,
     study=_study,
     show=_show,
-    tables=lambda result, _given: tables(result.rows),
+    tables=lambda result, _given: _tables(result),
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

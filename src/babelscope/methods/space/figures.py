@@ -36,6 +36,7 @@ from babelscope.methods.space.sentences import (
 from babelscope.methods.space.sweep import sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.corpus import corpus_estimate
+
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -79,9 +80,7 @@ def _translations_by_decoding(cell: SystemRecords) -> dict[str, list[Record | No
     found = {"beam": [record["best"] for record in records], "mode": modes, **mbr}
     # Lists made elsewhere may be of one region only, and a system may be sampled alone.
     return {
-        name: own
-        for name, own in found.items()
-        if (name == "mode" and settings.k) or any(own) or not own
+        name: own for name, own in found.items() if (name == "mode" and settings.k) or any(own) or not own
     }
 
 
@@ -219,7 +218,7 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
 
 def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
     missing = {"missing": lacking} if lacking else {}
-    gaps = [missed_by(record, decoding, cell.settings) for record in cell.records]
+    gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
     labels: Labels = {"decoding": decoding}
     row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)

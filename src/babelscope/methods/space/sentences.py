@@ -58,7 +58,9 @@ class SystemRecords:
         estimate = (clustered_proportion if share else clustered_mean)(*self._columns(known))
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
-    def share(self, name: str, values: Sequence[bool | None], labels: Mapping[str, str | int], yes: str) -> Row:
+    def share(
+        self, name: str, values: Sequence[bool | None], labels: Mapping[str, str | int], yes: str
+    ) -> Row:
         """The proportion of sentences of which something is true; `yes` names their count."""
         count = {yes: sum(value is True for value in values)}
         return self.mean(name, values, labels, count, share=True)

@@ -16,7 +16,9 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
     own = [record for record in cell.records if record.get("beams")]
     cell = SystemRecords(own, cell.settings)
     answers = {size: [_of_size(record, size) for record in own] for size in sizes}
-    scored = [all(each["logprob"] is not None for each in some) for some in zip(*answers.values(), strict=True)]
+    scored = [
+        all(each["logprob"] is not None for each in some) for some in zip(*answers.values(), strict=True)
+    ]
     for size, found in answers.items():
         labels: Labels = {"beam": size}
         counts = {"unfinished": sum("unfinished" in each.get("notes", ()) for each in found)}
@@ -36,7 +38,9 @@ def _error_rows(cell: SystemRecords, found: list[Record], labels: Labels) -> Ite
     gaps = [
         each["below_known"] if kept and each["missed_by"] is None else each["missed_by"] for each in found
     ]
-    row = cell.share("beam_search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
+    row = cell.share(
+        "beam_search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed"
+    )
     unproven = {"unresolved": sum(each["missed_by"] is None for each in found)}
     yield Row(row.name, row.estimate, row.labels, {**row.counts, **unproven})
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]

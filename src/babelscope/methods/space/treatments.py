@@ -33,9 +33,7 @@ _ROUNDING = 1e-4
 _Range = tuple[float, float]
 
 
-def treatment_rows(
-    cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]
-) -> Iterator[Row]:
+def treatment_rows(cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]) -> Iterator[Row]:
     """The rows `by_treatment`, where a search was left open: `rows_of` gives those of one treatment."""
     if not any(is_open(record) for record in cell.records):
         return
@@ -108,7 +106,7 @@ def _range_of(record: Record, measure: str, settings: FigureSettings) -> _Range 
 def _empty_range(record: Record) -> _Range:
     """Whether the mode is empty, as a range from 0 to 1.
 
-    The empty hypothesis is the end of sentence alone; other token sequences without text are taken to be less probable.
+    The empty hypothesis is the end of sentence alone; other tokens without text are taken to be less probable.
     """
     if first := proven(record)[:1]:
         return (float(is_empty(first[0])),) * 2
