@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from babelscope.core.cost import METER
 from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, chosen_cases, tables
+from babelscope.methods.space.tables import (
+    case,
+    case_id,
+    check_case_id,
+    chosen_cases,
+    seconds_table,
+    tables,
+)
 from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width, visible
@@ -16,6 +25,7 @@ from babelscope.util.terminal import terminal_width, visible
 if TYPE_CHECKING:
     from babelscope.core.results import Result
     from babelscope.core.tables import Table
+    from babelscope.testsets.sets import TestSet
 
 
 def _check(given: Given) -> None:
@@ -30,6 +40,12 @@ def _check(given: Given) -> None:
         raise BabelscopeError("--source goes with --reference; a test set has its own")
     if given["latex"] and given["json"]:
         raise BabelscopeError("--latex and --json print different things; say one of the two")
+
+
+def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
+    """Refuse an id of `--cases` that no item has, before any system is asked."""
+    if given["cases"] and (name := case_id(given["cases"])) is not None:
+        check_case_id(name, [item.id for each in tests.values() for item in each.items])
 
 
 def _study(given: Given) -> dict[str, Any]:
@@ -95,7 +111,7 @@ COMMAND = JudgingCommand(
             metavar="N|ID",
             not_with=("json", "latex"),
         ),
-        Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
+        Option("latex", "Print the tables in LaTeX (booktabs), the paper's first, and nothing else.", bool),
         writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),
     changed={
@@ -110,8 +126,9 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
+    check_tests=_check_tests,
     study=_study,
     show=_show,
-    tables=lambda result, _given: _tables(result),
+    tables=lambda result, _given: [*_tables(result), *seconds_table(METER.take_timed(), result.rows)],
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

@@ -109,6 +109,21 @@ def _treatments(system: str, tests: str, rows: Sequence[Row]) -> Table:
     return Table(title, *with_sizes(["figure", "unresolved"], names, lines))
 
 
+def seconds_table(timed: Mapping[tuple[str, str], tuple[float, int]], rows: Sequence[Row]) -> list[Table]:
+    """Seconds a sentence of what was asked in this command, beside expansions (the layout of tables 12 and 13).
+
+    Nothing where nobody was asked. No row has them, since two runs of one study must not differ.
+    """
+    expansions = {row.labels.get("system"): row for row in rows if row.name == "expansions"}
+    lines = []
+    for (system, what), (seconds, asked) in timed.items():
+        spent = expansions.get(system) if what.startswith("exact") else None
+        expanded = "–" if spent is None else _estimate(spent, 1, 1)
+        lines.append([system, what, str(asked), f"{seconds / asked:.4g}", expanded])
+    headings = ["system", "what", "n", "seconds a sentence", "expansions a sentence"]
+    return [Table("Cost, timed once in this command", headings, lines, 2)] if lines else []
+
+
 def _correlations(tests: str | int, rows: Sequence[Row]) -> Table:
     statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in rows))
     lines = []
@@ -126,16 +141,25 @@ def _estimate(row: Row, scale: float, digits: int = 2) -> str:
 
 def chosen_cases(records: Sequence[Record], which: str) -> list[Record]:
     """The cases that `--cases` asks for: so many, worst ranked first, or the item of an id."""
-    if which.isascii() and which.isdigit():
+    name = case_id(which)
+    if name is None:
         return worst_ranked(records, int(which))
-    name = which.removeprefix("id=")
-    found = [record for record in records if str(record["id"]) == name]
-    if not found:
+    check_case_id(name, [str(record["id"]) for record in records])
+    return [record for record in records if str(record["id"]) == name]
+
+
+def case_id(which: str) -> str | None:
+    """The id that `--cases` names; None if it is a number of cases."""
+    return None if which.isascii() and which.isdigit() else which.removeprefix("id=")
+
+
+def check_case_id(name: str, ids: Sequence[str]) -> None:
+    """Refuse an id that no item has."""
+    if name not in ids:
         raise BabelscopeError(
             f"--cases: no item is called {quoted(name)}; say a number of cases, or the id of an item "
-            "(id=7 for one that is a number)"
+            f"(id=7 for one that is a number), such as {quoted(ids[0]) if ids else 'none here'}"
         )
-    return found
 
 
 def worst_ranked(records: Sequence[Record], count: int) -> list[Record]:
