@@ -46,7 +46,7 @@ class SpaceSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Of the translation that is scored as the system's own."""
     beams: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Other sizes of the beam, as in 1,5,10: quality, search errors, log-probability and length of what each gives."""
+    """Other sizes of the beam, 1,5,10: quality, search errors, log-probability and length of what each gives."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"
