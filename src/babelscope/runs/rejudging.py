@@ -92,6 +92,7 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
+    own |= {name: value for name, value in method.settings.preset_by(own).items() if name not in method.asks}
     # Only changed and required settings are validated: files that the others name need not exist here.
     fields = method.settings.model_fields.items()
     needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
