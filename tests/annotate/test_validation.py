@@ -258,3 +258,25 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
     done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")
     assert "people judged" in done.err
+
+
+def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
+    study(babelscope)
+    system = (
+        "--system",
+        "file:out.de",
+        "--evaluator",
+        "lab:teacher",
+        "--protocol",
+        "paper",
+        "--preflight",
+        "0",
+    )
+    ran(babelscope, "condition", "--tests", "tests.jsonl", *system, "--records", "records.jsonl")
+    (told,) = ran(babelscope, "annotate", "sample", "records.jsonl", "--n", "10", "--to", "queue.jsonl")
+    assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
+    tasks = read_tasks("records.jsonl", "mucow")
+    assert len(tasks) == N
+    assert any("Correct sense of" in block.title for block in tasks[0].blocks)
+    without = babelscope("annotate", "records.jsonl", "--no-open")
+    assert "draw records of condition with `babelscope annotate sample`" in " ".join(without.err.split())
