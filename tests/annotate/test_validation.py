@@ -179,7 +179,8 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
         "conditioned",
         "--patterns",
         "matched",
-        "--assume-decided",
+        "--protocol",
+        "paper",
         "--to",
         "q.jsonl",
     )
@@ -258,3 +259,53 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
     done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")
     assert "people judged" in done.err
+
+
+def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
+    study(babelscope)
+    system = (
+        "--system",
+        "file:out.de",
+        "--evaluator",
+        "lab:teacher",
+        "--protocol",
+        "paper",
+        "--preflight",
+        "0",
+    )
+    ran(babelscope, "condition", "--tests", "tests.jsonl", *system, "--records", "records.jsonl")
+    (told,) = ran(babelscope, "annotate", "sample", "records.jsonl", "--n", "10", "--to", "queue.jsonl")
+    assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
+    tasks = read_tasks("records.jsonl", "mucow")
+    assert len(tasks) == N
+    assert any("Correct sense of" in block.title for block in tasks[0].blocks)
+    without = babelscope("annotate", "records.jsonl", "--no-open")
+    assert "draw records of condition with `babelscope annotate sample`" in " ".join(without.err.split())
+
+
+def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None:
+    """Table 2 counts them as right, which recall B would not."""
+    texts = ["Der Koch schlief.", "Die Köchin schlief.", "Niemand schlief."]
+    golds = ["male", "male", "male"]
+    rows = [f"{gold}\t1\tThe cook slept {n}.\tcook\tpro\n" for n, gold in enumerate(golds)]
+    Path("wino.tsv").write_text("".join(rows))
+    Path("wino.de").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    Path("links").write_text("0-0 1-1\n0-0 1-1\n\n")
+    asked = (
+        "--tests",
+        "winomt:wino.tsv",
+        "--translations",
+        "wino.de",
+        "--alignments",
+        "links",
+        "--target",
+        "de",
+    )
+    ran(babelscope, "patterns", "winomt", *asked, "--gender-rules", "sound", "--out", "matched")
+    ran(babelscope, "annotate", "sample", "matched", "--to", "queue.jsonl")
+    answered("queue.jsonl", "anna", dict(zip(("1", "2", "3"), ("Male", "Female", "Female"), strict=True)))
+    found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")
+    values = {row["undecided_as"]: row["value"] for row in found if row["name"] == "agreement"}
+    assert values == {"wrong": 1, "right": pytest.approx(2 / 3)}
+    paper = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--protocol", "paper")
+    assert [row["undecided_as"] for row in paper] == ["right"]

@@ -46,6 +46,7 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text(json.dumps({"cook": QUERY, "nurse": NURSE, "judge": JUDGE}))
     for number, name in enumerate(("work.en", "work.de", "work.t")):
         (tmp_path / name).write_text("".join(f"{line[number]}\n" for line in WORK), encoding="utf-8")
+    (tmp_path / "wrong.tsv").write_text("cook\t138\n")
     (tmp_path / "labour.tsv").write_text("occupation\twomen\ncook\t38\nnurse\t90\njudge\t30\nmover\t18\n")
     senses = [("pen", ["stift", "füller"]), ("pen", ["gehege"]), ("cup", ["pokal"]), ("hat", ["hut"])]
     (tmp_path / "senses.jsonl").write_text(
@@ -137,6 +138,15 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     assert parts == {"with": 2, "against": 2, "unknown": 1}
 
 
+def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
+    """What `patterns flow --flows` wrote of the same text gives the same ratios."""
+    text = ("--source", "work.en", "--words", "q.json", "--distilled", "work.t", "--json")
+    assert babelscope("patterns", "flow", "--data", "work.de", *text, "--flows", "flows.json").code == 0
+    stored = babelscope("make", "occupations", "--counts", "flows.json", "--json")
+    assert stored.code == 0, stored.err
+    assert stored.out == babelscope("make", "occupations", "--target", "work.de", *text).out
+
+
 def test_the_published_correlation(shared: Path, babelscope: Babelscope) -> None:
     counts = str(shared / "data" / "occupations" / "counts_en-de.json")
     done = babelscope("make", "occupations", "--counts", counts, "--labour", "zhao-2018", "--json")
@@ -159,6 +169,10 @@ def test_the_published_correlation(shared: Path, babelscope: Babelscope) -> None
         (
             ("make", "occupations", "--source", "en", "--target", "de", "--words", "q.json"),
             "en has none of the occupations",
+        ),
+        (
+            ("make", "occupations", "--counts", "q.json", "--labour", "wrong.tsv"),
+            "wrong.tsv:1 is not an occupation, a tab and a percentage from 0 to 100",
         ),
         (
             ("make", "occupations", "--counts", "q.json", "--labour", "lexicon.tsv"),

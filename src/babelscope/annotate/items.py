@@ -121,7 +121,12 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     kind = record.get("task", given)
     if not isinstance(kind, str) or kind not in GUIDES:
         told = "field 'task' is missing" if kind is None else f"{shorten(str(kind))} is no task"
-        raise BabelscopeError(f"{told}; give one with --task: {', '.join(GUIDES)}")
+        of = (
+            f"; or draw records of {record['method']} with `babelscope annotate sample`"
+            if "method" in record
+            else ""
+        )
+        raise BabelscopeError(f"{told}; give one with --task: {', '.join(GUIDES)}{of}")
     number = _get(record, "id")
     if isinstance(number, bool) or not isinstance(number, str | int) or str(number) == "":
         raise BabelscopeError("field 'id' must be text or a number")

@@ -38,6 +38,13 @@ class Flaw(StrEnum):
     inflated_coverage = "inflated-coverage"
 
 
+class Protocol(StrEnum):
+    """How what is open is counted."""
+
+    checked = "checked"
+    paper = "paper"
+
+
 @formerly({"out": "to", "quirk": "published-flaw"})
 def agreement(
     context: typer.Context,
@@ -86,6 +93,13 @@ def agreement(
             show_default=False,
         ),
     ] = None,
+    protocol: Annotated[
+        Protocol,
+        typer.Option(
+            help="paper: count --patterns as table 2 of the conditioning paper does, with both flaws on MuCoW, and "
+            "undecided genders as right only."
+        ),
+    ] = Protocol.checked,
     without_corpus: Annotated[
         str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
     ] = "opensubs",
@@ -108,6 +122,7 @@ def agreement(
             "task": released,
             "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
             "field": None if answers else "answers of `babelscope annotate`",
+            "protocol": None if patterns is not None else "the verdicts of --patterns",
         },
     )
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
@@ -115,13 +130,14 @@ def agreement(
         if answers:
             if published_flaw:
                 raise BabelscopeError("--published-flaw is about released annotations; leave it out")
-            rows = _answered(answers, patterns, verdicts, field)
+            rows = _answered(answers, patterns, verdicts, field, as_published=protocol is Protocol.paper)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(files, task, patterns, verdicts, published_flaw or [], without_corpus)
+            flaws = list(Flaw) if protocol is Protocol.paper and task is Task.mucow else published_flaw or []
+            rows = _released(files, task, patterns, verdicts, flaws, without_corpus)
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
@@ -130,7 +146,12 @@ def agreement(
 
 
 def _answered(
-    answers: list[Path], patterns: Path | None, verdicts: Path | None, field: str | None
+    answers: list[Path],
+    patterns: Path | None,
+    verdicts: Path | None,
+    field: str | None,
+    *,
+    as_published: bool,
 ) -> list[Row]:
     """Agreement of answers given on the page."""
     from babelscope.annotate.agreement import (
@@ -151,7 +172,7 @@ def _answered(
         (name, matched), *others = _by_method(patterns, of).items()
         if others:
             raise BabelscopeError(f"{patterns} has several methods; --patterns takes a run of one")
-        rows += agreement_with_patterns(said, tasks, matched, name=name)
+        rows += agreement_with_patterns(said, tasks, matched, name=name, as_published=as_published)
     if verdicts is not None:
         for name, records in _by_method(verdicts, of).items():
             rows += agreement_with_method(said, tasks, records, name=name, field=field, patterns=matched)

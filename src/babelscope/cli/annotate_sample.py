@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, Form, Seed, as_line, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
@@ -67,6 +68,9 @@ def sample(
             "in proportion, as the paper does.",
         ),
     ] = False,
+    protocol: Annotated[
+        Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
+    ] = Protocol.checked,
     annotator: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.", show_default=False),
@@ -138,7 +142,8 @@ def sample(
             else records_of_translations(tests, translations or Path())
         )
         by = None if patterns is None else [(str(patterns), each) for each in records_of(patterns)]
-        drawn = draw_sample(records, by=by, n=n, most=most, assume_decided=assume_decided, seed=seed)
+        assumed = assume_decided or protocol is Protocol.paper
+        drawn = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
     lines = drawn.lines if overlap is None else share_among(drawn.lines, names, overlap)
     if guidelines is not None and beside is not None:
         write_file(beside, Form.LINES, [guidelines.read_text("utf-8").rstrip("\n")])

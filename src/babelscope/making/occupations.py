@@ -237,7 +237,7 @@ def read_labour(spec: str | Path) -> dict[str, float]:
     for number, line in enumerate(read_lines(spec), 1):
         name, tab, text = line.partition("\t")
         percent = _percentage(text)
-        if number == 1 and tab and percent is None:
+        if number == 1 and tab and not any(letter.isdigit() for letter in text):
             continue  # a heading
         if not tab or percent is None:
             raise BabelscopeError(
