@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import kendalltau, rankdata
 
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.chrf import _f_scores
+from babelscope.metrics.chrf import f_scores
 from babelscope.stats.correlation import _pearson, fisher_test
 from babelscope.stats.intervals import (
     jackknife_bounds,
@@ -241,7 +241,7 @@ def corpus_score(metric: str, sums: Array) -> Array:
     """`Metric.corpus` of many sums at once; a test holds one against the other."""
     if metric == "chrf":
         parts = sums.reshape(*sums.shape[:-1], -1, 3)
-        return _f_scores(parts[..., 0], parts[..., 1], parts[..., 2])
+        return f_scores(parts[..., 0], parts[..., 1], parts[..., 2])
     system, reference, right, all_of = sums[..., 0], sums[..., 1], sums[..., 2:6], sums[..., 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):
         halved = 2.0 ** np.cumsum(right == 0, axis=-1)  # sacreBLEU's smoothing of orders without a match

@@ -31,9 +31,7 @@ def material(n: int) -> tuple[str, list[list[str]]]:
 def one_by_one(texts: Sequence[str]) -> list[float]:
     """Expected utilities by the plain quadratic algorithm: sacreBLEU's score of every pair."""
     scorer = METRIC._sentence_scorer
-    return [
-        sum(scorer.sentence_score(each, [other]).score for other in texts) / len(texts) for each in texts
-    ]
+    return [sum(scorer.sentence_score(each, [other]).score for other in texts) / len(texts) for each in texts]
 
 
 def measure(lists: Sequence[Sequence[str]], *, repeats: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:

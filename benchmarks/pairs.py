@@ -154,7 +154,7 @@ def plural_filter_row(newstest: Path, data: Path) -> Row:
         for line in read_lines(path, keep_separators=True):
             ours = None
             for match in re.finditer(r"\b([Kk])(ein(?:e[nmrs]?)?)\b", line):
-                ours = made.variants(analyser.analyse(line)) if ours is None else ours
+                ours = made.variants(analyser.analyse(line), made.modes[-1]) if ours is None else ours
                 if all(variant.start != match.start() for variant in ours):
                     skipped += 1
                     new = "E" + match[2][1:] if match[1] == "K" else match[2]

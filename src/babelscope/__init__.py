@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from babelscope.runs.judging import contrast as contrast
     from babelscope.runs.judging import errors as errors
     from babelscope.runs.judging import likelihood as likelihood
+    from babelscope.runs.judging import quality as quality
     from babelscope.runs.judging import space as space
     from babelscope.runs.study import Study as Study
     from babelscope.runs.study import read_study as read_study
@@ -43,6 +44,7 @@ _HOMES = {
     "condition": "runs.judging",
     "errors": "runs.judging",
     "likelihood": "runs.judging",
+    "quality": "runs.judging",
     "space": "runs.judging",
     "Estimate": "core.results",
     "Result": "core.results",

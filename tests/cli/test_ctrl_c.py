@@ -75,6 +75,12 @@ CASES = [
     Case("translate --system toy:1 a.en --to out --no-cache", f"{TOY}.translate", "no answers are kept"),
     Case("sample --system toy:1 --source a.en --n 2 --to out", f"{TOY}.sample", "answers of servers"),
     Case("mbr --system toy:1 --source a.en --n 2 --to out", f"{TOY}.sample", "answers of servers"),
+    Case(
+        "top-k --system toy:1?alphabet=ab&limit=4 a.en --k 2 --to out",
+        f"{TOY}.top_k",
+        f"what systems answered is kept; {GO_ON}",
+        ("out.partial",),
+    ),
     Case("score --system toy:1 --source a.en --target a.de --to out", f"{TOY}.score", "answers of servers"),
     Case("contrast --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),
     Case("errors --system toy:1 --tests pairs.jsonl --records out", JUDGE, "answers of servers"),
@@ -92,6 +98,7 @@ CASES = [
     ),
     Case("challenge --system toy:1 --tests far.jsonl --metric chrf --records out", JUDGE, "answers of"),
     Case("likelihood --system toy:1 --tests tsv:tests.tsv --records out", JUDGE, "answers of servers"),
+    Case("quality --system toy:1 --tests tsv:tests.tsv --records out", JUDGE, "answers of servers"),
     Case(
         "patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to out",
         JUDGE,
@@ -109,6 +116,11 @@ CASES = [
     Case("compare one two --to out", "babelscope.runs.reading:read_run", NOTHING),
     Case("report one --to out", "babelscope.report.building:collect", NOTHING),
     Case("annotate pairs.jsonl --no-open", "babelscope.annotate.items:read_tasks", NOTHING),
+    Case(
+        "annotate sample --tests winomt:wino.tsv --translations wino.txt --to out",
+        "babelscope.annotate.sampling:draw_sample",
+        NOTHING,
+    ),
     Case(
         "agreement scores.jsonl --task winomt --to out", "babelscope.annotate.answers:find_answers", NOTHING
     ),
@@ -149,6 +161,16 @@ CASES = [
         "babelscope.making.cue_search:make_cues",
         f"what systems answered is kept; {GO_ON}",
         ("out.partial",),
+    ),
+    Case(
+        "make senses --source a.en --target a.de --lexicon tests.tsv --to out",
+        "babelscope.making.senses:count_senses",
+        NOTHING,
+    ),
+    Case(
+        "make occupations --source a.en --target a.de --words words.json --to out",
+        "babelscope.making.occupations:count_genders",
+        NOTHING,
     ),
     Case(
         "make machine-references --system toy:1 --tests pairs.jsonl --to out",

@@ -50,6 +50,7 @@ FILES = {
     "parsed.en": "He never gives up\n",
     "doctors.en": "The doctor sleeps.\n",
     "doctors.de": "Der Arzt schläft.\n",
+    "lexicon.tsv": "come\tkommt\ncome\tgeht\n",
     "wino.tsv": "male\t1\tThe cook slept because he was tired.\tcook\tpro\n",
     "wino.de": "Der Koch schlief, weil er müde war.\n",
     "mucow.text.txt": "My pen.\nA pig in its pen.\n",
@@ -70,12 +71,15 @@ CASES = """
 d translate --system lab:teacher a.en
 d sample --system lab:teacher --source a.en --n 2
 d mbr --system lab:teacher --source a.en --n 2
+d top-k --system lab:teacher --system lab:student a.en --k 2 --budget-expansions 50
+d top-k --system lab:teacher a.en --k 1 --lengths 1..20 --length-penalty 1 --budget-expansions 5
 d score --system lab:teacher --source a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all
 t errors --system lab:teacher --tests lab:pairs?n=3&seed=1
 t contrast --rejudge contrast-run --ties wrong
 t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --by length
+t quality --system lab:student --system lab:teacher --tests lab:parallel?n=10&seed=1
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --show-uncertain 2 --all
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
@@ -97,6 +101,7 @@ t demo --n 10 --out demo-run
 t init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
 h annotate
+t annotate sample --tests winomt:wino.tsv --translations wino.de --to queue.jsonl
 t agreement one.jsonl two.jsonl --task winomt
 t correlate scores.jsonl --human scores.jsonl
 t data list
@@ -105,6 +110,8 @@ h data get
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --out cued.jsonl
 t make challenge --parses a.conllu --source parsed.de --reference parsed.en --out made.jsonl
 t make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student
+t make senses --source a.en --target a.de --lexicon lexicon.tsv
+t make occupations --source doctors.en --target doctors.de --words lab:occupations
 t make types
 t make pairs --type np_agreement --source a.en --reference a.de --out np.jsonl
 d make audit --type polarity_particle_nicht_del --source a.en --reference a.de -n 2

@@ -78,7 +78,9 @@ def test_json_has_all_that_a_number_needs(babelscope: Babelscope) -> None:
 
 
 def test_aggregation_is_the_linear_time_utility(babelscope: Babelscope) -> None:
-    ran = babelscope("mbr", "--system", "toy:1", "--source", "in.txt", "--n", "9", "--aggregate", "2", "--json")
+    ran = babelscope(
+        "mbr", "--system", "toy:1", "--source", "in.txt", "--n", "9", "--aggregate", "2", "--json"
+    )
     right = [mbr_decode(texts, expected_utility("chrf", parts=2)) for texts in drawn(9)]
     assert [line["utility"] for line in rows_of(ran.out)[0]] == [each.utility for each in right]
 
@@ -140,3 +142,29 @@ def test_bad_input_is_told(babelscope: Babelscope, arguments: tuple[str, ...], t
     systems = [] if "--system" in more else ["--system", "toy:1"]
     ran = babelscope(command, *sources, *systems, *more)
     assert (ran.code, told in ran.err) == (2, True), ran.err
+
+
+def test_a_test_set_has_sources_and_its_ids_name_lists(babelscope: Babelscope, tmp_path: Path) -> None:
+    items = [{"id": f"item-{n}", "source": source} for n, source in enumerate(SOURCES)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    asked = ("mbr", "--n", "9", "--seed", "3", "--json")
+    by_tests = babelscope(*asked, "--system", "toy:1", "--tests", "a.jsonl").out
+    assert by_tests == babelscope(*asked, "--system", "toy:1", "--source", "in.txt").out
+    lines = [{"id": "item-2", "text": text, "logprob": -number} for number, text in enumerate(("ab", "b"), 1)]
+    (tmp_path / "l.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = rows_of(babelscope(*asked, "--system", "lists:?top=l.jsonl", "--tests", "a.jsonl").out)[0]
+    assert [row.get("n") for row in found] == [None, None, 2]
+    (tmp_path / "r.de").write_text("a\nb\nc\n")
+    told = {
+        "mbr needs --source FILE or --tests TESTS": (),
+        "one of the two": ("--tests", "a.jsonl", "--source", "in.txt"),
+        "may need the sources, and references:r.de has none": (
+            "--tests",
+            "references:r.de",
+            "--metric",
+            "cmd:cat",
+        ),
+    }
+    for sentence, more in told.items():
+        ran = babelscope("mbr", "--system", "lists:?top=l.jsonl", *more)
+        assert (ran.code, sentence in ran.err) == (2, True), ran.err

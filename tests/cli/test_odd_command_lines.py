@@ -232,6 +232,7 @@ OFFLINE = [
     "translate a.en --system openai:http://127.0.0.1:9/v1#m?source=English&target=German",
     "score --source a.en --target a.de --system hf:nobody/nothing",
     "sample --source a.en --system hf:nobody/nothing",
+    "top-k a.en --system hf:nobody/nothing",
     f"{CONTRAST} --system hf:nobody/nothing",
     "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
     "likelihood --tests sentences.jsonl --system hf:nobody/nothing",

@@ -44,12 +44,14 @@ FILES = {
     "a.conllu": "".join(f"# text = {w}\n1\t{w}\t{w}\tNOUN\t_\t_\t0\troot\t_\t_\n\n" for w in "ab"),
     "links": "0-0\n0-0\n",
     "candidates.json": "{}",
+    "lexicon.tsv": "a\tab\n",
 }
 # Each with an option that names a file it writes: a file is put in place of OUT.
 COMMANDS = f"""
 translate --system {TOY} a.en --to OUT
 sample --system {TOY} --source a.en --n 2 --to OUT
 mbr --system {TOY} --source a.en --n 2 --to OUT
+top-k --system {TOY} a.en --k 3 --to OUT
 score --system {TOY} --source a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
@@ -66,6 +68,10 @@ patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --records OU
 patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
 patterns flow --source a.en --data a.de --words words.json --to OUT
+quality --system {TOY} --tests tests.jsonl --records OUT
+annotate sample --tests winomt:wino.tsv --translations wino.txt --to OUT
+make senses --source a.en --target a.de --lexicon lexicon.tsv --to OUT
+make occupations --source a.en --target a.de --words words.json --to OUT
 correlate human.jsonl --human human.jsonl --to OUT
 agreement human.jsonl --task winomt --to OUT
 compare --table human.jsonl --to OUT

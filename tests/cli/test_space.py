@@ -40,6 +40,7 @@ def test_json_rows(babelscope: Babelscope, asked: list[str]) -> None:
     assert names == {
         *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_random", "krg_above_random", "kqrg"),
         *("beam_minus_exact", "search_error", "search_gap", "expansions", "mass"),
+        *("length", "length_ratio", "length_ratio_by_rank"),
     }
     assert rows[0]["signature"].startswith("space|")
     assert "signature" not in rows[1]

@@ -108,9 +108,11 @@ def test_one_region_is_enough(babelscope: Babelscope, asked: list[str]) -> None:
 
 def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
     asked[2] += "?exact=no"
-    assert row(rows_of(babelscope(*asked, "--json")), "kqrg", region="top", view="tokens")["n"] == 0
-    kept = rows_of(babelscope(*asked, "--json", "--unresolved", "keep"))
-    assert row(kept, "kqrg", region="top", view="tokens")["n"] == 2
+    left_out = rows_of(babelscope(*asked, "--json", "--unresolved", "leave-out"))
+    assert row(left_out, "kqrg", region="top", view="tokens")["n"] == 0
+    kept = row(rows_of(babelscope(*asked, "--json")), "kqrg", region="top", view="tokens")
+    assert (kept["n"], kept["unresolved"]) == (2, 2)
+    assert "kQRG top nothing left out" in " ".join(babelscope(*asked).out.split())
 
 
 def test_a_run_is_kept_judged_again_and_reported(

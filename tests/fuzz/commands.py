@@ -68,6 +68,11 @@ make pairs --type auxiliary --source a.en --reference a.de --to o
 make audit --type auxiliary --source a.en --reference a.de -n 2
 make types
 patterns flow --source a.en --data a.de --words words.json --json
+patterns flow --counts words.json --json
+quality --tests tests.jsonl --system file:given.txt --metric chrf --json
+make senses --source a.en --target a.de --lexicon best.tsv --json
+make occupations --source a.en --target a.de --words words.json --labour best.tsv --json
+annotate sample --tests cued.jsonl --translations given.txt --to o --json
 merge r --out o
 systems --json
 data list --json
@@ -85,6 +90,7 @@ compare r0 --table best.tsv --covariate bleu
 report r0 -o o --items 3
 merge r0 --out o
 agreement q.jsonl --verdicts r0 --json
+annotate sample r0 --to o --n 3
 space --rejudge r0 --json
 """.strip().split("\n")
 

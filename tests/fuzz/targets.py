@@ -12,6 +12,7 @@ from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.loading import load
 from babelscope.testsets.mucow import read_mucow
 from babelscope.testsets.sets import TestSet, make_items
+from babelscope.testsets.winomt import read_winomt
 from babelscope.util.text import read_lines
 from tests.fuzz.fuzzing import Counts, Target
 
@@ -102,7 +103,7 @@ def _mucow_scoring(folder: Path) -> Counts:
 
 
 def _winomt(folder: Path) -> Counts:
-    return count(folder / "a.tsv"), whole(readers.read_winomt(folder / "a.tsv"))
+    return count(folder / "a.tsv"), whole(read_winomt(folder / "a.tsv"))
 
 
 def _mucow(folder: Path) -> Counts:

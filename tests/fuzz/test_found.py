@@ -30,7 +30,8 @@ from babelscope.systems.scores import ScoresFile
 from babelscope.testsets import load
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow
-from babelscope.testsets.readers import read_distil_lingeval, read_winomt
+from babelscope.testsets.readers import read_distil_lingeval
+from babelscope.testsets.winomt import read_winomt
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import parse_json
 from babelscope.util.text import read_lines

@@ -46,6 +46,7 @@ def files() -> dict[str, str]:
         "a.conllu": _CONLLU,
         "parsed.de": "Er gibt nie auf\n",
         "parsed.en": "He never gives up\n",
+        "lexicon.tsv": "come\tkommt\ncome\tgeht\n",
         "wino.tsv": _WINOMT,
         "wino.de": "Der Koch schlief, weil er müde war.\n",
         "wino.ru": "Повар спал, потому что он устал.\n",
@@ -81,10 +82,12 @@ translate --system {ct2} a.en
 2 translate --system hf:teacher a.en
 translate --system {t5} a.en
 sample --system lab:teacher --source a.en --n 2
+top-k --system lab:teacher a.en --k 2 --budget-expansions 200
 score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first
+quality --system lab:teacher --tests sentences.jsonl --metric chrf --out quality-run
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
 space --rejudge space-run --metric bleu --segments segments.jsonl
@@ -99,6 +102,7 @@ report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
+annotate sample --tests winomt:wino.tsv --translations wino.de --to sampled.jsonl
 2 agreement judge.jsonl
 correlate scores.jsonl --human scores.jsonl --field score
 data list
@@ -108,6 +112,8 @@ make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidate
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
 make challenge --parser udpipe:lab-en --source a.en --reference a.de --count
 make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
+make senses --source a.en --target a.de --lexicon lexicon.tsv
+make occupations --source doctors.en --target doctors.de --words lab:occupations
 make types
 make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de

@@ -13,8 +13,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from babelscope.metrics.base import Metric, Scale
 from babelscope.metrics.aggregation import aggregated_chrf
+from babelscope.metrics.base import Metric, Scale
 from babelscope.metrics.mbr import expected_utility, mbr_decode
 from babelscope.util.errors import BabelscopeError
 

@@ -140,5 +140,3 @@ def test_aggregation_on_samples_of_a_model() -> None:
         fast = expected_utility("chrf", parts=1)(texts, texts)
         assert np.abs(exact - fast).max() < 10
         assert exact[int(np.argmax(fast))] > exact.max() - 1
-
-

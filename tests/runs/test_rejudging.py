@@ -37,6 +37,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     ),
     "errors": ("lab:parallel?n=6", {}, {"types": ("np_agreement",), "controls": ("np_agreement",)}),
     "likelihood": ("lab:parallel?n=6", {"resamples": 100}, {"resamples": 200}),
+    "quality": ("lab:parallel?n=6", {}, {"metric": ("ter", "ribes")}),
     "space": (
         "lab:parallel?n=4",
         {"k": 2, "samples": 4, "budget_expansions": 50, "resamples": 100},
@@ -115,7 +116,8 @@ def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) ->
     assert (manifest.format, manifest.status) == (1, "finished")
     (part,) = manifest.methods.values()
     assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 4, "mean")
-    assert [each["by"] for each in part.comparable] == [[], ["category"]]
+    assert [each["by"] for each in part.comparable] == [[], [], ["category"]]
+    assert [each.get("worst_of") for each in part.comparable] == ["category", None, None]
     assert {"babelscope", "python", "platform"} == manifest.software.keys()
     assert manifest.cost.seconds > 0
     assert manifest.cost.tokens > 12

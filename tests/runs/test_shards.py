@@ -50,6 +50,7 @@ LAB = {
     "contrast": ("lab:pairs?n=1", "resamples = 100"),
     "errors": ("lab:parallel?n=7", ""),
     "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
+    "quality": ("lab:parallel?n=7", "metric = ['chrf', 'ribes']"),
     "likelihood": ("lab:parallel?n=7", "resamples = 100"),
     "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", ""),
     "patterns_winomt": ("winomt:FOLDER/jobs.tsv", "target = 'de'\nalignments = 'FOLDER/none.align'"),

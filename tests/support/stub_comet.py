@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Scores are the share of a translation's words that the reference has (without one: the source); words tell what
 # else it does.
-MODULE = '''
+MODULE = """
 import json, os, sys, types
 
 print("the library prints to stdout, too")
@@ -46,8 +46,10 @@ def load_from_checkpoint(path):
     with open(os.path.join(os.environ["STUB_MODELS"], "loads"), "a") as log:
         log.write(path + "\\n")
     return Model()
-'''
-TORCH = '"""A stand-in for torch."""\nimport types\ncuda = types.SimpleNamespace(is_available=lambda: False)\n'
+"""
+TORCH = (
+    '"""A stand-in for torch."""\nimport types\ncuda = types.SimpleNamespace(is_available=lambda: False)\n'
+)
 
 
 def build_wheel(folder: Path, module: str = MODULE, version: str = "9.0") -> str:

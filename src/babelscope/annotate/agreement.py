@@ -10,7 +10,7 @@ import numpy as np
 
 from babelscope.annotate.answers import Answered, is_complete
 from babelscope.annotate.items import Task
-from babelscope.annotate.verdicts import AutomaticJudgement, AutomaticJudgements, Judged, agreement_rows
+from babelscope.annotate.verdicts import AutomaticJudgements, Judged, agreement_rows
 from babelscope.core.results import Row
 from babelscope.stats.agreement import compare
 from babelscope.stats.correlation import correlation, human_correlations
@@ -144,13 +144,14 @@ def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _require_same_list(answered: Answered, found: AutomaticJudgement) -> None:
+def require_same_list(answered: Answered, length: int | None, place: str) -> None:
     """Refuse to compare what people said of one list with a score of a longer or shorter one."""
     scores = answered.answer.get("scores")
-    if found.listed is not None and isinstance(scores, list) and len(scores) != found.listed:
+    if length is not None and isinstance(scores, list) and len(scores) != length:
         raise BabelscopeError(
-            f"item {answered.id}: people judged a list of {len(scores)} translations, but the score at {found.place} "
-            f"is of {found.listed}; make the run with --k {len(scores)}, or have its own lists judged"
+            f"item {answered.id}: people judged a list of {len(scores)} translations, but the score at {place} is of "
+            f"{length}; judge the run again with --k {len(scores)} (babelscope space --rejudge RUN --k {len(scores)} "
+            "--out OTHER), or have its own lists judged"
         )
 
 
@@ -259,7 +260,7 @@ def _correlation_rows(
             if found is None or found[1].value is None:
                 missing += 1
                 continue
-            _require_same_list(each, found[1])
+            require_same_list(each, found[1].listed, found[1].place)
             unit = (found[0], each.id)
             scores[unit] = float(found[1].value)
             people.setdefault(name, {})[unit] = float(each.answer[human_field])

@@ -106,10 +106,10 @@ def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJ
     number = json_number(record.get(field))
     if number is None or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return AutomaticJudgement(place, number, listed=_listed(record, field))
+    return AutomaticJudgement(place, number, listed=listed(record, field))
 
 
-def _listed(record: Mapping[str, Any], field: str) -> int | None:
+def listed(record: Mapping[str, Any], field: str) -> int | None:
     """The length of the list that a score of `space` is of; None for other scores."""
     top = record.get("top")
     found = top.get("found") if isinstance(top, Mapping) and field.startswith("top_") else None

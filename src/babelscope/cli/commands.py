@@ -67,6 +67,7 @@ _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("sample", "Draw translations at random, in the order drawn."),
     _function("mbr", "Choose the translation of least Bayes risk."),
+    Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
     _function("score", "Score given translations: how probable a system finds them."),
     *(_judging(name, summary) for name, summary in BUILT_IN.items()),
     _function("run", "Run a study, or go on with it where it was stopped."),

@@ -290,7 +290,8 @@ def _picture(
             )
         )
     title = f"{column} and {figure} accuracy of {len(marks)} systems: {group.method} on {group.tests}"
-    return draw_against(marks, title=title, x_label=column, y_label=f"{figure} of {group.method}, percent")
+    y_label = f"{figure} of {group.method}, percent"
+    return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
 
 
 def _side_by_side_table(group: Group, *, even: bool) -> Table:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from babelscope.cli.common import AsJson, FormerSeed, ToFile, Yes, as_line, figures, output, width_for
 from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
+
+if TYPE_CHECKING:
+    from babelscope.util.json_lines import LocatedRecord
 
 
 @formerly({"out": "to"})
@@ -25,7 +31,9 @@ def correlate(
     human: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="Human scores, in the same form; several of one answer are averaged."
+            metavar="FILE",
+            help="Human scores, in the same form, or answers of `babelscope annotate` (one annotator's, or the queue "
+            "for all); several of one answer are averaged.",
         ),
     ],
     field: Annotated[
@@ -45,6 +53,8 @@ def correlate(
     seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
+    from babelscope.annotate.answers import find_answers
+    from babelscope.annotate.scores import read_scores
     from babelscope.core.results import render
     from babelscope.metrics.base import score_records
     from babelscope.metrics.preparing import prepare_metrics
@@ -56,7 +66,9 @@ def correlate(
     refuse_unused(context, {"field": "scores in the files" if metric else None})
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
     chosen = prepare_metrics(metric or (), yes=yes)
-    judged = parse_scores(read_json_lines(human), average=True)
+    answers = find_answers([human])
+    people = read_scores(answers) if answers else None
+    judged = parse_scores(people.rows() if people else read_json_lines(human), average=True)
     stems = [path.stem for path in files]
     # Files of one name in two folders are told apart by their paths.
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
@@ -66,7 +78,11 @@ def correlate(
             rated = score_records(each, list(read_json_lines(path)))
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
-            scores[name] = parse_scores(read_json_lines(path), field=field)
+            records = list(read_json_lines(path))
+            if people:
+                people.check_lists(records, field)
+            for by, own in _by_metric(records, field).items():
+                scores[f"{name} {by}".strip()] = parse_scores(own, field=field)
     with working("correlating"):
         rows = human_correlations(judged, scores)
     with output(to, figures(as_json)) as write:
@@ -74,3 +90,26 @@ def correlate(
             write(as_line(row.as_json()))
         if not as_json:
             write(render(rows, width_for(to)))
+    if people and people.unfinished:
+        print(f"babelscope: {people.unfinished} unfinished answers are left out", file=sys.stderr)
+
+
+def _by_metric(records: Sequence[LocatedRecord], field: str) -> dict[str, list[LocatedRecord]]:
+    """Records of `space` under several metrics as those of each of them (table 4); others as they are."""
+    first = next((record for _, record in records), {})
+    gains, metrics = first.get("gains"), first.get("metrics")
+    if not (isinstance(gains, dict) and isinstance(metrics, dict) and field in first):
+        return {"": list(records)}
+    own = [name for name in metrics if name not in gains][:1]
+    found = {name: list(records) for name in own}
+    for name in gains:
+        found[name] = [(place, {**record, **_gains_by(place, record, name)}) for place, record in records]
+    return found
+
+
+def _gains_by(place: str, record: Mapping[str, Any], metric: str) -> Mapping[str, Any]:
+    gains = record.get("gains")
+    own = gains.get(metric) if isinstance(gains, dict) else None
+    if not isinstance(own, dict):
+        raise BabelscopeError(f"{place} has no gains by {metric}, unlike the first record")
+    return own

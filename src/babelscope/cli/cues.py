@@ -11,7 +11,7 @@ import typer
 
 from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.cli.shell import formerly, refuse_unused, typed_options
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ class Mode(StrEnum):
     """words: whole words, sentences apart. paper: as the released code."""
 
     words = "words"
+    paper = "paper"
+
+
+class Protocol(StrEnum):
+    """checked: cues are tested on sentences that they were not selected on. paper: as published."""
+
+    checked = "checked"
     paper = "paper"
 
 
@@ -72,6 +79,10 @@ def cues(
     mode: Annotated[
         Mode, typer.Option(help="paper: as the released code, which selects on what it tests.")
     ] = Mode.words,
+    protocol: Annotated[
+        Protocol,
+        typer.Option(help="paper: all as the conditioning paper's code does it; short for --mode paper."),
+    ] = Protocol.checked,
     criterion: Annotated[
         Criterion,
         typer.Option(
@@ -111,9 +122,12 @@ def cues(
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
+    if protocol == Protocol.paper and "mode" in typed_options(context) and mode != Mode.paper:
+        raise BabelscopeError(f"--protocol paper is --mode paper: leave --mode {mode.value} out")
+    mode = Mode.paper if protocol == Protocol.paper else mode
     if select_on is not None and mode == Mode.paper:
-        raise BabelscopeError("--mode paper selects on what it tests: leave --select-on out")
-    paper = None if mode == Mode.words else "--mode words"
+        raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
+    paper = None if mode == Mode.words else "--protocol checked"
     refuse_unused(
         context,
         {

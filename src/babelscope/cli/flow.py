@@ -173,25 +173,16 @@ def _of_text(
 def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
     """A Sankey diagram of the classes from stage to stage, with what is neither in the middle."""
     from babelscope.methods.patterns.flow import merge_words
-    from babelscope.methods.patterns.word_flows import flows_by_word
+    from babelscope.methods.patterns.word_flows import WORD_NODE, flows_by_word
     from babelscope.report.sankey import sankey
 
     moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
-    in_words = (
-        {start: start for start, *_ in moved if start.partition("_")[0] not in stages} if by_word else {}
-    )
+    in_words = {start: start.removeprefix(WORD_NODE) for start, *_ in moved if start.startswith(WORD_NODE)}
     classes = sorted(
         {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
     )
     coloured = [name for name in classes if name not in _NEITHER]
-    order = [*coloured[:1], *(name for name in classes if name in _NEITHER), *coloured[1:]]
-    ranks = {word: number for number, word in enumerate(in_words)}
-    moved.sort(
-        key=lambda flow: (
-            (0, ranks[flow[0]]) if flow[0] in ranks else (1, order.index(_class(flow[0]))),
-            order.index(_class(flow[1])),
-        )
-    )
+    ordered = [*coloured[:1], *(name for name in classes if name in _NEITHER), *coloured[1:]]
     colours = dict(zip(coloured, _COLOURS, strict=False))
     nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
     total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])
@@ -203,6 +194,7 @@ def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
         labels={name: in_words.get(name, _class(name)) for name in nodes},
         colours={name: colours.get(_class(name), "currentColor") for name in nodes if name not in in_words},
         headings=[*([""] if by_word else []), *stages],
+        order=[*in_words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
         height=max(380.0, 24.0 * len(in_words)),
     )
 

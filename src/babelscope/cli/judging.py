@@ -43,7 +43,7 @@ def function_of(command: JudgingCommand) -> Callable[..., None]:
     options = command.all_options()
 
     def judge(context: typer.Context, **values: Any) -> None:
-        _run(command, options, command.adjust(_given(options, context, values)))
+        _run(command, options, command.adjust(_given(command, options, context, values)))
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [context, *map(_parameter, options)]
@@ -80,7 +80,9 @@ def _identifier(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[str, Any]) -> Given:
+def _given(
+    command: JudgingCommand, options: Sequence[Option], context: typer.Context, parsed: Mapping[str, Any]
+) -> Given:
     """What typer parsed, by the names of the options and of the settings."""
     values: dict[str, Any] = {}
     settings: dict[str, Any] = {}
@@ -98,6 +100,8 @@ def _given(options: Sequence[Option], context: typer.Context, parsed: Mapping[st
             settings[option.setting] = value
         elif option.value is not None and value:
             settings[option.setting] = option.value
+    # A protocol that is named stands for several settings, unless they are said.
+    settings |= command.settings.preset_by({name: settings[name] for name in said if name in settings})
     names = frozenset(option.name for option in options if _identifier(option.name) in typed)
     return Given(values, settings, frozenset(said), names)
 

@@ -47,7 +47,7 @@ _HEADING = ("utility", "n", "distinct", "translation")
 class Weights(StrEnum):
     """What a candidate counts as a reference."""
 
-    count = "count"
+    count = "count"  # type: ignore[assignment]
     probability = "probability"
 
 
@@ -70,6 +70,37 @@ Aggregate = Annotated[
         "0: with each of them.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is translated, and where it was read."""
+
+    path: Path
+    texts: Sequence[str]
+    ids: Sequence[str]
+    """Of the items of a test set; else the numbers of the lines, from 0."""
+
+    @classmethod
+    def of_lines(cls, path: Path, lines: Sequence[str]) -> Sources:
+        """The lines of a file."""
+        return cls(path, lines, [str(number) for number in range(len(lines))])
+
+
+def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Sources:
+    """The lines of a file, or the sources of a test set; they must be known to metrics that read them."""
+    from babelscope.testsets import Dependency, load
+    from babelscope.testsets.items import NO_SOURCE
+
+    if file is not None and not tests:
+        return Sources.of_lines(file, read_sources(file))
+    if file is not None or not tests:
+        raise BabelscopeError("mbr needs --source FILE or --tests TESTS, one of the two")
+    items = [item for item in load(tests) if not isinstance(item, Dependency)]
+    read = [metric.name for metric in metrics if metric.reads_sources]
+    if read and any(NO_SOURCE in item.extra for item in items):
+        raise BabelscopeError(f"{read[0]} may need the sources, and {tests} has none; say --source FILE")
+    return Sources(Path(tests), [item.source for item in items], [item.id for item in items])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +129,7 @@ class Decoding:
             for metric in self.metrics
         }
 
-    def candidates(
-        self, system: Any, sources: Sequence[str], file: Path
-    ) -> Iterator[tuple[str, list[Scored] | str]]:
+    def candidates(self, system: Any, sources: Sources) -> Iterator[tuple[str, list[Scored] | str]]:
         """Each source with its candidates, or with the reason why there are none."""
         from babelscope.core.answers import capabilities
         from babelscope.systems.asking import ask_sample
@@ -109,17 +138,17 @@ class Decoding:
         from babelscope.systems.opening import require
 
         if "regions" in capabilities(system):
-            yield from zip(sources, _listed(system, len(sources), self.n), strict=True)
+            yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)
             return
         if isinstance(system, TranslationsFile):
-            held = hold_sources(system, str(file), sources)
-            for source, own in zip(sources, held.all_translations(sources), strict=True):
+            held = hold_sources(system, str(sources.path), sources.texts)
+            for source, own in zip(sources.texts, held.all_translations(sources.texts), strict=True):
                 yield source, list(own[: self.n])
             return
         require(system, "sample", what_for="mbr")
         ask = functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
         at_once = max(1, SAMPLES_AT_ONCE // self.n)
-        yield from ask_lines(sources, ask, {"source": file}, at_once=at_once)
+        yield from ask_lines(sources.texts, ask, {"source": sources.path}, at_once=at_once)
 
     def weighed(self, system: Any, candidates: Sequence[Scored]) -> tuple[Weights, list[Scored]]:
         """What candidates count, and which remain: of those weighed by probability each token sequence once."""
@@ -137,22 +166,30 @@ class Decoding:
         return weights, list({(each.text, each.tokens): each for each in reversed(candidates)}.values())[::-1]
 
 
-def _listed(system: Any, sentences: int, n: int) -> list[list[Scored] | str]:
-    """The lists of a region made elsewhere, by the number of the line; those that are missing as a reason."""
+def _listed(system: Any, ids: Sequence[str], n: int) -> list[list[Scored] | str]:
+    """The lists of a region made elsewhere; those that are missing as a reason."""
     found: list[list[Scored] | str] = []
-    for regions in system.regions([str(number) for number in range(sentences)], k=n):
+    for regions in system.regions(ids, k=n):
         if regions.top and regions.beam:
             raise BabelscopeError(f"{system.name} has two lists; name one of top= and beam= to choose from")
         own = regions.top or regions.beam or ()
         found.append(list(own[:n]) or "no list of this sentence")
     if all(isinstance(own, str) for own in found):
-        raise BabelscopeError(f"{system.name} has no list of any of these {sentences} sentences")
+        raise BabelscopeError(f"{system.name} has no list of any of these {len(ids)} sentences")
     return found
 
 
 def mbr(
     system: Systems,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
+    ] = None,
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="TESTS", help="A test set, whose sources are taken instead.", show_default=False
+        ),
+    ] = "",
     metric: Utilities = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, or hypotheses of a list.")] = 100,
     aggregate: Aggregate = 0,
@@ -184,25 +221,25 @@ def mbr(
     from babelscope.util.progress import progress
 
     names = list(dict.fromkeys(metric or ["chrf"]))
-    check_outputs({"--to": to}, inputs=[source, *system, *names])
+    check_outputs({"--to": to}, inputs=[source, tests, *system, *names])
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     decoding = decoding_by(names, yes=yes, n=n, seed=seed, drawing=drawing, parts=aggregate, weights=weights)
-    sources = read_sources(source)
+    asked_about = _sources(source, tests, decoding.metrics)
     opened = open_systems(system, cache=cache)
     found = _Found(decoding, opened)
     with (
         telling_what_is_kept(answers_kept(cache)),
         output(to, Form.JSON if as_json else Form.LINES) as write,
-        progress("decoding", len(opened) * len(sources)) as advance,
+        progress("decoding", len(opened) * len(asked_about.texts)) as advance,
     ):
         if not as_json:
             write("\t".join([*found.leading("system", "metric"), *_HEADING]))
         for name, each in opened.items():
-            for asked, candidates in decoding.candidates(each, sources, source):
+            for asked, candidates in decoding.candidates(each, asked_about):
                 for line in found.lines(name, asked, candidates, as_json=as_json):
                     write(line)
                 advance(1)
-        result = found.result(sources)
+        result = found.result(asked_about.texts)
         for row in result.rows if as_json else ():
             write(as_line({**row.as_json(), "signature": result.signature}))
     tell_notes("candidates", found.notes)
@@ -264,17 +301,17 @@ class _Found:
         weights, left = self._decoding.weighed(self._systems[name], candidates)
         self._weights.add(weights.value)
         self.notes.update(note for each in candidates for note in each.notes if note != "whole")
-        for metric, choice in self._decoding.choose(source, left, weights).items():
-            self._chosen[name, metric].append((source, choice))
+        for by, choice in self._decoding.choose(source, left, weights).items():
+            self._chosen[name, by].append((source, choice))
             if as_json:
                 answer = described(left[choice.number])
                 figures = {"utility": choice.utility, "n": choice.n, "distinct": choice.distinct}
                 how = {"tied": choice.tied, "weights": weights.value, "aggregate": self._decoding.parts}
-                yield as_line({**told, "metric": metric, "translation": answer, **figures, **how})
+                yield as_line({**told, "metric": by, "translation": answer, **figures, **how})
             else:
                 figures_text = [f"{choice.utility:.4f}", str(choice.n), str(choice.distinct)]
                 text = one_line(left[choice.number])
-                yield "\t".join([*self.leading(name, metric), *figures_text, text])
+                yield "\t".join([*self.leading(name, by), *figures_text, text])
 
     def result(self, sources: Sequence[str]) -> Result:
         """The mean expected utility of the choices of each system and metric, and the signature."""

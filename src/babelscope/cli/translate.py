@@ -133,14 +133,14 @@ def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_be
 
 def _by_risk(metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool) -> _Find:
     """Translations of least Bayes risk, with their expected utilities for JSON."""
-    from babelscope.cli.mbr import decoding_by
+    from babelscope.cli.mbr import Sources, decoding_by
     from babelscope.core.answers import Drawing
 
     drawing = Drawing(epsilon=epsilon)
     decoding = decoding_by([metric], yes=yes, n=n, seed=seed, drawing=drawing, parts=parts)
 
     def find(system: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
-        for source, candidates in decoding.candidates(system, sources, file):
+        for source, candidates in decoding.candidates(system, Sources.of_lines(file, sources)):
             if isinstance(candidates, str):
                 yield source, candidates, {}
                 continue

@@ -20,6 +20,17 @@ class Settings(BaseModel):
     newly_signed: ClassVar[frozenset[str]] = frozenset()
     """Renamed fields that configurations and signatures have by their new name, since their values changed too."""
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+    """Field -> its value -> other fields that the value stands for, where they are not given: a protocol by name."""
+
+    @classmethod
+    def preset_by(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What the given values stand for beyond themselves; given values are left as they are."""
+        found: dict[str, Any] = {}
+        for name, choices in cls.presets.items():
+            found |= choices.get(values.get(name, ""), {})
+        return {name: value for name, value in found.items() if name not in values}
+
     @classmethod
     def with_new_names(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values by field, where some may be given by the field's former name."""
@@ -40,7 +51,10 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_old_names(cls, given: Any) -> Any:
-        return cls.with_new_names(given) if isinstance(given, Mapping) else given
+        if not isinstance(given, Mapping):
+            return given
+        named = cls.with_new_names(given)
+        return {**cls.preset_by(named), **named}
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -51,15 +51,17 @@ def beam_search(
     n_best: int = 1,
     max_length: int = 0,
     length_penalty: float = 1.0,
+    exactly: int = 0,
 ) -> list[list[list[int]]]:
     """For each source ids its `n_best` target ids, best first; without prefix, with EOS if reached.
 
-    A hypothesis that has no EOS after `max_length` tokens (0: the model's limit, else 512) is ended there.
+    A hypothesis that has no EOS after `max_length` tokens (0: the model's limit, else 512) is ended there. With
+    `exactly`, all have that many tokens, the last of them EOS.
     """
-    limit = max_length or model.vocabulary.target_limit or 512
+    limit = exactly or max_length or model.vocabulary.target_limit or 512
     answers: list[list[list[int]]] = [[] for _ in sources]
     for batch in _batches(sources, beam):
-        found = _search(model, [sources[i] for i in batch], beam, limit, length_penalty)
+        found = _search(model, [sources[i] for i in batch], beam, limit, length_penalty, bool(exactly))
         for i, finished in zip(batch, found, strict=True):
             answers[i] = [ids for _, ids in finished.found[:n_best]]
     return answers
@@ -74,9 +76,9 @@ def _batches(sources: Sequence[Sequence[int]], beam: int) -> Iterator[list[int]]
 
 
 def _search(
-    model: OpenModel, sources: list[Sequence[int]], beam: int, limit: int, penalty: float
+    model: OpenModel, sources: list[Sequence[int]], beam: int, limit: int, penalty: float, at_limit: bool
 ) -> list[_Finished]:
-    """The finished hypotheses of each source, at most `beam`."""
+    """The finished hypotheses of each source, at most `beam`; with `at_limit`, EOS comes there and nowhere else."""
     memory = model.encode(sources)
     vocabulary = model.vocabulary
     finished = [_Finished(beam) for _ in sources]
@@ -94,13 +96,16 @@ def _search(
         first = memory.size
         logs = model.step(memory, nodes.ravel().tolist(), tokens.ravel().tolist()).cpu()
         nodes = np.arange(first, memory.size).reshape(tokens.shape)
+        if at_limit:
+            ending = torch.arange(logs.shape[1]) == vocabulary.eos
+            logs = logs.masked_fill(~ending if length == limit else ending, -np.inf)
         top, parents, chosen = _continuations(logs.view(*tokens.shape, -1), scores, 2 * beam)
         sequences = np.concatenate(
             [np.take_along_axis(history, parents[:, :, None], axis=1), chosen[:, :, None]], axis=2
         )
         # Only the `beam` best may finish; the others are there to keep the beam full.
-        ending = (chosen[:, :beam] == vocabulary.eos) | (length == limit)
-        for row, column in zip(*np.nonzero(ending & np.isfinite(top[:, :beam])), strict=True):
+        ended = (chosen[:, :beam] == vocabulary.eos) | (length == limit)
+        for row, column in zip(*np.nonzero(ended & np.isfinite(top[:, :beam])), strict=True):
             finished[active[row]].add(
                 float(top[row, column]) / length**penalty, sequences[row, column].tolist()
             )

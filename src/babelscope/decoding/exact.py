@@ -122,8 +122,8 @@ def _answer(sentence: Frontier, scores: list[list[float]], lengths: LengthRule) 
     drift = max((abs(a - b) for a, (b, _) in zip(ranks, sentence.complete, strict=True)), default=0.0)
     best = sorted(range(len(ranks)), key=lambda i: (-ranks[i], len(candidates[i]), candidates[i]))
     best = best[: sentence.k]
-    # What a search with a penalty begins with, it need not come across again.
-    met = math.fsum(math.exp(totals[i]) for i in best) if lengths.penalty else 0.0
+    # What beam search gave to begin with need not have been come across again.
+    met = math.fsum(math.exp(totals[i]) for i in best) if lengths != _ANY_LENGTH else 0.0
     last = ranks[best[-1]] if len(best) == sentence.k else -math.inf
     return ExactResult(
         [candidates[i] for i in best],
@@ -153,8 +153,8 @@ class _Search:
         self.model, self.k, self.budget, self.rows, self.lengths = model, k, budget, rows, lengths
         limit = greatest_length(model, lengths)
         self.stretch = 1.0 if limit is None else float(limit**lengths.penalty)
-        self.known = beam_ranks(model, sources, k, lengths) if lengths.penalty else []
-        """Of each source, hypotheses to begin with, which give a first bound."""
+        self.known = beam_ranks(model, sources, k, lengths) if lengths != _ANY_LENGTH else []
+        """Of each source, hypotheses to begin with: with the low bound of a greedy probe, most prefixes stay open."""
         self.memory = model.encode(sources)
         self.window, self.expanded, self.in_vain = _WINDOW, 0, 0
         self.eos, self.prefix = model.vocabulary.eos, model.vocabulary.prefix

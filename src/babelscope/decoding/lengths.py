@@ -11,7 +11,7 @@ from babelscope.decoding.model import OpenModel, score_targets
 from babelscope.util.errors import BabelscopeError
 
 # Narrowest and widest beam of the first bound.
-_NARROWEST, _WIDEST = 5, 64
+_NARROWEST, _WIDEST = 16, 64
 
 
 def greatest_length(model: OpenModel, lengths: LengthRule) -> int | None:
@@ -34,10 +34,8 @@ def greatest_length(model: OpenModel, lengths: LengthRule) -> int | None:
 def beam_ranks(
     model: OpenModel, sources: Sequence[Sequence[int]], k: int, lengths: LengthRule
 ) -> list[list[tuple[float, list[int]]]]:
-    """For each source, ranks and ids of up to `k` hypotheses that beam search finds by the same length penalty."""
+    """For each source, ranks and ids of up to `k` hypotheses that beam search finds under the same rule."""
     ranked: list[list[tuple[float, list[int]]]] = [[] for _ in sources]
-    if lengths.exactly:  # beam search knows no such constraint
-        return ranked
     beam = min(max(_NARROWEST, k), _WIDEST)
     found = beam_search(
         model,
@@ -46,6 +44,7 @@ def beam_ranks(
         n_best=min(beam, k),
         max_length=greatest_length(model, lengths) or 0,
         length_penalty=lengths.penalty,
+        exactly=lengths.exactly,
     )
     ended = [[ids for ids in group if ids[-1] == model.vocabulary.eos] for group in found]
     some = [number for number, group in enumerate(ended) if group]

@@ -86,7 +86,7 @@ class Mixture(OpenModel):
     def read(self, hidden: Tensor) -> Tensor:
         """Logs of the mean probabilities, which serve as logits: they are normalised already."""
         mean: Tensor | None = None
-        for member, part in zip(self.members, hidden.split(self._widths, dim=1), strict=True):
+        for member, part in zip(self.members, torch.split(hidden, self._widths, dim=1), strict=True):
             logits = member.read(part.to(member.device, member.dtype)).to(self.device)
             logs = torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), dim=1)
             logs = F.pad(logs, (0, self.vocabulary.size - logs.shape[1]), value=-math.inf)

@@ -12,6 +12,7 @@ from babelscope.util.errors import BabelscopeError
 
 LONG = 40
 """Letters that a text, or a set of texts together, needs before it is said to be in another language."""
+_MAY_BE_WRONG = "what is made of them may be wrong"
 _READ = 2_000
 """Characters of a text that are read for this."""
 _BLOCK = 200
@@ -60,8 +61,13 @@ def check_language(texts: Sequence[str], expected: str, *, what: str, needed_by:
         )
 
 
-def watch_language(texts: Iterable[str], expected: str, *, what: str, needed_by: str) -> Iterator[str]:
-    """Yield the texts of a stream, refused as a set in blocks; at the end, warn of single ones in other languages."""
+def watch_language(
+    texts: Iterable[str], expected: str, *, what: str, needed_by: str, then: str = _MAY_BE_WRONG
+) -> Iterator[str]:
+    """Yield the texts of a stream, refused as a set in blocks; at the end, warn of single ones in other languages.
+
+    `then` says what becomes of those: the caller decides.
+    """
     others: Counter[str] = Counter()
     n = 0
     for block in _blocks(texts):
@@ -73,16 +79,17 @@ def watch_language(texts: Iterable[str], expected: str, *, what: str, needed_by:
         others.update(found for text in block if (found := other_language(text, expected)))
         n += len(block)
         yield from block
-    warn_of_others(others, n, expected, what=what)
+    warn_of_others(others, n, expected, what=what, then=then)
 
 
-def warn_of_others(others: Counter[str], n: int, expected: str, *, what: str) -> None:
+def warn_of_others(
+    others: Counter[str], n: int, expected: str, *, what: str, then: str = _MAY_BE_WRONG
+) -> None:
     """Warn of texts among `n` that are in other languages, given how many are in each."""
     if others:
         named = ", ".join(f"{count} in {name}" for name, count in others.most_common())
         warnings.warn(
-            f"{others.total()} of {n} texts among {what} are not in the language {expected} ({named}); "
-            "what is made of them may be wrong",
+            f"{others.total()} of {n} texts among {what} are not in the language {expected} ({named}); {then}",
             stacklevel=2,
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from babelscope.language.base import Analyser
 from babelscope.language.detecting import can_detect
+from babelscope.language.fitness import other_language
 from babelscope.language.registry import error_type, language
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
@@ -103,6 +104,8 @@ def measure_detector(
     alarms = asked = found = variants = 0
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
         if not source.strip() or not reference.strip() or not can_detect(type, source):
+            continue
+        if other_language(reference, made.language):
             continue
         asked += 1
         alarms += detect(source, analyser.analyse(reference))

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +93,19 @@ class Occurrence:
 
     word: str
     classes: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+    """Its sentence, from 1; 0 where that is not known. Words of one sentence are not independent."""
 
 
 def occurrences(
     lines: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]], queries: Mapping[str, Forms]
 ) -> Iterator[Occurrence]:
     """Every queried word in lines of (source words, words of the translation at each stage) (figure 4)."""
-    for source, versions in lines:
+    for line, (source, versions) in enumerate(lines, 1):
         words = set(source)
         for word, forms in queries.items():
             if words & forms.source:
-                yield Occurrence(word, tuple(forms.class_of(version) for version in versions))
+                yield Occurrence(word, tuple(forms.class_of(version) for version in versions), line)
 
 
 def flows_of(found: Iterable[Occurrence], stages: Sequence[str]) -> list[Flow]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from babelscope.core.results import record_line
 from babelscope.language.base import LONGEST, Analyser, ErrorType, Variant
-from babelscope.language.fitness import watch_language
+from babelscope.language.fitness import other_language, watch_language
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
@@ -44,8 +44,8 @@ def make_pairs(
     Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
     for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
     with a warning, references of more than `LONGEST` characters. References in another language than that of the
-    error types are refused as a set, and counted in a warning where they are few. `first` is the number of the first
-    text in its file. By default, the `analyser` is that of the error types' language.
+    error types are refused as a set; where they are few, they are left out and counted in a warning. `first` is the
+    number of the first text in its file. By default, the `analyser` is that of the error types' language.
     """
     types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):
@@ -58,11 +58,12 @@ def make_pairs(
         )
     analyser = analyser or language(types[0].language).analyser()
     rules = f"the rules of {', '.join(each.name for each in types)}"
-    read = watch_language(references, types[0].language, what="the references", needed_by=rules)
+    code = types[0].language
+    read = watch_language(references, code, what="the references", needed_by=rules, then="they are left out")
     texts = [("sources", iter(sources)), ("references", read)]
     too_long: list[int] = []
     for number, (source, reference) in parallel_rows(texts, first):
-        if not source.strip() or not reference.strip():
+        if not source.strip() or not reference.strip() or other_language(reference, code):
             continue
         if len(reference) > LONGEST:
             too_long.append(number)

@@ -74,6 +74,11 @@ class Method:
     to them. Such an `ask` may itself return `unanswered` records."""
     asks: frozenset[str] = frozenset()
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
+    lowers: frozenset[str] = frozenset()
+    """Those of `asks` that may be lowered after a run."""
+    lower: Callable[[Sequence[Record], Any], list[Record]] = lambda records, _settings: list(records)
+    """(records, settings of which some are lowered) -> the records without what a run under these settings would not
+    have, or would have otherwise."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
     check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None

@@ -75,6 +75,8 @@ class Metric(ABC):
     """Raised when its numbers change."""
     reads_references: bool = field(default=True, kw_only=True)
     """False for a metric that judges a translation by its source alone; references may then be missing."""
+    reads_sources: bool = field(default=False, kw_only=True)
+    """Whether its scores may depend on the sources, which must then be known."""
 
     @abstractmethod
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:

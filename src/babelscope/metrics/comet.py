@@ -121,12 +121,12 @@ class Comet(Metric):
         known.keep_note(self._note, {"checkpoint": checkpoint, "sha256": digest_file(checkpoint)})
 
     def _plan(self, known: Environment) -> str:
-        packages = known.requirements.decode("utf-8", "replace").count("==")
+        packages = sum(line[:1].isalnum() for line in known.requirements.split(b"\n"))
         there = " (there already)" if known.is_ready else ""
         return (
             f"{self.name} runs in a Python environment of its own, since unbabel-comet needs other versions of numpy "
             f"and transformers than Babelscope; yours is not changed. It takes\n"
-            f"  packages: {packages}, unbabel-comet and torch among them, some 3 GB to download and 6 GB on disk, "
+            f"  packages: {packages}, unbabel-comet and torch among them, 5 GB on disk as we pin them, "
             f"from the index that pip or uv is set to, each held to its SHA-256{there}\n"
             f"  into:     {known.folder}\n"
             f"  model:    {self.model} ({self.size}, {self.licence}), from the Hugging Face hub into its own cache. "
@@ -170,19 +170,20 @@ def _fetch(name: str, known: Environment, model: str) -> str:
     if not isinstance(checkpoint, str) or not os.path.isfile(checkpoint):
         told = done.stderr.decode(errors="replace").strip().split("\n")[-1]
         raise SystemFailure(
-            f"the model {model} of {name} could not be downloaded: {shorten(told, 300)}; if its licence must be "
-            "accepted on the hub, do so there and log in"
+            f"the model {model} of {name} could not be downloaded: {shorten(told, 300)}; see that the hub can be "
+            "reached, and if its licence must be accepted there, do so and log in"
         )
     return checkpoint
 
 
-_NOT_Z_SCORES = "about 0 to 1, and not the z-scores of wmt20-comet-da, the COMET of Digging Errors in NMT: do not compare the two"
+_NOT_Z_SCORES = "about 0 to 1: not the z-scores of wmt20-comet-da, the COMET of Digging Errors in NMT"
 COMET = Comet(
     "comet",
     Scale(None, 1.0, note=f"wmt22-comet-da, {_NOT_Z_SCORES}"),
     "Unbabel/wmt22-comet-da",
     "Apache-2.0",
     "2.3 GB",
+    reads_sources=True,
 )
 KIWI = Comet(
     "cometkiwi",
@@ -191,4 +192,5 @@ KIWI = Comet(
     "CC BY-NC-SA 4.0, to be accepted on the hub",
     "2.3 GB",
     reads_references=False,
+    reads_sources=True,
 )

@@ -77,7 +77,7 @@ def open_command(spec: str, rest: str) -> External:
         settings = {"command": command, "shell": program.shell, "format": "plain", **stated}
         return Fingerprint("command", digest_json(program.file_digests()), settings=settings)
 
-    return External(spec, scale, ask, fingerprint, reads_references=reads)
+    return External(spec, scale, ask, fingerprint, reads_references=reads, reads_sources=True)
 
 
 def open_file(spec: str, rest: str) -> External:
@@ -101,7 +101,7 @@ def open_file(spec: str, rest: str) -> External:
 
     settings = {"format": "plain", "source": hashlib.sha256(source_data).hexdigest(), **stated}
     fingerprint = Fingerprint("file", hashlib.sha256(data).hexdigest(), settings=settings)
-    return External(spec, scale, ask, lambda: fingerprint, reads_references=reads)
+    return External(spec, scale, ask, lambda: fingerprint, reads_references=reads, reads_sources=True)
 
 
 def _parse_spec(spec: str, rest: str) -> tuple[str, Options]:

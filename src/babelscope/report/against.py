@@ -30,10 +30,13 @@ class Mark:
     """Systems with the same text here are joined, from left to right; none if empty."""
 
 
-def draw_against(marks: Sequence[Mark], *, title: str, x_label: str, y_label: str) -> str:
+def draw_against(
+    marks: Sequence[Mark], *, title: str, x_label: str, y_label: str, line_label: str = ""
+) -> str:
     """The picture as one `<svg>` element; text and axes have the colour of the text around it.
 
-    A filled mark is a system, a hollow one the mean of a group of several; whiskers are 95 % intervals.
+    A filled mark is a system, a hollow one the mean of a group of several; whiskers are 95 % intervals. `line_label`
+    says what systems that are joined have in common.
     """
     if not marks or not all(math.isfinite(each.value) for mark in marks for each in (mark.x, mark.y)):
         raise BabelscopeError("a picture of systems needs figures of all of them")
@@ -53,7 +56,7 @@ def draw_against(marks: Sequence[Mark], *, title: str, x_label: str, y_label: st
     for mark in marks:
         parts += _mark(mark, groups[mark.group], x, y)
     parts += _means(marks, groups, x, y)
-    parts += _legend(groups, lines=any(mark.line for mark in marks), means=len(groups) < len(marks))
+    parts += _legend(groups, line_label=line_label, means=len(groups) < len(marks))
     return "\n".join([*map(str, parts), "</svg>"])
 
 
@@ -107,7 +110,7 @@ def _means(marks: Sequence[Mark], groups: Mapping[str, int], x: Scale, y: Scale)
     return parts
 
 
-def _legend(groups: Mapping[str, int], *, lines: bool, means: bool) -> list[Markup]:
+def _legend(groups: Mapping[str, int], *, line_label: str, means: bool) -> list[Markup]:
     left, top = WIDTH - _RIGHT + 22, _TOP + 8
     parts = []
     for row, (name, series) in enumerate(groups.items()):
@@ -118,8 +121,8 @@ def _legend(groups: Mapping[str, int], *, lines: bool, means: bool) -> list[Mark
     below = top + 20 * len(groups) + 8
     if means:
         parts.append(_text(left - 6, below, "hollow: mean over seeds", "start"))
-    if lines:
-        parts.append(_text(left - 6, below + 18, "lines: of one teacher", "start"))
+    if line_label:
+        parts.append(_text(left - 6, below + 18, _shortened(f"lines: one {line_label}"), "start"))
     return parts
 
 

@@ -35,17 +35,19 @@ def sankey(
     labels: Mapping[str, str] | None = None,
     colours: Mapping[str, str] | None = None,
     headings: Sequence[str] = (),
+    order: Sequence[str] = (),
     width: float = 760.0,
     height: float = 380.0,
 ) -> str:
     """The diagram as one `<svg>` element; text and lines have the colour of the text around it.
 
-    Nodes stand in the order in which flows name them, in the column after all that flows into them. `labels`
-    are what nodes are called, `colours` those of their outgoing ribbons (CSS colours; else that of the text).
+    Nodes stand in the order given, then in that in which flows name them, in the column after all that flows into
+    them. `labels` are what nodes are called, `colours` those of their outgoing ribbons (CSS colours; else that of the
+    text).
     """
     if not flows or any(not count >= 0 for *_, count in flows) or not sum(count for *_, count in flows):
         raise BabelscopeError("a Sankey diagram needs flows, none of them negative")
-    nodes = _placed(flows, height)
+    nodes = _placed(flows, height, order)
     last = max(node.column for node in nodes.values())
     step = (width - _LABEL - _BAR) / max(last, 1)
     identity = "sankey-" + hashlib.sha256(repr((flows, title)).encode()).hexdigest()[:10]
@@ -76,9 +78,10 @@ def sankey(
     return "\n".join([*parts, "</svg>"])
 
 
-def _placed(flows: Sequence[Flow], height: float) -> dict[str, _Node]:
+def _placed(flows: Sequence[Flow], height: float, order: Sequence[str]) -> dict[str, _Node]:
     """Place nodes: the column is the length of the longest path to a node, the height its total flow."""
-    names = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
+    named = dict.fromkeys(name for start, end, _ in flows for name in (start, end))
+    names = list(dict.fromkeys([*(name for name in order if name in named), *named]))
     columns = dict.fromkeys(names, 0)
     for _ in names:
         later = {end: columns[start] + 1 for start, end, _ in flows if columns[end] <= columns[start]}

@@ -55,6 +55,11 @@ def challenge(systems: Systems, tests: Tests, **settings: Any) -> Result:
     return run_method("challenge", systems, tests, **settings)
 
 
+def quality(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Corpus scores of each system's translations by metrics, against a test set's references."""
+    return run_method("quality", systems, tests, **settings)
+
+
 def likelihood(systems: Systems, tests: Tests, **settings: Any) -> Result:
     """Log-probability a token, and perplexity, of a test set's references under each system."""
     return run_method("likelihood", systems, tests, **settings)

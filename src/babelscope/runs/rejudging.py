@@ -61,11 +61,12 @@ def _strings_in(changed: Mapping[str, Any]) -> list[str]:
 
 def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
     folder = run.path
-    manifest = _updated_manifest(run.manifest, methods)
+    lowered = _lowered_settings(run.manifest, methods)
+    manifest = _updated_manifest(run.manifest, methods, lowered)
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})
     with explain_damage(str(folder)):
-        records = _judge_stored(manifest, read_records(folder), methods)
+        records = _judge_stored(manifest, read_records(folder), methods, lowered)
     if out is None:
         return summarise_run(manifest, records, methods)
     with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
@@ -79,13 +80,19 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
     named = method.settings.with_new_names(changed)
     own = {name: value for name, value in named.items() if name in method.settings.model_fields}
     for name in own:
-        if name in method.asks:
+        if name in method.asks and not (name in method.lowers and own[name] <= stored.get(name, own[name])):
+            if name in method.lowers:
+                raise BabelscopeError(
+                    f"{name} can be lowered after a run, and not raised from {stored[name]} to {own[name]}, since "
+                    "answers depend on it"
+                )
             free = [each for each in method.settings.model_fields if each not in method.asks]
             hint = did_you_mean(name, free, "")
             raise BabelscopeError(
                 f"{name} cannot be changed after a run, since answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
+    own |= {name: value for name, value in method.settings.preset_by(own).items() if name not in method.asks}
     # Only changed and required settings are validated: files that the others name need not exist here.
     fields = method.settings.model_fields.items()
     needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
@@ -93,7 +100,23 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
     return restore_settings(method, stored).model_copy(update=given)
 
 
-def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
+def _lowered_settings(manifest: Manifest, methods: Methods) -> dict[str, dict[str, Any]]:
+    """Method label -> settings that were lowered, with what they were when systems were asked."""
+    found: dict[str, dict[str, Any]] = {}
+    for label, part in manifest.methods.items():
+        method, settings = methods[label]
+        before = {name: part.settings.get(name) for name in sorted(method.lowers)}
+        changed = {
+            name: value for name, value in before.items() if value not in (None, getattr(settings, name))
+        }
+        if changed:
+            found[label] = changed
+    return found
+
+
+def _updated_manifest(
+    manifest: Manifest, methods: Methods, lowered: Mapping[str, Mapping[str, Any]]
+) -> Manifest:
     """The manifest that the run has under these settings."""
     parts, entries = {}, []
     for (label, part), entry in zip(manifest.methods.items(), manifest.config["methods"], strict=True):
@@ -107,7 +130,12 @@ def _updated_manifest(manifest: Manifest, methods: Methods) -> Manifest:
             }
         )
         resolved = {**parts[label].settings, **parts[label].identity}
-        entries.append({**entry, "version": method.version, "settings": method.settings.signed(resolved)})
+        # Not the signature of a run that was asked with these settings: it would have figures that this one lacks.
+        asked = (
+            {"lowered_from": {**lowered[label], **entry.get("lowered_from", {})}} if label in lowered else {}
+        )
+        signed = method.settings.signed(resolved)
+        entries.append({**entry, "version": method.version, "settings": signed, **asked})
     # The answers are those of the run, but this version judges them.
     config = {**manifest.config, "methods": entries, "version": __version__}
     return manifest.model_copy(
@@ -135,7 +163,9 @@ def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> d
     return {name: value for name, value in part.identity.items() if name not in changed} | new
 
 
-def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
+def _judge_stored(
+    manifest: Manifest, records: Sequence[Record], methods: Methods, lowered: Mapping[str, Any]
+) -> list[Record]:
     """All records in their order, the answered ones judged again."""
     found: list[Record] = []
     start = 0
@@ -143,5 +173,9 @@ def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Method
         own = records[start : start + cell.items]
         start += cell.items
         method, settings = methods[cell.method]
+        if cell.method in lowered:
+            own = [
+                record if "unanswered" in record else method.lower([record], settings)[0] for record in own
+            ]
         found += judge_records(method, own, settings)
     return found

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -295,11 +295,7 @@ def _open_and_run(
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
-        authors = {}
-        for number, (name, entry) in enumerate(zip(tests, study.tests, strict=True)):
-            with _errors_located(where, f"tests[{number}].machine_references"):
-                authors[name] = {spec: cast(System, opened(spec)) for spec in entry.machine_references}
-                tests[name] = _with_machine_references(tests[name], list(authors[name].values()), seed)
+        authors = _make_references(study, tests, opened, where)
         with _errors_located(where):
             cells = make_cells(setups, systems, tests, seed)
         chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
@@ -323,14 +319,23 @@ def _open_and_run(
     return result
 
 
-def _with_machine_references(tests: TestSet, systems: Sequence[System], seed: int) -> TestSet:
-    """The test set, with pairs made from the translations of `systems` if there are any."""
-    if not systems:
-        return tests
-    for system in systems:
-        require(system, "translate", what_for="machine references")
-    with progress("making machine references", len(tests)) as advance:
-        return with_machine_references(tests, systems, seed=seed, advance=advance)
+def _make_references(
+    study: Study, tests: dict[str, TestSet], opened: Callable[[str], Any], where: str
+) -> dict[str, dict[str, System]]:
+    """Add machine references to the test sets that name systems for that; these systems, by their specs."""
+    authors: dict[str, dict[str, System]] = {}
+    for number, (name, entry) in enumerate(zip(tests, study.tests, strict=True)):
+        if not entry.machine_references:
+            continue
+        with _errors_located(where, f"tests[{number}].machine_references"):
+            own = authors[name] = {spec: opened(spec) for spec in entry.machine_references}
+            for system in own.values():
+                require(system, "translate", what_for="machine references")
+            with progress("making machine references", len(tests[name])) as advance:
+                tests[name] = with_machine_references(
+                    tests[name], list(own.values()), seed=study.study.seed, advance=advance
+                )
+    return authors
 
 
 def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:

@@ -86,6 +86,11 @@ def clustered_proportion(
     return _estimate(value, bounds, len(values))
 
 
+def odds(share: Estimate) -> Estimate:
+    """A share with its interval as part : rest, infinite where there is no rest."""
+    return share.converted(lambda each: each / (1 - each) if each < 1 else math.inf)
+
+
 def f1(right: int, single: int, *, both: int = 0, n: int | None = None) -> Estimate:
     """The harmonic mean of precision and recall, from items that are right, and that are missed, false, or both.
 

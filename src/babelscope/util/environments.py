@@ -1,4 +1,4 @@
-"""Python environments for programs whose pins exclude ours: made once from pinned hashes, in the user's cache, reused."""
+"""Python environments for programs whose pins exclude ours: made once from pinned hashes, in the user's cache."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from babelscope.util.errors import SystemFailure
 from babelscope.util.text import shorten
@@ -27,7 +27,7 @@ class Worker:
         """`timeout` is in seconds, for each answer; the first answer comes unasked, when the program is ready."""
         self._name, self._timeout = name, timeout
         self._lock = threading.Lock()
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the worker)
         try:
             self._process = subprocess.Popen(
                 command,
@@ -63,7 +63,7 @@ class Worker:
             return self._read()
 
     @contextlib.contextmanager
-    def _ending_on_error(self):  # type: ignore[no-untyped-def]
+    def _ending_on_error(self) -> Iterator[None]:
         try:
             yield
         except BaseException:

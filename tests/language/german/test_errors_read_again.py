@@ -146,6 +146,17 @@ def test_a_passive_of_state_is_no_wrong_perfect(text: str, changed: list[str]) -
         ("polarity_particle_kein_del", "Züge gibt es keine mehr.", []),
         ("polarity_particle_kein_del", "Keiner der Gäste blieb.", ["Einer"]),
         ("polarity_particle_kein_ins", "Das war nur ein Traum.", []),
+        ("polarity_particle_kein_ins", "Manch ein Gast blieb.", []),
+        ("polarity_particle_nicht_ins", "Das passt mir am besten.", []),
+        ("polarity_particle_nicht_ins", "Das hat mir gut gefallen.", ["nicht"]),
+        ("polarity_particle_nicht_del", "Das liegt nicht zuletzt an ihm.", []),
+        ("polarity_particle_nicht_del", "Wer weiß, ob er kommt oder nicht.", []),
+        ("polarity_particle_nicht_del", "Er kommt nicht.", [""]),
+        ("subj_adequacy", "Er ging, bevor es schlecht für sie aussah.", []),
+        ("compound", "Er reiste nach Queensland.", []),
+        ("verb_particle", "Er trat ab, und nun ist alles vorbei.", ["vor"]),
+        ("subj_verb_agreement", "Wer würde hier einen Garten erwarten, der blüht?", ["würden", "blühen"]),
+        ("subj_verb_agreement", "Die Gäste, die es bekanntgaben, gingen.", ["bekanntgab", "ging"]),
         ("transliteration", "Er kennt das Mesotheliom nicht.", []),
     ],
 )
@@ -156,7 +167,7 @@ def test_other_types_leave_out_what_is_not_their_error(type: str, text: str, cha
 def test_every_type_of_the_paper_has_the_mode_of_the_release_where_strict_leaves_something_out() -> None:
     names = [
         "clause_omission", "hypercorrect_genitive", "np_agreement", "placeholder_ding", "polarity_affix_del",
-        "polarity_particle_kein_del", "subj_verb_agreement",
+        "polarity_particle_kein_del", "polarity_particle_nicht_del", "subj_verb_agreement",
     ]  # fmt: skip
     assert {error_type(name).modes[-1] for name in names} == {"as-released"}
     assert made("polarity_affix_del", "Er kam unverzüglich.", "as-released") == ["verzüglich"]

@@ -77,7 +77,9 @@ def test_the_figures_are_those_computed_by_hand() -> None:
         assert row(result).estimate.value == pytest.approx(sum(correct) / 3)
         assert row(result).counts["correct"] == sum(correct)
         assert row(result, "p", reference="human").estimate.value == pytest.approx(sum(correct[:2]) / 2)
-        whole, first, second = (each for each in result.rows if each.name == "discrepancy")
+        whole, first, second, human, machine = (each for each in result.rows if each.name == "discrepancy")
+        assert human.estimate.value == pytest.approx(sum(distances[:2]) / 2)
+        assert (machine.labels["reference"], machine.estimate.n) == ("machine", 1)
         assert whole.estimate.value == pytest.approx(sum(distances) / 3)
         assert first.estimate.value == pytest.approx(sum(distances[:2]) / 2)
         assert second.labels["reference"] == "machine"
@@ -156,7 +158,7 @@ def gap(record: Record) -> float:
 @given(PAIRS)
 def test_duplicating_all_items_changes_no_estimate(items: list[MinimalPair]) -> None:
     twice = [*items, *(pair(f"{each.id}'", each.source, each.correct, *each.contrastive) for each in items)]
-    for one, two in zip(run(items).rows, run(twice).rows, strict=True):
+    for one, two in zip(run(items, spread=0).rows, run(twice, spread=0).rows, strict=True):
         assert figures_of(one) == figures_of(two)
         assert two.estimate.n == 2 * one.estimate.n
 
@@ -303,7 +305,9 @@ def test_mean_and_sd_over_seeds() -> None:
 def test_wrong_settings_are_explained() -> None:
     with pytest.raises(BabelscopeError, match="did you mean ties"):
         run([pair(1, "a", "a", "b")], tie="half")
-    with pytest.raises(BabelscopeError, match="contrast: score: input should be 'mean' or 'total'"):
+    with pytest.raises(
+        BabelscopeError, match="contrast: score: input should be 'mean', 'total' or 'probability'"
+    ):
         run([pair(1, "a", "a", "b")], score="sum")
 
 

@@ -20,6 +20,8 @@ from babelscope.methods.contrast.by_type import figures_by_type
 from babelscope.methods.contrast.provenance import is_own
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
+from babelscope.runs.study import Study
+from babelscope.runs.trust import reach_of
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -136,7 +138,7 @@ def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path:
         "lab:control", "--spread", "0", "--out", "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "got a validated machine" in ran.out
+    assert "got a validated machine reference" in " ".join(ran.out.split())
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     (tests,) = manifest["tests"].values()
     assert list(tests["machine_references"]) == ["lab:control"]
@@ -144,3 +146,15 @@ def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path:
     assert manifest["cells"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
     refused = babelscope("contrast", "--rejudge", "run", "--machine-references", "lab:control")
     assert refused.code == 2
+
+
+def test_a_strangers_study_cannot_start_a_program_unasked_by_them() -> None:
+    study = Study.model_validate(
+        {
+            "systems": [{"spec": "lab:student"}],
+            "tests": [{"spec": "pairs.jsonl", "machine_references": ["cmd:rm"]}],
+            "methods": [{"name": "contrast"}],
+        }
+    )
+    (found,) = reach_of(study, Path()).runs
+    assert found == "tests[0].machine_references[0]: 'cmd:rm'"

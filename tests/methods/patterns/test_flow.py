@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from babelscope.methods.patterns.flow import (
     read_queries,
     shift_rows,
 )
+from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
@@ -80,6 +82,57 @@ def test_shares_and_changes() -> None:
     }
     assert spread["distilled", "male"].value == pytest.approx(0.1 / 2**0.5)
     assert spread["distilled", "male"].n == 2
+
+
+def test_intervals_are_over_sentences_whether_models_agree_or_not() -> None:
+    moves = [("female", "male", "male"), ("male", "male", "male"), ("female", "female", "other")] * 10
+    one = [Occurrence("cook", move, line) for line, move in enumerate(moves, 1)]
+    other = [Occurrence("cook", ("female", "female", "male"), 1), *one[1:]]
+    for models in ([one, one], [one, other], [one, other, other]):
+        rows = shift_rows(models)
+        for row in rows:
+            if row.name in ("share", "change"):
+                assert row.estimate.n == 30, "one unit, whatever the counts"
+            else:
+                assert row.estimate.n in (len(models), 30)
+            if row.name == "share":
+                assert 0 <= row.estimate.low <= row.estimate.high <= 1
+        over_models = [row for row in rows if row.name in ("change over models", "change sd", "share sd")]
+        assert {row.estimate.n for row in over_models} == {len(models)}
+        assert not any(row.labels.get("stage") == "data" for row in over_models), "data have no models"
+    # With one model there is nothing over models.
+    assert {row.name for row in shift_rows([one])} == {"share", "change", "male_to_female"}
+    # Two words of a sentence are not two sentences.
+    twice = [Occurrence("cook", each.classes, each.line) for each in one for _ in range(2)]
+    alone, double = (
+        {
+            row.labels["class"]: row
+            for row in shift_rows([some])
+            if (row.name, row.labels.get("stage")) == ("share", "data")
+        }
+        for some in (one, twice)
+    )
+    for name, row in double.items():
+        assert row.estimate.low == pytest.approx(alone[name].estimate.low, abs=1e-3)
+
+
+def test_the_ratio_of_male_to_female_forms() -> None:
+    moves = (
+        [("female", "male", "male")] * 2 + [("male", "male", "male")] * 6 + [("other", "female", "other")] * 2
+    )
+    rows = [
+        row
+        for row in shift_rows([[Occurrence("cook", move) for move in moves]])
+        if row.name == "male_to_female"
+    ]
+    assert [row.labels["stage"] for row in rows] == list(STAGES)
+    assert [row.estimate.value for row in rows] == [pytest.approx(3), pytest.approx(4), math.inf]
+    assert [dict(row.counts) for row in rows] == [
+        {"male": 6, "female": 2}, {"male": 8, "female": 2}, {"male": 8, "female": 0},
+    ]  # fmt: skip
+    share = proportion(6, 8)
+    assert rows[0].estimate.low == pytest.approx(share.low / (1 - share.low), rel=1e-6)
+    assert json.loads(json.dumps(rows[2].as_json()))["value"] is None
 
 
 def test_the_lab_counts_what_its_grammar_says(tmp_path: Path) -> None:

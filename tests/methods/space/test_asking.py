@@ -62,7 +62,7 @@ def test_samples_are_told_apart_by_their_tokens() -> None:
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        ("k", 2),
+        ("k", 0),
         ("samples", 0),
         ("beam", 1),
         ("mbr_samples", 1),
@@ -100,7 +100,7 @@ def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> Non
         "normalise": "bound",
         "beam": 5,
         "mbr": 100,
-        "unresolved": "leave-out",
+        "unresolved": "keep",
         "budget_expansions": None,
         "budget_seconds": None,
         "budget_bytes": None,

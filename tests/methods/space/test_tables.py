@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from types import SimpleNamespace
 from typing import Any
@@ -33,10 +34,12 @@ def test_every_column_shows_its_own_row() -> None:
         row("bleu", 31.0, decoding="beam"),
         row("bleu", 1.0, decoding="mode"),
         row("chrf", 55.5, decoding="beam"),
-        row("empty_mode", 0.5, **tokens),
+        dataclasses.replace(row("empty_mode", 0.5, **tokens), counts={"unresolved": 3}),
         row("empty_mode", 0.75, view="text"),
         *(row("krg", value, region=name, k=4, **tokens) for name, value in REGIONS.items()),
         *(row("kqrg", value / 2, region=name, k=4, **tokens) for name, value in REGIONS.items()),
+        *(row("krg", value, region=name, k=4, view="paired") for name, value in REGIONS.items()),
+        *(row("kqrg", value / 2, region=name, k=4, view="paired") for name, value in REGIONS.items()),
         row("krg", 1.0, region="top", k=2, **tokens),  # a smaller region, of curves
         row("krg", 2.0, region="top", k=8, view="text"),
         row("beam_minus_exact", -0.125, measure="krg"),
@@ -45,21 +48,22 @@ def test_every_column_shows_its_own_row() -> None:
         Row("chrf", Estimate.of_nothing(), {**WHERE, "system": "two", "decoding": "beam"}),
     ]
     models, biases = map(cells, tables(rows))
-    assert models[0] == [
-        "system",
-        *["BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples"],
-    ]
-    assert models[1] == [
-        "one", "31.00 [30.75, 31.25]", "55.50 [55.25, 55.75]", "50.00 [25.00, 75.00]",
+    headings = ["BLEU", "chrF", "empty modes, %", "kRG top", "kQRG top", "kRG samples", "kQRG samples"]
+    # Not all figures are of equally many sentences, so that each has its n.
+    assert models[0] == ["system", "unresolved", *(each for name in headings for each in (name, "n"))]
+    assert models[1][:2] == ["one", "3"]
+    assert models[1][2::2] == [
+        "31.00 [30.75, 31.25]", "55.50 [55.25, 55.75]", "50.00 [25.00, 75.00]",
         "40.00 [15.00, 65.00]", "20.00 [-5.00, 45.00]", "60.00 [35.00, 85.00]", "30.00 [5.00, 55.00]",
     ]  # fmt: skip
-    assert models[2] == ["two", "7.00 [6.75, 7.25]", *["–"] * 6]
+    assert models[1][3::2] == ["9"] * 7
+    assert models[2] == ["two", "0", "7.00 [6.75, 7.25]", "9", "–", "0", *["–", ""] * 5]
     assert biases[0] == [
-        "system",
+        "system", "unresolved", "n",
         *["kRG top", "kQRG top", "kRG beam", "kQRG beam", "kRG beam - top", "kQRG beam - top"],
-    ]
+    ]  # fmt: skip
     assert biases[1] == [
-        "one", "40.00 [15.00, 65.00]", "20.00 [-5.00, 45.00]", "80.00 [55.00, 105.00]",
+        "one", "0", "9", "40.00 [15.00, 65.00]", "20.00 [-5.00, 45.00]", "80.00 [55.00, 105.00]",
         "40.00 [15.00, 65.00]", "-12.50 [-37.50, 12.50]", "37.50 [12.50, 62.50]",
     ]  # fmt: skip
 
@@ -72,15 +76,15 @@ def test_test_sets_have_tables_of_their_own() -> None:
     ]
     found = tables(rows)
     assert [table.title.split(": ")[1] for table in found] == ["news", "news", "talks", "talks"]
-    assert [table.rows[0][1] for table in found[::2]] == ["1.00 [1.00, 1.00]", "2.00 [2.00, 2.00]"]
+    assert [table.rows[0][3] for table in found[::2]] == ["1.00 [1.00, 1.00]", "2.00 [2.00, 2.00]"]
     correlations = tables([
         Row("mbr_correlation", Estimate(value, -0.5, 1, 5), {**WHERE, "measure": "beam", "statistic": name})
         for name, value in (("pearson", 0.12345), ("kendall", 0.6))
     ])  # fmt: skip
     *_, third = correlations
     assert cells(third) == [
-        ["measure", "pearson", "kendall"],
-        ["beam", "0.123 [-0.500, 1.000]", "0.600 [-0.500, 1.000]"],
+        ["measure", "n", "pearson", "kendall"],
+        ["beam", "5", "0.123 [-0.500, 1.000]", "0.600 [-0.500, 1.000]"],
     ]
 
 

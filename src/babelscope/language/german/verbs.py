@@ -15,7 +15,7 @@ _PREFIXES = word_set(
     " gleich groß heim her herab heran herauf heraus herbei herein herum herunter hervor hin hinab hinauf"
     " hinaus hinein hinter hinüber hinunter hinweg hinzu hoch kennen klar los miss mit nach nahe nieder"
     " offen preis statt stand still teil über um umher un unter ver vor voran voraus vorbei vorüber wahr weg"
-    " weiter wider wieder zer zu zurecht zurück zusammen zwischen auseinander aufeinander bereit bevor bloß"
+    " weiter wider wieder zer zu zurecht zurück zusammen zwischen auseinander aufeinander bekannt bereit bevor bloß"
     " darauf davon dazu dazwischen einher empor entlang entzwei fertig gut hintan kaputt kund leicht locker"
     " maß näher nebenher rück sauber schief schwer sicher stehen tot übrig überein umhin vonstatten vorweg"
     " wett zugrunde zugute zunichte zurande zusammen zuvor zuwider missver wiederge"

@@ -70,7 +70,7 @@ def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Rec
 def leave_undecided(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
     """The records with the evaluator's noise (nats); a margin within it is undecided, unless all are decided."""
     noise = preflight_of(records, settings).noise
-    if noise is None or settings.protocol == "paper":
+    if noise is None or settings.protocol != "checked":
         return [{**record, "noise": noise} for record in records]
     undecided = {"verdict": UNDECIDED, "correct": None}
     return [

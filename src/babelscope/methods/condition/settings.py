@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,13 +13,19 @@ from babelscope.core.ties import Ties
 
 Base = Literal["e", "2"]
 TiedWeights = Literal["shared", "order"]
-Protocol = Literal["checked", "paper"]
+Protocol = Literal["checked", "paper", "released"]
 
 
 class ConditionSettings(Settings):
     """Whose translations are judged, and how the evaluator's scores become verdicts and weights."""
 
     old_names: ClassVar[Mapping[str, str]] = {"base": "score_base", "equal": "tied_weights"}
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {
+            "paper": {"ties": "wrong"},
+            "released": {"ties": "correct", "tied_weights": "order", "score_base": "2"},
+        }
+    }
 
     likelihood: Scoring = "mean"
     """Judge by the evaluator's log-probability per token (the paper's, footnote 2), of the whole translation, or by
@@ -40,4 +46,6 @@ class ConditionSettings(Settings):
     """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
     translations of their sources with a cue. 0: no test, and `passed` is unknown."""
     protocol: Protocol = "checked"
-    """Leave verdicts within the evaluator's noise undecided (checked), or decide every item, as published (paper)."""
+    """Leave verdicts within the evaluator's noise undecided (checked); or decide every item, as the paper's text says
+    (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
+    Settings that are said beside it stay as they are said."""

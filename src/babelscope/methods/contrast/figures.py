@@ -75,9 +75,9 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
         if _with_discrepancy(members) and (name == "all" or "phenomenon" in labels):
             rows.append(_discrepancy_row(members, labels))
     kinds = group_records((each["reference"], each) for each in records)
-    rows += [
-        _discrepancy_row(own, {"reference": kind}) for kind, own in kinds.items() if _with_discrepancy(own)
-    ]
+    if len(kinds) > 1:
+        known = {kind: own for kind, own in kinds.items() if _with_discrepancy(own)}
+        rows += [_discrepancy_row(own, {"reference": kind}) for kind, own in known.items()]
     return [
         *rows,
         *false_positive_rows(records, ties=ties, controls=controls),

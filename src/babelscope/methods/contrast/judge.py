@@ -20,14 +20,15 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
     found = []
     for record in records:
         verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
-        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
         if looks:
             verdicts |= next(detected) if "best" in record else {}
         elif (
             settings.detect_in_output != "no" and "detected" in record
         ):  # by an analyser that is not installed here
             verdicts["detected"] = record["detected"]
-        found.append({**kept, **verdicts})
+        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS + _LAST_FIELDS}
+        last = {name: record[name] for name in _LAST_FIELDS if name in record}
+        found.append({**kept, **verdicts, **last})
     return found
 
 
@@ -36,6 +37,8 @@ def _texts(record: Record) -> tuple[str, list[str]]:
 
 
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
+# What a run adds to judged records; it stays there, so that one that is judged again has the same bytes.
+_LAST_FIELDS = ("spread", "extra")
 
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:

@@ -70,5 +70,5 @@ def _told_making(rows: Sequence[Row]) -> str:
             told.append(f"{words}: {round(row.estimate.value * n):,}")
     for shift, words in (("selection", "choosing pairs"), ("translation", "translating them")):
         if (row := one(rows, "bias_discrepancy", phenomenon="all", shift=shift)) and row.estimate.n:
-            told.append(f"{words} shifts the discrepancy by {with_interval(row.estimate)} nats a token")
+            told.append(f"{words} shifts the discrepancy by {with_interval(row.estimate)} nats")
     return "; ".join(told) + "."

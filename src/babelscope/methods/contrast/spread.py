@@ -93,18 +93,21 @@ CAUTION = (
 """What must be said where the discrepancies of several systems stand beside each other."""
 
 
-def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def discrepancy_caveats(system: str, rows: Sequence[Row], unit: str = "nats a token") -> list[Caveat]:
     """How far the pairs are from the system's output, measured by its own alternatives."""
     second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
-    distances = [
-        row
+    whole = [row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels]
+    # Of one kind of reference there is one figure, without that label.
+    distances = [row for row in whole if "reference" in row.labels] or whole
+    kinds = {
+        str(row.labels["reference"])
         for row in rows
-        if row.name == "discrepancy" and "phenomenon" not in row.labels and "reference" in row.labels
-    ]
+        if row.name == "discrepancy" and "reference" in row.labels
+    }
+    machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
     found = []
     for row in distances:
-        kind = row.labels["reference"]
-        machine = next((each for each in distances if each.labels["reference"] == "machine"), None)
+        kind = row.labels.get("reference") or ", ".join(kinds)
         nearer = [
             (words, each)
             for words, each in (
@@ -120,7 +123,7 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         found.append(
             Caveat(
                 system,
-                f"the pairs with {kind} references are {with_interval(row.estimate)} nats a token below its own "
+                f"the pairs with {kind} references are {with_interval(row.estimate)} {unit} below its own "
                 f"translation, farther than {beyond}. Errors in forced choice so far from its output say little "
                 "about errors in free translation.",
             )

@@ -53,7 +53,8 @@ def caveats(group: Group) -> list[Caveat]:
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         found += provenance_caveats(name, rows)
-        found += discrepancy_caveats(name, rows)
+        by_token = column.cell.settings.get("score", "mean") != "total"
+        found += discrepancy_caveats(name, rows, "nats a token" if by_token else "nats")
         for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from babelscope.core.registry import Registry
-from babelscope.core.results import Row
+from babelscope.core.results import Estimate, Row
 from babelscope.making.occupations import Flow, Forms, Occurrence, flows_of, occurrences
-from babelscope.stats.intervals import mean_and_sd, proportion
+from babelscope.stats.intervals import clustered_proportion, mean_and_sd, odds
 from babelscope.stats.paired import paired_difference
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import parse_json
@@ -87,33 +88,55 @@ def _stage_and_class(node: str, stages: Sequence[str]) -> str | None:
 def shift_rows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES) -> list[Row]:
     """The share of each class at every stage, and by how much it changes from one stage to the next.
 
-    Over several models (each with the stages of its own) shares are means, and intervals of changes are over
-    models (Student's t); of one model they are paired, over its sentences.
+    Over several models (each with the stages of its own) shares and changes are means. Their intervals are always
+    over sentences: what other sentences would show of these models. What other models would show is in rows of its
+    own: `change over models` (Student's t), and the standard deviations that the paper reports.
     """
     first = models[0]
-    classes = list(dict.fromkeys(name for found in models for each in found for name in each.classes))
+    clusters = [str(each.line) if each.line else f"occurrence {place}" for place, each in enumerate(first)]
+    classes = sorted({name for found in models for each in found for name in each.classes})
     rows = []
     for place, stage in enumerate(stages):
-        for name in sorted(classes):
-            counts = [sum(each.classes[place] == name for each in found) for found in models]
+        shares = {}
+        for name in classes:
+            held = [[float(each.classes[place] == name) for each in found] for found in models]
+            shares[name] = _means(held)
+            count = {"count": round(math.fsum(shares[name]))}
             labels: dict[str, str | int] = {"stage": stage, "class": name}
-            if len(set(counts)) == 1:
-                rows.append(Row("share", proportion(counts[0], len(first)), labels, {"count": counts[0]}))
-            else:
-                mean, _ = mean_and_sd([count / len(first) for count in counts])
-                rows.append(Row("share", mean, labels, {"count": round(sum(counts) / len(counts))}))
+            rows.append(Row("share", clustered_proportion(shares[name], clusters), labels, count))
+            if len(models) > 1 and place:  # the data are the same for all models
+                rows.append(Row("share sd", _over_models(held)[1], labels))
+        if {"male", "female"} <= set(classes):
+            rows.append(_ratio_row(shares["male"], shares["female"], clusters, stage))
     for place, (before, after) in enumerate(itertools.pairwise(stages)):
-        for name in sorted(classes):
+        for name in classes:
             moved = [
-                [(each.classes[place + 1] == name) - (each.classes[place] == name) for each in found]
+                [float((each.classes[place + 1] == name) - (each.classes[place] == name)) for each in found]
                 for found in models
             ]
             labels = {"from": before, "to": after, "class": name}
-            if len(models) == 1:
-                places = [str(number) for number in range(len(first))]
-                values = [float(each) for each in moved[0]]
-                rows.append(Row("change", paired_difference(values, places, verdicts=True)[0], labels))
-            else:
-                mean, sd = mean_and_sd([sum(own) / len(own) for own in moved])
-                rows += [Row("change", mean, labels), Row("change sd", sd, labels)]
+            rows.append(Row("change", paired_difference(_means(moved), clusters, verdicts=True)[0], labels))
+            if len(models) > 1:
+                mean, sd = _over_models(moved)
+                rows += [Row("change over models", mean, labels), Row("change sd", sd, labels)]
     return rows
+
+
+def _means(of_models: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over models of each occurrence."""
+    return [math.fsum(own) / len(own) for own in zip(*of_models, strict=True)]
+
+
+def _over_models(of_models: Sequence[Sequence[float]]) -> tuple[Estimate, Estimate]:
+    """Mean and standard deviation of the models' own means."""
+    return mean_and_sd([math.fsum(own) / len(own) for own in of_models], "models")
+
+
+def _ratio_row(male: Sequence[float], female: Sequence[float], clusters: Sequence[str], stage: str) -> Row:
+    """How many male forms there are for a female one (M:F, Saunders and Byrne 2020)."""
+    gendered = [one + other for one, other in zip(male, female, strict=True)]
+    shares = [one / both if both else 0.0 for one, both in zip(male, gendered, strict=True)]
+    counts = {"male": round(math.fsum(male)), "female": round(math.fsum(female))}
+    return Row(
+        "male_to_female", odds(clustered_proportion(shares, clusters, gendered)), {"stage": stage}, counts
+    )

@@ -16,6 +16,8 @@ from babelscope.util.json_lines import json_number, parse_json
 from babelscope.util.text import read_bytes, shorten
 
 MOST_FLOWS = 100_000
+WORD_NODE = "word:"
+"""What the nodes of words begin with: an occupation may be called as a stage is, student or teacher."""
 
 
 def read_counts(path: str | Path) -> tuple[list[Flow], list[str]]:
@@ -82,7 +84,11 @@ def flows_by_word(flows: Sequence[Flow], stages: Sequence[str]) -> list[Flow]:
         if stage == stages[0]:
             into.setdefault(word, Counter())[f"{stage}_{name}"] += count  # type: ignore[assignment]
     order = sorted(into, key=lambda word: (-sum(into[word].values()), word))
-    first = [(word, node, float(count)) for word in order for node, count in sorted(into[word].items())]
+    first = [
+        (f"{WORD_NODE}{word}", node, float(count))
+        for word in order
+        for node, count in sorted(into[word].items())
+    ]
     return [*first, *merge_words(flows, stages)]
 
 

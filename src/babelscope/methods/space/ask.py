@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, capabilities
+from babelscope.core.cost import METER
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -57,12 +59,15 @@ def _answers(
     if "translate" in capabilities(system):
         best = ask_translate(system, asked, beam=settings.beam)
     if settings.k > 1:
-        wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
+        with METER.timing(system.name, f"beam search of width {settings.k}", len(asked)):
+            wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
     if settings.samples:
-        drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
+        with METER.timing(system.name, f"{settings.samples} samples", len(asked)):
+            drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
     sweep = {width: ask_translate(system, asked, beam=width) for width in settings.beams}
     if settings.k:
-        tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
+        with METER.timing(system.name, f"exact top-{settings.k}", len(asked)):
+            tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
     open_ones = [question for question, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
     scored = ask_score(system, [(question, "") for question in open_ones]) if open_ones else []
     empty = dict(zip(open_ones, scored, strict=True))
@@ -88,7 +93,7 @@ def with_others_seen(top: TopK, others: Iterable[Scored], k: int) -> TopK:
     """A search that its budget ended, with what beam search and samples found and it had not: the k best of all."""
     finished = [each for each in others if each.has_scores and "unfinished" not in each.notes]
     known = {each.tokens: each for each in (*finished, *top.found) if math.isfinite(each.total)}
-    ranked = sorted(known.values(), key=lambda each: -each.total)
+    ranked = sorted(known.values(), key=lambda each: (-each.total, len(each.tokens)))
     bound = max([top.bound, *(each.total for each in ranked[k : k + 1])])
     return dataclasses.replace(top, found=tuple(ranked[:k]), bound=bound)
 
@@ -101,7 +106,7 @@ def _ask_lists(
         raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
     if settings.beams:
         raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
-    outside = [name for name in settings.metric if ":" in name]
+    outside = [name for name in settings.metric if find_metric(name).reads_sources]
     if outside and any(NO_SOURCE in item.extra for item in items):
         raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
     found = system.regions([item.id for item in items], k=settings.k)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from babelscope.core.cost import METER
 from babelscope.core.options import Option, reads, writes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.judge import segment_lines
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, scales, tables, worst_ranked
+from babelscope.methods.space.tables import (
+    case,
+    case_id,
+    check_case_id,
+    chosen_cases,
+    scales,
+    seconds_table,
+    tables,
+)
 from babelscope.metrics.preparing import prepare_metrics
 from babelscope.systems.list_specs import lists_spec
 from babelscope.util.errors import BabelscopeError
@@ -16,6 +26,8 @@ from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
+    from babelscope.core.tables import Table
+    from babelscope.testsets.sets import TestSet
 
 
 def _check(given: Given) -> None:
@@ -31,6 +43,12 @@ def _check(given: Given) -> None:
     if given["latex"] and given["json"]:
         raise BabelscopeError("--latex and --json print different things; say one of the two")
     prepare_metrics(given["metric"], yes=given["yes"])
+
+
+def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
+    """Refuse an id of `--cases` that no item has, before any system is asked."""
+    if given["cases"] and (name := case_id(given["cases"])) is not None:
+        check_case_id(name, [item.id for each in tests.values() for item in each.items])
 
 
 def _study(given: Given) -> dict[str, Any]:
@@ -57,13 +75,19 @@ def _show(result: Result, given: Given) -> str:
     if given["latex"]:
         from babelscope.core.latex import for_paper
 
-        return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
+        return "\n\n".join(for_paper(each, result.signature) for each in _tables(result))
     parts = []
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():
         own = [record for record in result.records if record["system"] == name]
-        worst = worst_ranked(own, given["cases"])
-        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in worst]
+        chosen = chosen_cases(own, given["cases"])
+        parts += [f"{visible(name)}\n{case(record, terminal_width())}" for record in chosen]
     return "\n\n".join(parts)
+
+
+def _tables(result: Result) -> list[Table]:
+    """The tables of a result, with the metric of its first figures."""
+    (settings,) = result.settings.values()
+    return tables(result.rows, metric=settings.metric[0])
 
 
 COMMAND = JudgingCommand(
@@ -84,19 +108,20 @@ COMMAND = JudgingCommand(
         reads("source", "Their sources, if they are known."),
         Option(
             "cases",
-            "Show the top region of so many sentences, worst ranked first.",
-            int,
-            0,
-            minimum=0,
+            "Show the top region of so many sentences, worst ranked first, or of the item of this id (id=7 for one "
+            "that is a number).",
+            default="",
+            metavar="N|ID",
             not_with=("json", "latex"),
         ),
-        Option("latex", "Print the paper's tables 1 to 3 in LaTeX (booktabs), and nothing else.", bool),
+        Option("latex", "Print the tables in LaTeX (booktabs), the paper's first, and nothing else.", bool),
         Option("yes", "Make the environment that a metric needs (comet, cometkiwi) without asking.", bool),
         writes("segments", "Write all hypotheses there, for a metric to judge elsewhere."),
     ),
     changed={
         "tests": {"help": "Sentences with references."},
         "rejudge": {"old_names": ("from",)},
+        "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
@@ -105,8 +130,13 @@ COMMAND = JudgingCommand(
         },
     },
     check=_check,
+    check_tests=_check_tests,
     study=_study,
     show=_show,
-    tables=lambda result, _given: [*tables(result.rows), scales(result.settings.values())],
+    tables=lambda result, _given: [
+        *_tables(result),
+        scales(result.settings.values()),
+        *seconds_table(METER.take_timed(), result.rows),
+    ],
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

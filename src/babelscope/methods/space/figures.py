@@ -220,7 +220,7 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
 
 def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
     missing = {"missing": lacking} if lacking else {}
-    gaps = [missed_by(record, decoding, cell.settings) for record in cell.records]
+    gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
     labels: Labels = {"decoding": decoding}
     row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)

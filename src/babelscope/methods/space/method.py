@@ -6,15 +6,18 @@ hypothesis is given a quality against the references; kRG and kQRG say how well 
 
 from __future__ import annotations
 
-from babelscope.core.answers import Capability
+from babelscope.core.answers import Capability, System, capabilities
 from babelscope.core.comparable import Comparable
 from babelscope.methods.base import Method
 from babelscope.methods.space.ask import ask
 from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
+from babelscope.methods.space.lowering import lower
 from babelscope.methods.space.settings import SpaceSettings, check_references, identity
+from babelscope.systems.opening import require
 from babelscope.testsets.items import ParallelSentence, SourceSentence
+from babelscope.util.errors import BabelscopeError
 
 
 def comparable(settings: SpaceSettings) -> list[Comparable]:
@@ -30,12 +33,20 @@ def comparable(settings: SpaceSettings) -> list[Comparable]:
     ]
 
 
-def needs(settings: SpaceSettings) -> dict[str, tuple[Capability, ...]]:
-    """What a system must be able to do; one that cannot be searched may still be sampled (k = 0)."""
+def check_system(system: System, _items: object, settings: SpaceSettings) -> None:
+    """Refuse a system that cannot do what is asked; one that cannot be searched may still be sampled."""
+    has = capabilities(system)
+    if "regions" in has:  # lists made elsewhere, in the place of all this
+        return
     searched: tuple[Capability, ...] = ("translate", "score", "top_k") if settings.k else ()
     swept: tuple[Capability, ...] = ("translate",) if settings.beams and not settings.k else ()
     drawn: tuple[Capability, ...] = ("sample",) if settings.samples else ()
-    return {"system": (*searched, *swept, *drawn)}
+    try:
+        require(system, *searched, *swept, *drawn, what_for="space")
+    except BabelscopeError as error:
+        if "sample" in has and settings.samples:
+            raise BabelscopeError(f"{error}; its samples can be judged alone: k = 0, or --k 0") from None
+        raise
 
 
 METHOD = Method(
@@ -54,9 +65,10 @@ METHOD = Method(
         {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams"}
         | {"budget_expansions", "budget_seconds", "budget_bytes"}
     ),
+    lowers=frozenset({"k"}),
+    lower=lower,
     needs={"system": ()},
-    needs_more=needs,
-    instead=dict.fromkeys(("translate", "score", "sample", "top_k"), "regions"),
+    check_system=check_system,
     identity=identity,
     comparable=comparable,
     across=mbr_correlations,

@@ -89,10 +89,10 @@ def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
     ]
 
 
-def missed_by(record: Record, decoding: str, settings: Unresolved) -> float | None:
+def missed_by(record: Record, decoding: str, unresolved: str) -> float | None:
     """Nats by which beam search missed the mode, or the best hypothesis known where such searches are kept."""
     gap: float | None = record["missed_by"][decoding]
-    if gap is None and settings.unresolved == "keep":
+    if gap is None and unresolved == "keep":
         gap = record.get("below_known", {}).get(decoding)
     return gap
 

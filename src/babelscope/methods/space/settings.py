@@ -33,8 +33,8 @@ class SpaceSettings(Settings):
     epsilon: float = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
     metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
-    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, cmd:COMMAND or file:NUMBERS?source=SEGMENTS
-    (COMET, BLEURT...); the first of several is that of tables and pictures."""
+    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or
+    file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...); the first of several is that of tables and pictures."""
     normalise: Normalise = "bound"
     """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
     or the best order of the model's own hypotheses."""
@@ -46,7 +46,7 @@ class SpaceSettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Of the translation that is scored as the system's own."""
     beams: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Other sizes of the beam, as in 1,5,10: quality, search errors, log-probability and length of what each gives."""
+    """Other sizes of the beam, 1,5,10: quality, search errors, log-probability and length of what each gives."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"

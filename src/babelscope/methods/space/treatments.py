@@ -106,7 +106,7 @@ def _range_of(record: Record, measure: str, settings: FigureSettings) -> _Range 
 def _empty_range(record: Record) -> _Range:
     """Whether the mode is empty, as a range from 0 to 1.
 
-    The empty hypothesis is the end of sentence alone; other token sequences without text are taken to be less probable.
+    The empty hypothesis is the end of sentence alone; other tokens without text are taken to be less probable.
     """
     if first := proven(record)[:1]:
         return (float(is_empty(first[0])),) * 2

@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.columns import Column, Group
 from babelscope.core.page import (
     About,
     Answer,
     Caveat,
-    Cloud,
-    Curve,
-    Dots,
     Finding,
-    Forest,
     Headline,
     Line,
-    Lines,
     Measure,
-    Picture,
-    Point,
     Section,
     Tone,
     View,
-    point,
 )
-from babelscope.core.results import Record, Row, minus_inf_if_none
+from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
-from babelscope.methods.space.regions import is_empty
-from babelscope.methods.view import (
-    Figures,
-    bar,
-    by_name,
-    error_finding,
-    headlines,
-    keys,
-    noted_of,
-    one,
-    pivot,
-)
-from babelscope.util.seeds import stream
+from babelscope.methods.space.pictures import pictures
+from babelscope.methods.space.regions import is_empty, is_proven, missed_by
+from babelscope.methods.space.tables import PAPERS_METRIC
+from babelscope.methods.space.treatments import warnings_of
+from babelscope.methods.view import Figures, error_finding, headlines, noted_of, one, pivot
 
-_MOST_POINTS = 4000
-"""Points of a cloud; larger clouds are subsampled."""
+_DRAWING: Mapping[str, float] = {"temperature": 1.0, "top_p": 1.0, "epsilon": 0.0}
 _MISSED = "missed by beam search"
-_REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
-_DECODINGS = {
-    "beam": "beam search",
-    "mode": "most probable translation",
-    "mbr": "minimum-risk choice among samples",
-    "samples": "a sample",
-}
 _MEASURES = {
     f"{region}_{name}": Measure(f"{what} of {whose}", "ranking gain")
     for region, whose in (
@@ -118,52 +94,37 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
 
 
 def caveats(group: Group) -> list[Caveat]:
-    return [
-        caveat
-        for column in group.columns
-        for caveat in noted_of(
-            column.name,
-            [row for row in column.cell.rows if row.name in ("krg", "empty_mode", "quality")],
-            {
-                "unresolved": "could not be searched within the budget; figures are of the others",
-                "short": "have fewer hypotheses than were asked for",
-            },
-        )
+    """Who was not resolved and what that changes, then where our defaults are not the paper's."""
+    return [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
+
+
+def _caveats(column: Column) -> Iterator[str]:
+    rows, settings = column.cell.rows, column.cell.settings
+    counted = [row for row in rows if row.name in ("krg", "empty_mode", "quality")]
+    kept = settings.get("unresolved") == "keep"
+    words = {
+        "unresolved": "could not be searched within the budget; "
+        + ("figures are of the best that was found" if kept else "figures are of the others"),
+        "short": "have fewer hypotheses than were asked for",
+    }
+    yield from (caveat.text for caveat in noted_of(column.name, counted, words))
+    if warned := warnings_of(rows):
+        yield f"Warning, who is left out matters (unresolved searches, in percent): {'; '.join(warned)}."
+    drawing = [
+        (name, settings[name]) for name in _DRAWING if settings.get(name, _DRAWING[name]) != _DRAWING[name]
     ]
+    if drawing and settings.get("samples"):
+        said = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in drawing)
+        yield f"Samples are drawn with {said}, not from the model’s own distribution."
+    if any(row.name == "kqrg" for row in rows):
+        mbr = any(row.labels.get("decoding") == "mbr" for row in rows)
+        utility = "; MBR decoding’s utility is chrF, the paper’s BLEURT" if mbr else ""
+        yield f"Quality is {_metric_name(settings)}; {PAPERS_METRIC}{utility}."
 
 
-def pictures(group: Group) -> list[Picture]:
-    return [
-        *_decodings(group),
-        *(_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
-        *_clouds(group),
-    ]
-
-
-def _decodings(group: Group) -> list[Picture]:
-    bars = by_name(
-        (name, bar(column.name, name, row.estimate, "plain"))
-        for column in group.columns
-        for row in column.cell.rows
-        if row.name == "quality" and row.estimate.n
-        for name in [_DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))]
-    )
-    if not bars:
-        return []
-    return [
-        Picture(
-            "Quality of what can be drawn from the model",
-            Forest(bars, f"mean quality of a sentence ({_quality_name(group)})", keys(group), "plain"),
-            "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
-            "sample that is most like the others, and of any sample.",
-        )
-    ]
-
-
-def _quality_name(group: Group) -> str:
-    settings = group.columns[0].cell.settings
+def _metric_name(settings: Mapping[str, Any]) -> str:
     first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
-    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
+    return {"chrf": "chrF", "bleu": "BLEU"}.get(str(first), str(first).split(":")[0])
 
 
 def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
@@ -173,87 +134,6 @@ def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
         if row.name == name and row.labels["region"] == region and row.labels["view"] == "tokens"
     ]
     return max(found, key=lambda row: int(row.labels["k"]), default=None)
-
-
-def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
-    return {
-        int(row.labels["k"]): row
-        for row in rows
-        if row.name == name and row.labels["region"] == region and row.labels["view"] == "tokens"
-    }
-
-
-def _has_curve(group: Group, region: str) -> bool:
-    return any(len(_rows_by_k(column.cell.rows, "krg", region)) > 1 for column in group.columns)
-
-
-def _curve(group: Group, region: str) -> Picture:
-    curves = []
-    for column in group.columns:
-        gains, above = (_rows_by_k(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
-        own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
-        chance = [
-            (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
-            for k in sorted(gains)
-            if k in above
-        ]
-        curves.append(Curve(column.name, column.name, own))
-        curves.append(Curve(column.name, f"{column.name}, random order", chance, dashed=True))
-    what = "the k most probable translations" if region == "top" else "k samples"
-    return Picture(
-        f"How well probability ranks {what} (kRG)",
-        Lines(curves, "k", "ranking gain, kRG"),
-        "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
-        "translations in random order; it is never 0. Lines are 95 % intervals.",
-    )
-
-
-def _clouds(group: Group) -> list[Picture]:
-    """Log-probability against quality, a picture a region."""
-    found = []
-    for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
-        dots = []
-        for column in group.columns:
-            points = [
-                place
-                for record in column.cell.records
-                if record["top"]["found"]
-                for place in _distances_and_qualities(record, region)
-            ]
-            if points:
-                rng = stream(0, f"report/cloud/{column.name}")
-                dots.append(Dots(column.name, _subsample(points, _MOST_POINTS // len(group.columns), rng)))
-        if not dots:
-            continue
-        ordered = sorted(x for own in dots for x, _ in own.points)
-        chart = Cloud(
-            dots,
-            "nats below the sentence’s most probable translation",
-            f"quality ({_quality_name(group)})",
-            min(ordered[len(ordered) // 50], -1e-3),
-        )
-        found.append(
-            Picture(
-                f"Log-probability against quality: {what}",
-                chart,
-                "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
-                "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
-            )
-        )
-    return found
-
-
-def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
-    """(nats below the most probable translation of the sentence, quality) of each translation."""
-    top = record["top"]["found"]
-    answers = top if region == "top" else record["samples"]["hypotheses"]
-    return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in answers]
-
-
-def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
-    if len(points) <= most:
-        return list(points)
-    return [points[number] for number in rng.permutation(len(points))[:most]]
 
 
 def tables(group: Group) -> list[Table]:
@@ -281,7 +161,11 @@ def tables(group: Group) -> list[Table]:
         Figures(heading, lambda row, name=name: row.name == name and is_whole(row))  # type: ignore[misc]
         for heading, name in measures.items()
     )
-    hidden = (Figures("beam minus exact", lambda row: row.name == "beam_minus_exact"),)
+    hidden = tuple(
+        Figures(f"{heading}, {what}", lambda row, name=name, what=what: _hidden(row) == (name, what))  # type: ignore[misc]
+        for heading, name in (("kRG", "krg"), ("kQRG", "kqrg"))
+        for what in ("beam", "top", "beam minus top")
+    )
     wrong = (
         Figures(
             "most probable one empty",
@@ -295,8 +179,15 @@ def tables(group: Group) -> list[Table]:
         *pivot(group, "Errors of model and search", ("view", "decoding"), wrong),
         *pivot(group, "Quality of translations", ("decoding",), decoded),
         *pivot(group, "Ranking", ("region", "k"), ranked),
-        *pivot(group, "What beam search hides", ("measure", "k"), hidden),
+        *pivot(group, "What beam search hides", ("k",), hidden),
     ]
+
+
+def _hidden(row: Row) -> tuple[str, str]:
+    """Measure and region of a row about the sentences that have both, top and beam; their difference too."""
+    if row.name == "beam_minus_exact":
+        return str(row.labels["measure"]), "beam minus top"
+    return (row.name, str(row.labels["region"])) if row.labels.get("view") == "paired" else ("", "")
 
 
 def _is_empty(record: Record) -> bool:
@@ -305,10 +196,8 @@ def _is_empty(record: Record) -> bool:
 
 def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
     """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
-    top = record["top"]
-    bound = minus_inf_if_none(top["bound"])
     kept = settings.get("unresolved") == "keep"
-    return bool(top["found"]) and (kept or top["exact"] or top["found"][0]["logprob"] >= bound)
+    return bool(record["top"]["found"]) and (kept or is_proven(record, 1))
 
 
 def about(record: Record) -> About:
@@ -316,13 +205,16 @@ def about(record: Record) -> About:
 
 
 def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
-    missed = record["missed_by"]["beam"]
+    missed = missed_by(record, "beam", str(settings.get("unresolved")))
+    region = "top" if settings.get("k") else "samples"
     facts = [
         f"{name} {record[field]:.2f}"
-        for name, field in (("kRG", "top_krg"), ("kQRG", "top_kqrg"))
+        for name, field in (("kRG", f"{region}_krg"), ("kQRG", f"{region}_kqrg"))
         if record[field] is not None
     ]
-    measure = record["top_krg"]
+    measure = record[f"{region}_krg"]
+    if region == "samples":
+        return Answer("sampled", "note", measure, ", ".join(facts), lambda: _lines(record))
     if not _mode_is_known(record, settings):
         return Answer("not resolved", "note", measure, ", ".join(facts), lambda: _lines(record))
     if missed:
@@ -339,9 +231,13 @@ def _lines(record: Record) -> list[Line]:
     shown = [(f"{rank}", each) for rank, each in enumerate(record["top"]["found"], 1)]
     shown += [(name, record[key]) for name, key in (("beam", "best"), ("minimum risk", "mbr")) if record[key]]
     return [
-        (f"{name} · {each['logprob']:.2f} · {each['quality']:.2f}", each["text"] or "(empty)")
+        (f"{name} · {_short(each['logprob'])} · {each['quality']:.2f}", each["text"] or "(empty)")
         for name, each in shown
     ]
+
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 _READING = (

@@ -95,7 +95,7 @@ def _divides_clauses(text: str, finite: list[int], start: int, end: int) -> bool
 
 def _is_closed(part: str) -> bool:
     """Whether quotes and brackets that are opened in a part are closed there, and the other way round."""
-    pairs = ("()", "[]", "„“", "»«", "‚‘")
+    pairs = (("(", ")"), ("[", "]"), ("„", "“"), ("»", "«"), ("‚", "‘"))
     return part.count('"') % 2 == 0 and all(
         # German closes with the mark that English opens with, and writers mix them.
         part.count(opening) == part.count(closing) + (part.count("”") if opening == "„" else 0)

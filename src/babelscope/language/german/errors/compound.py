@@ -29,6 +29,9 @@ def variants(sentence: Analysed) -> list[Variant]:
 def _boundary(sentence: Analysed, word: str) -> int:
     """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
     nouns = sentence.analyser.nouns
+    listed_name = nouns.head(word) == word and not nouns.is_common(word)
+    if listed_name or (not nouns.listed(word) and sentence.analyser.tagger.can_be(word, "NE")):
+        return 0  # "Queensland"
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
         first, second = word[:cut], word[cut:].capitalize()
         linked = any(

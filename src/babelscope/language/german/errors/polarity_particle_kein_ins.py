@@ -9,7 +9,7 @@ from babelscope.language.german.errors.phrases import noun_place_after
 from babelscope.language.german.errors.polarity import source_is_positive
 
 # "nicht ein", "so ein", "was für ein", "solch ein", "nur ein"
-_FORBIDDING = frozenset({"nicht", "so", "für", "solch", "nur", "kaum", "nie"})
+_FORBIDDING = frozenset({"nicht", "so", "für", "solch", "nur", "kaum", "nie", "manch", "irgend"})
 
 
 def variants(sentence: Analysed) -> list[Variant]:

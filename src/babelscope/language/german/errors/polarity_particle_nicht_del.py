@@ -10,11 +10,17 @@ from babelscope.language.german.errors.overlap import NICHT_DELETED
 from babelscope.language.german.errors.polarity import source_has_particle, translation_is_positive
 
 _NICHT = re.compile(r"\bnicht\b")
+# In these it negates nothing, or is part of a word: "nicht zuletzt", "ob oder nicht", "nicht-staatlich".
+_STRICTLY = re.compile(r"(?<!oder )(?<!-)\bnicht\b(?!-| zuletzt\b)")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each lower-case "nicht"; deleting one at the start of a sentence would move its capital."""
-    return [_without(sentence.text, match.start()) for match in _NICHT.finditer(sentence.text)]
+def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+    """One variant for each lower-case "nicht"; deleting one at the start of a sentence would move its capital.
+
+    "strict" leaves out those whose deletion does not turn the meaning round.
+    """
+    pattern = _STRICTLY if mode == "strict" else _NICHT
+    return [_without(sentence.text, match.start()) for match in pattern.finditer(sentence.text)]
 
 
 def _without(text: str, start: int) -> Variant:
@@ -37,6 +43,8 @@ ERROR = ErrorType(
     variants,
     detect,
     looks_for=source_has_particle,
+    modes=("strict", "as-released"),
     overlap=NICHT_DELETED,
+    version=2,
     label="‘nicht’ (not) left out",
 )

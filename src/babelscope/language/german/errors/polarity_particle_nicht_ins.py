@@ -10,6 +10,7 @@ from babelscope.language.german.errors.polarity import source_is_positive
 _NEGATED = ("nicht", "kein", "nie", "weder", "ohne", "nur", "kaum", "nein")
 # Tags that the particle precedes: verbs at the end of the clause, and what belongs closely to them.
 _AFTER_PARTICLE = ("VVPP", "VVINF", "VVIZU", "VAPP", "VAINF", "VMINF", "PTKZU", "PTKVZ", "ADJD")
+_POSTPOSITIONS = word_set("entlang entsprechend gegenüber hindurch lang über zufolge")
 _DEGREE = word_set("sehr so ganz ziemlich recht völlig besonders viel mehr zu")
 
 
@@ -40,12 +41,13 @@ def variants(sentence: Analysed) -> list[Variant]:
 
 def _insertion(clause: tuple[Token, ...]) -> Token | None:
     """The first of the words at the end of a clause that nicht precedes; None if there are none."""
-    found = None
-    for token in reversed(clause):
-        if token.tag not in _AFTER_PARTICLE and token.text not in _DEGREE:
-            break
-        found = token
-    return found
+    first = len(clause)
+    while first and (clause[first - 1].tag in _AFTER_PARTICLE or clause[first - 1].text in _DEGREE):
+        first -= 1
+    if first == len(clause) or clause[first].text in _POSTPOSITIONS:
+        return None  # "das ganze Jahr über"
+    before = clause[first - 1].text if first else ""
+    return None if before == "am" else clause[first]  # "am besten"
 
 
 def detect(source: str, translation: Analysed) -> bool:
@@ -61,5 +63,6 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_CLAUSE,
+    version=2,
     label="‘nicht’ (not) added",
 )

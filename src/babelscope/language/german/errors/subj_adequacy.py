@@ -8,7 +8,9 @@ from babelscope.language.german.errors.overlap import BY_SUBJECT
 from babelscope.language.german.verbs import other_number
 
 # Words that agree with sie in number.
-_SHOW_NUMBER = word_set("alle allesamt beide selbst einander miteinander zwei drei vier gemeinsam zusammen")
+_SHOW_NUMBER = word_set(
+    "alle allesamt beide selbst einander miteinander zwei drei vier gemeinsam zusammen ich du er es wir man"
+)
 _SUBJECTS = word_set("PPER NN NE PIS PDS")
 
 
@@ -33,7 +35,7 @@ def _is_alone(sentence: Analysed, place: int) -> bool:
     last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag in ("$,", "$.")), len(tokens))
     others = [tokens[n] for n in range(first, last) if n != place]
     if any(token.tag.endswith("FIN") or token.text.lower() in _SHOW_NUMBER for token in others):
-        return False  # a second verb, or "alle" and "beide"
+        return False  # a second verb, "alle" and "beide", or another subject
     if any(token.tag.startswith("PREL") for token in others):
         return False  # sie may be the object of a relative clause
     if tokens[place].lemma.lower() == "sein" and _has_predicate_noun(tokens[first:last]):
@@ -69,6 +71,8 @@ def _goes_on(tokens: tuple[Token, ...], last: int) -> bool:
 
 def _is_sie(sentence: Analysed, place: int) -> bool:
     word = sentence.tokens[place].text
+    if place and sentence.tokens[place - 1].tag.startswith("APPR"):
+        return False  # "für sie" is no subject
     return word == "sie" or (word == "Sie" and _at_sentence_start(sentence, place))
 
 

@@ -41,7 +41,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
 def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
     """Indices of tokens in clauses with "sie" (she or they) or a word of quantity, and of verbs that may be infinite.
 
-    A form like the infinitive in a part without any subject goes on with a modal verb: "muss reden, noch fordern".
+    A form like the infinitive is one after a modal verb, and goes on with that in a part without any subject.
     """
     marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
     found: set[int] = set()
@@ -49,11 +49,17 @@ def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
         words = {token.text.lower() for token in tokens[start + 1 : end]}
         if "sie" in words or not words.isdisjoint(_QUANTITIES):
             found.update(range(start + 1, end))
-        elif not any(token.tag in _SUBJECTS for token in tokens[start + 1 : end]):
-            found.update(
-                n for n in range(start + 1, end) if tokens[n].text.lower() == tokens[n].lemma.lower()
-            )
+        governed = not any(token.tag in _SUBJECTS for token in tokens[start + 1 : end])
+        for place in range(start + 1, end):
+            if governed and tokens[place].text.lower() == tokens[place].lemma.lower():
+                found.add(place)
+            governed = governed or _takes_infinitive(tokens[place])
     return frozenset(found)
+
+
+def _takes_infinitive(token: Token) -> bool:
+    """Whether a finite verb takes an infinitive: a modal verb, or a form of "werden"."""
+    return token.tag == "VMFIN" or (token.tag == "VAFIN" and token.lemma.lower() == "werden")
 
 
 def persons_at(tokens: tuple[Token, ...], place: int) -> list[Person]:

@@ -10,8 +10,8 @@ _PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um"
 # Adjectives beside a verb are tagged as particles, too ("gut ankommen"); these are particles only.
 _REPLACED = word_set(
     "ab an auf aus bei dar ein empor entgegen fest fort heim her herab heran herauf heraus herbei herein herum"
-    " herunter hervor hin hinab hinauf hinaus hinein hinunter hinweg hinzu los mit nach nieder statt teil um unter vor voran"
-    " voraus vorbei weg weiter wieder zu zurück zusammen über überein übrig"
+    " herunter hervor hin hinab hinauf hinaus hinein hinunter hinweg hinzu los mit nach nieder statt teil um unter"
+    " vor voran voraus vorbei weg weiter wieder zu zurück zusammen über überein übrig"
 )
 
 
@@ -20,7 +20,8 @@ def variants(sentence: Analysed) -> list[Variant]:
     found = []
     verb = ""
     for token in sentence.tokens:
-        if token.tag == "$." or token.text in (":", ";"):
+        # The particle belongs to the last finite verb: "vorbei" after "ist" is a predicate.
+        if token.tag in ("$.", "VAFIN", "VMFIN") or token.text in (":", ";"):
             verb = ""
         elif token.tag == "VVFIN":
             verb = token.lemma

@@ -17,6 +17,10 @@ class MucowSettings(PatternSettings):
 
     old_names: ClassVar[Mapping[str, str]] = {"rules": "word_matching"}
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {"paper": {"word_matching": "conditioning"}}
+    }
+
     lemmas: Path | None = None
     """The lemmas of the translations, parallel to them."""
     lemmatise: str = ""
@@ -29,6 +33,9 @@ class MucowSettings(PatternSettings):
     have lost their accents. stored: take the verdicts stored earlier as they are."""
     compound_mark: str = ""
     """What the lemmas have within compounds, such as #: left out."""
+
+    protocol: Literal["default", "paper"] = "default"
+    """paper: words matched as in the conditioning paper's baseline."""
 
     @field_validator("lemmatise")
     @classmethod

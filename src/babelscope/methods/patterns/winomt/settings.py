@@ -25,6 +25,10 @@ class WinomtSettings(PatternSettings):
         "rounding": "intermediate_rounding",
     }
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
+    }
+
     target: str
     """The language of the translations: de, ru or uk."""
     alignments: Path | None = None
@@ -39,6 +43,9 @@ class WinomtSettings(PatternSettings):
     intermediate_rounding: Rounding = "exact"
     """published: round percentages to one decimal before other figures are made of them, as the published ones were.
     exact: do not."""
+
+    protocol: Literal["default", "paper"] = "default"
+    """paper: rules and rounding as published, in one word; the published figures also need WinoMT's two lists."""
 
     @field_validator("target")
     @classmethod
