@@ -54,6 +54,14 @@ def ancestors(parents_of: Sequence[Sequence[int]], longest: int) -> Array:
     return seen
 
 
+def join_ends(logits: Tensor, ends: Sequence[int], eos: int) -> None:
+    """In place: where a text may end in several ways, the end gets the probability of all, and the others none."""
+    if len(ends) > 1:
+        together = torch.logsumexp(logits[..., list(ends)].float(), -1).to(logits.dtype)
+        logits[..., [each for each in ends if each != eos]] = float("-inf")
+        logits[..., eos] = together
+
+
 def edge_logprobs(
     nodes: Tensor, rows: Array, wanted: Array, size: int, logits_of: Callable[[Tensor, Tensor], Tensor]
 ) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from babelscope.decoding.families.description import Layer, Weights
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.packing import Packing, ancestors, edge_logprobs
+from babelscope.decoding.packing import Packing, ancestors, edge_logprobs, join_ends
 from babelscope.decoding.trees import TargetTree
 
 _Attend = Callable[[Layer, int, Tensor, Tensor], Tensor]
@@ -53,7 +53,6 @@ class Decoder(OpenModel):
         self.dtype: torch.dtype = weights.embedding.dtype
         self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
         self._ends = sorted({vocabulary.eos, *ends})
-        self._no_output = sorted({*vocabulary.masked, *(set(self._ends) - {vocabulary.eos})})
         # Gemma rounds it as it rounds its weights.
         self._scale = torch.tensor(weights.embedding_scale, dtype=self.dtype, device=self.device)
 
@@ -153,9 +152,8 @@ class Decoder(OpenModel):
             out += output.bias
         if cap := self.weights.output_cap:
             out.div_(cap).tanh_().mul_(cap)
-        if len(self._ends) > 1:
-            out[:, self.vocabulary.eos] = torch.logsumexp(out[:, self._ends].float(), -1).to(out.dtype)
-        out[:, self._no_output] = float("-inf")
+        join_ends(out, self._ends, self.vocabulary.eos)
+        out[:, list(self.vocabulary.masked)] = float("-inf")
         return out
 
     @torch.inference_mode()
@@ -257,7 +255,7 @@ class Decoder(OpenModel):
         x = F.embedding(self._put(tokens), weights.embedding) * self._scale
         for number, layer in enumerate(weights.layers):
             qkv = layer.qkv(layer.norm(x)).view(len(x), -1, weights.width)
-            queries, keys, values = qkv.split([weights.heads, weights.key_heads, weights.key_heads], 1)
+            queries, keys, values = torch.split(qkv, [weights.heads, weights.key_heads, weights.key_heads], 1)
             if layer.q_norm and layer.k_norm:
                 queries, keys = layer.q_norm(queries), layer.k_norm(keys)
             cos, sin = turns[layer.rotation]
