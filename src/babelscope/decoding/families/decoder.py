@@ -67,7 +67,7 @@ class Decoder(OpenModel):
         own = self._chains(rests, common, shared) if any(sizes) else []
         tables = [torch.cat([table, *own[layer : layer + 1]]) for layer, table in enumerate(shared)]
         starts = common + np.cumsum([0, *sizes[:-1]])
-        places = np.zeros((len(rows), max(1, *(len(row) for row in rows))), dtype=np.int64)
+        places = np.zeros((len(rows), max(len(row) for row in rows)), dtype=np.int64)
         places[:, :common] = np.arange(common)
         for row, start, size in zip(places, starts, sizes, strict=True):
             row[common : common + size] = np.arange(start, start + size)
