@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.packing import join_ends
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
 
@@ -21,14 +23,25 @@ _BUDGET = 2048
 class Causal(OpenModel):
     """An OpenModel over the forward pass of a causal network of transformers.
 
-    The first token that is fed, the vocabulary's prefix, stands for the last token of the prompt.
+    The first token that is fed, the vocabulary's prefix, stands for the last token of the prompt. Where a text may
+    end in several ways, all of them are the vocabulary's EOS.
     """
 
-    def __init__(self, network: Any, vocabulary: Vocabulary) -> None:
+    def __init__(self, network: Any, vocabulary: Vocabulary, ends: Sequence[int] = ()) -> None:
         self.network = network
+        self._ends = sorted({vocabulary.eos, *ends})
         self.vocabulary = vocabulary
         self.device: torch.device = network.device
         self.dtype: torch.dtype = network.dtype
+
+    @functools.cached_property
+    def decodes(self) -> bool:
+        """Whether it keeps what decoding needs, tried on two tokens."""
+        try:
+            self.encode([(0, 0)])
+        except BabelscopeError:
+            return False
+        return True
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
@@ -43,7 +56,7 @@ class Causal(OpenModel):
         if not plain or not all(plain):
             raise BabelscopeError(
                 "this network does not keep keys and values of every token of its prompt (it is recurrent, or "
-                "attends to a window), so that it cannot be decoded in an ensemble; it can be scored"
+                "attends to a window), so that it can be scored, but not be searched or sampled here"
             )
         past = [(layer.keys[:, :, :-1], layer.values[:, :, :-1]) for layer in layers]
         last = np.array([source[-1] for source in sources])
@@ -85,6 +98,7 @@ class Causal(OpenModel):
         for number, layer in enumerate(output.past_key_values.layers):
             memory.put(number, path[:, -1], torch.stack([layer.keys[:, :, -1], layer.values[:, :, -1]], 1))
         logits: Tensor = output.logits[:, -1].float()
+        join_ends(logits, self._ends, self.vocabulary.eos)
         return logits
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
@@ -100,7 +114,9 @@ class Causal(OpenModel):
                 if end > start and longest * (end + 1 - start) > _BUDGET:
                     break
                 end += 1
-            found = force_causal(self.network, prompts[start:end], targets[start:end])
+            found = force_causal(
+                self.network, prompts[start:end], targets[start:end], self._ends, self.vocabulary.eos
+            )
             for (number, path), logprobs in zip(rows[start:end], found, strict=True):
                 edges[number][path] = torch.tensor(logprobs)
             start = end
@@ -114,7 +130,11 @@ class Causal(OpenModel):
 
 @torch.inference_mode()
 def force_causal(
-    network: Any, prompts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    network: Any,
+    prompts: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    ends: Sequence[int] = (),
+    eos: int = 0,
 ) -> list[list[float]]:
     """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
     keep = max(map(len, targets)) + 1
@@ -126,6 +146,7 @@ def force_causal(
         use_cache=False,
         logits_to_keep=keep,
     ).logits.float()
+    join_ends(logits, ends, eos)
     wanted = ids[:, ids.shape[1] - keep + 1 :]
     chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0] - logits[:, :-1].logsumexp(-1)
     found = chosen.cpu().tolist()

@@ -73,6 +73,73 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
 
 
 @compiled
+def attend_after_prompt(
+    queries: Array,
+    prompts: Array,
+    places: Array,
+    prompt_lengths: Array,
+    table: Array,
+    paths: Array,
+    lengths: Array,
+    window: int,
+    scale: Any,
+    cap: Any,
+    mixed: Array,
+) -> None:
+    """Attention of queries [n, heads, width] into `mixed`, of the same shape; several heads may share a key.
+
+    Query i attends to keys and values in `prompts` [places, 2, key heads, width] at the first `prompt_lengths[i]` of
+    `places[i]`, then to those in `table` at the first `lengths[i]` of `paths[i]`: of all these, to the last `window`.
+    Logits are capped at `cap`, unless that is 0.
+    """
+    n, heads, width = queries.shape
+    group = heads // prompts.shape[2]
+    weights = np.empty(places.shape[1] + paths.shape[1], dtype=np.float32)
+    for i in range(n):
+        before, after = prompt_lengths[i], lengths[i]
+        skipped = max(0, before + after - window)
+        first, second = min(skipped, before), max(0, skipped - before)
+        for head in range(heads):
+            shared = head // group
+            top = np.float32(-np.inf)
+            for place in range(first, before):
+                key = places[i, place]
+                total = np.float32(0)
+                for j in range(width):
+                    total += queries[i, head, j] * prompts[key, 0, shared, j]
+                weights[place] = total
+            for place in range(second, after):
+                key = paths[i, place]
+                total = np.float32(0)
+                for j in range(width):
+                    total += queries[i, head, j] * table[key, 0, shared, j]
+                weights[before + place] = total
+            for place in range(skipped, before + after):
+                total = weights[place] * scale
+                if cap > 0:
+                    total = np.float32(math.tanh(total / cap)) * cap
+                weights[place] = total
+                top = max(top, total)
+            norm = np.float32(0)
+            for place in range(skipped, before + after):
+                weight = _exp(weights[place] - top)
+                weights[place] = weight
+                norm += weight
+            for j in range(width):
+                mixed[i, head, j] = 0
+            for place in range(first, before):
+                key = places[i, place]
+                weight = weights[place] / norm
+                for j in range(width):
+                    mixed[i, head, j] += weight * prompts[key, 1, shared, j]
+            for place in range(second, after):
+                key = paths[i, place]
+                weight = weights[before + place] / norm
+                for j in range(width):
+                    mixed[i, head, j] += weight * table[key, 1, shared, j]
+
+
+@compiled
 def children_above(
     logits: Array, tops: Array, threshold: Array, eos: int
 ) -> tuple[Array, Array, Array, Array]:

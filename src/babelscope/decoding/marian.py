@@ -18,11 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.packing import Packing, ancestors, edge_logprobs
 from babelscope.decoding.trees import TargetTree
-
-# Rows of the output layer computed at once; measured best on two cores for vocabularies of 4,000 and 60,000.
-_OUTPUT_ROWS = 256
-
 
 # That of torch's LayerNorm, which Marian's configuration cannot change.
 _NORM_EPS = 1e-5
@@ -236,15 +233,15 @@ class Marian(OpenModel):
     @torch.inference_mode()
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         cross, lengths = self._encode(sources)
-        real = _Packing(lengths, self.device).real[:, None, None]
+        real = Packing(lengths, self.device).real[:, None, None]
         sizes = [len(tree.tokens) for tree in trees]
-        packing = _Packing(sizes, self.device)
-        ancestors = self._put(_ancestors(trees, packing.longest))[:, None]
+        packing = Packing(sizes, self.device)
+        above = self._put(ancestors([tree.parents for tree in trees], packing.longest))[:, None]
         tokens = torch.tensor([token for tree in trees for token in tree.tokens], device=self.device)
         depths = torch.tensor([depth for tree in trees for depth in tree.depths], device=self.device)
         x = self._embed(tokens, depths)  # [nodes of all trees, width], as everywhere but in attention
         for layer, both in zip(self._decoder, cross, strict=True):
-            mixed = self._self_attention(layer.qkv(x), self._heads[1], ancestors, packing)
+            mixed = self._self_attention(layer.qkv(x), self._heads[1], above, packing)
             x = layer.self_norm(layer.self_out(mixed).add_(x))
             assert layer.cross is not None
             q = packing.spread(layer.cross.q(x))
@@ -257,31 +254,16 @@ class Marian(OpenModel):
             [np.asarray(t.edge_nodes) + o for t, o in zip(trees, offsets[:-1], strict=True)]
         )
         wanted = np.concatenate([np.asarray(tree.edge_tokens) for tree in trees])
-        found = self._edges(x, rows, wanted)
+        found = edge_logprobs(x, rows, wanted, self.vocabulary.size, self._logits)
         return list(torch.split(found.cpu(), [len(tree.edge_tokens) for tree in trees]))
 
-    def _edges(self, nodes: Tensor, rows: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> Tensor:
-        """Log-probability of token `wanted[e]` after node `rows[e]`."""
-        order = np.argsort(rows, kind="stable")
-        bounds = np.searchsorted(rows[order], np.arange(0, len(nodes) + _OUTPUT_ROWS, _OUTPUT_ROWS))
-        buffer = nodes.new_empty((min(_OUTPUT_ROWS, len(nodes)), self.vocabulary.size))
-        found = torch.empty(len(rows), device=self.device)
-        for chunk, start in enumerate(range(0, len(nodes), _OUTPUT_ROWS)):
-            part = nodes[start : start + _OUTPUT_ROWS]
-            logits = torch.addmm(self._output_bias, part, self._output, out=buffer[: len(part)])
-            here = order[bounds[chunk] : bounds[chunk + 1]]
-            row = self._put(rows[here] - start)
-            chosen = logits[row, self._put(wanted[here])].float()
-            top = logits.amax(-1, keepdim=True)
-            # In place: the logits are not needed any more, and a second copy would not fit the cache.
-            norm = logits.sub_(top).exp_().sum(-1, dtype=torch.float32).log_() + top[:, 0].float()
-            found[self._put(here)] = chosen - norm[row]
-        return found
+    def _logits(self, hidden: Tensor, out: Tensor) -> Tensor:
+        return torch.addmm(self._output_bias, hidden, self._output, out=out)
 
     def _encode(self, sources: Sequence[Sequence[int]]) -> tuple[list[Tensor], list[int]]:
         """Cross-attention keys and values a decoder layer [sources, longest, 2, heads, width], and the lengths."""
         lengths = [len(source) for source in sources]
-        packing = _Packing(lengths, self.device)
+        packing = Packing(lengths, self.device)
         ids = torch.tensor([token for source in sources for token in source], device=self.device)
         positions = torch.cat([torch.arange(length, device=self.device) for length in lengths])
         x = F.embedding(ids, self._source_embedding) * self._scale + self._source_positions[positions]
@@ -302,7 +284,7 @@ class Marian(OpenModel):
         position: Tensor = self._target_positions[positions]
         return embedded * self._scale + position
 
-    def _self_attention(self, qkv: Tensor, heads: int, mask: Tensor, packing: _Packing) -> Tensor:
+    def _self_attention(self, qkv: Tensor, heads: int, mask: Tensor, packing: Packing) -> Tensor:
         """Self-attention of packed [tokens, 3 * width] under a boolean mask, heads joined again."""
         spread = packing.spread(qkv)
         q, k, v = spread.view(*spread.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
@@ -310,40 +292,3 @@ class Marian(OpenModel):
 
     def _feed_forward(self, layer: _Layer, x: Tensor) -> Tensor:
         return layer.final_norm(layer.fc2(self._activation(layer.fc1(x))).add_(x))
-
-
-class _Packing:
-    """Rows of unequal length without padding [tokens, ...]; padded [rows, longest, ...] only where attention is."""
-
-    def __init__(self, sizes: Sequence[int] | np.ndarray[Any, Any], device: torch.device) -> None:
-        self.rows, self.longest = len(sizes), max(sizes)
-        real = np.arange(self.longest) < np.asarray(sizes)[:, None]
-        self.real = torch.from_numpy(real).to(device)
-        self._where = torch.from_numpy(np.flatnonzero(real)).to(device)
-        self._full = len(self._where) == self.rows * self.longest
-
-    def spread(self, packed: Tensor) -> Tensor:
-        """[tokens, width] to [rows, longest, width], zeros where nothing is."""
-        if self._full:
-            return packed.view(self.rows, self.longest, -1)
-        padded = packed.new_zeros((self.rows * self.longest, packed.shape[-1]))
-        return padded.index_copy_(0, self._where, packed).view(self.rows, self.longest, -1)
-
-    def pack(self, heads: Tensor) -> Tensor:
-        """Attention's [rows, heads, longest, width] to [tokens, heads * width]."""
-        joined = heads.transpose(1, 2).reshape(self.rows * self.longest, -1)
-        return joined if self._full else joined.index_select(0, self._where)
-
-
-def _ancestors(trees: Sequence[TargetTree], longest: int) -> np.ndarray[Any, Any]:
-    """Which nodes each node may attend to: itself and those above it [trees, longest, longest]."""
-    parents = np.zeros((len(trees), longest), dtype=np.int64)
-    for number, tree in enumerate(trees):
-        parents[number, : len(tree.parents)] = tree.parents
-    seen = np.zeros((len(trees), longest, longest), dtype=bool)
-    seen[:, 0, 0] = True
-    everything = np.arange(len(trees))
-    for node in range(1, longest):
-        seen[:, node] = seen[everything, parents[:, node]]
-        seen[:, node, node] = True
-    return seen

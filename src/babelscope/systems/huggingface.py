@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
-from babelscope.core.answers import Budget, Drawing, Fingerprint, LengthRule, Note, Scored, Target, TopK
+from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
-from babelscope.decoding.beam import beam_search
-from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
-from babelscope.decoding.sampling import draw_samples
-from babelscope.decoding.without_replacement import draw_distinct
+from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
-    ModelSystem,
     check_ids,
-    checked,
     fetch,
     fingerprint,
     load_model,
@@ -33,9 +27,9 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.marian_folders import MarianFolder, read_marian
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.opened import Opened
+from babelscope.systems.open_model import OpenSystem
 from babelscope.systems.tokenizers import Tokens
-from babelscope.util.errors import BabelscopeError, RefusedText, Side, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.text import check_texts, shorten
 
 # Decoder tokens in one batch: enough to fill a processor's vector units, few enough to stay in its cache.
@@ -46,7 +40,7 @@ _LONGEST = 512
 _Answer = TypeVar("_Answer")
 
 
-class HuggingFace(ModelSystem):
+class HuggingFace(OpenSystem):
     """An encoder-decoder model that translates, samples, searches, scores and gives next-token distributions."""
 
     def __init__(
@@ -168,113 +162,9 @@ class HuggingFace(ModelSystem):
         self.check_files()
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=self._settings)
 
-    @checked
-    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""
-        sources, source_notes = self._source_ids([asked for asked, _ in pairs])
-        targets, target_notes = self._target_ids([target for _, target in pairs])
-        groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}
-        for source_ids, target_ids in zip(sources, targets, strict=True):
-            group = groups.setdefault(source_ids, {})
-            group.setdefault(target_ids, len(group))
-        numbers = {source: number for number, source in enumerate(groups)}
-        found: list[list[list[float]]] = [[] for _ in groups]
-        try:
-            for number, scores in score_targets(
-                self.model, list(groups), [list(group) for group in groups.values()], budget=self._budget
-            ):
-                found[number] = scores
-        except Exception as error:
-            if out_of_memory(error):
-                raise self._no_memory() from error
-            raise
-        answers = []
-        for number, (_, target) in enumerate(pairs):
-            group = groups[sources[number]]
-            logprobs = found[numbers[sources[number]]][group[targets[number]]]
-            text = target if isinstance(target, str) else target.text
-            notes = sorted({*source_notes[number], *target_notes[number]})
-            answers.append(Scored(text, self.tokens.tokens(targets[number]), tuple(logprobs), tuple(notes)))
-        return answers
-
-    @checked
-    def sample(
-        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
-    ) -> list[list[Scored]]:
-        """Ancestral samples, in the order drawn, with the model's own log-probabilities as they were drawn from."""
-        drawing = drawing or Drawing()
-        ids, notes = self._source_ids(questions)
-        longest = self._longest(drawing.max_length)
-        distinct = list(dict.fromkeys(ids))
-        drawn = self._in_parts(
-            lambda some: draw_samples(self.model, some, n=n, seed=seed, limit=longest, drawing=drawing),
-            distinct,
-        )
-        found = dict(zip(distinct, drawn, strict=True))
-        return [
-            self._written([(each.ids, each.logprobs) for each in found[row]], noted)
-            for row, noted in zip(ids, notes, strict=True)
-        ]
-
-    @checked
-    def sample_distinct(
-        self, questions: Sequence[Asked], *, n: int, seed: int, max_length: int = 0
-    ) -> list[tuple[list[Scored], float]]:
-        """For each question `n` different samples, drawn without replacement, and their threshold.
-
-        `babelscope.decoding.without_replacement` has the estimators that need both.
-        """
-        ids, notes = self._source_ids(questions)
-        longest = self._longest(max_length)
-        drawn = self._in_parts(
-            lambda some: draw_distinct(self.model, some, n=n, seed=seed, limit=longest), ids
-        )
-        return [
-            (self._written([(each.ids, each.logprobs) for each in found.samples], noted), found.threshold)
-            for found, noted in zip(drawn, notes, strict=True)
-        ]
-
-    @checked
-    def top_k(
-        self,
-        questions: Sequence[Asked],
-        *,
-        k: int,
-        budget: Budget | None = None,
-        lengths: LengthRule | None = None,
-    ) -> list[TopK]:
-        """Exact search over all hypotheses that end within the model's own limit, if it has one."""
-        ids, notes = self._source_ids(questions)
-        distinct = list(dict.fromkeys(ids))
-        from babelscope.decoding.exact import exact_search  # with numba, which nothing else here needs
-
-        search = functools.partial(exact_search, self.model, k=k, budget=budget, lengths=lengths)
-        found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
-        answers = []
-        for row, noted in zip(ids, notes, strict=True):
-            each = found[row]
-            hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
-            certificate = (each.exact, each.bound, each.mass, each.expansions, each.minimum, each.seconds)
-            answers.append(TopK(tuple(hypotheses), *certificate))
-        return answers
-
     def _longest(self, asked: int = 0) -> int:
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
-
-    def _generate(
-        self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
-    ) -> list[list[Scored]]:
-        search = functools.partial(
-            beam_search,
-            self.model,
-            beam=beam,
-            n_best=n_best,
-            max_length=self._longest(),
-            length_penalty=length_penalty,
-        )
-        found = self._in_parts(search, self._source_ids(questions)[0])
-        return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
 
     def _written(
         self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
@@ -294,46 +184,6 @@ class HuggingFace(ModelSystem):
             text, tokens, all_notes = known[tuple(row)]
             answers.append(Scored(text, tokens, tuple(logprobs), all_notes))
         return answers
-
-    def _in_parts(
-        self, run: Callable[[list[tuple[int, ...]]], list[_Answer]], sources: list[tuple[int, ...]]
-    ) -> list[_Answer]:
-        """`run` of all sources, in as many parts as memory asks for."""
-        try:
-            return run(sources)
-        except Exception as error:
-            if not out_of_memory(error):
-                raise
-            if len(sources) == 1:
-                raise self._no_memory() from error
-        middle = len(sources) // 2
-        return [*self._in_parts(run, sources[:middle]), *self._in_parts(run, sources[middle:])]
-
-    def _no_memory(self) -> SystemFailure:
-        return SystemFailure(
-            f"{self.name}: out of memory on a single sentence; try a shorter one or another device"
-        )
-
-    @checked
-    def encode(self, questions: Sequence[Asked]) -> Memory:
-        """Begin decoding: node i of the memory is question i with nothing fed."""
-        return self.model.encode(self._source_ids(questions)[0])
-
-    def step(self, memory: Memory, parents: Sequence[int], tokens: Sequence[int]) -> Tensor:
-        """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
-        return self.model.step(memory, parents, tokens)
-
-    def opened(self) -> Opened:
-        """The network with the texts around it, for an ensemble."""
-        return Opened(
-            self.model,
-            self.tokens,
-            sources=self._source_ids,
-            written=self._written,
-            longest=self._longest(),
-            length_penalty=1.0 if self.generation.length_penalty is None else self.generation.length_penalty,
-            check_files=self.check_files,
-        )
 
     def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
         sources = sources_of(asked)

@@ -54,7 +54,7 @@ _BUILT_IN = (
         "babelscope.systems.prompted:open_prompted",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
-        frozenset({"translate", "score"}),
+        _EVERYTHING,
         contacts="hub",
     ),
     Scheme(

@@ -11,25 +11,27 @@ import torch
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
-from babelscope.decoding.causal import Causal, force_causal
-from babelscope.decoding.model import Vocabulary, out_of_memory
+from babelscope.decoding.causal import Causal
+from babelscope.decoding.families.decoder import Decoder
+from babelscope.decoding.families.description import weights_of, why_not_lean
+from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
-    ModelSystem,
     check_ids,
-    checked,
     fetch,
     fingerprint,
     load_model,
     position_limit,
     read_length_penalty,
     stated_penalty,
+    token_id,
 )
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.opened import Opened
+from babelscope.systems.open_model import OpenSystem
+from babelscope.systems.opened import SourceIds
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
-from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.text import check_texts, shorten
 
 PLAIN = "{source}: {text}\n{target}:"
@@ -42,7 +44,7 @@ NO_PROMPT = "none"
 _BUDGET = 2048
 
 
-class Prompted(ModelSystem):
+class Prompted(OpenSystem):
     """A language model asked to translate; only the target's tokens and its end are scored.
 
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
@@ -64,6 +66,7 @@ class Prompted(ModelSystem):
         max_length: int = 256,
         length_penalty: float | None = None,
         remote_code: bool = False,
+        lean: bool = True,
     ) -> None:
         self.name = name
         self.folder = folder
@@ -90,11 +93,15 @@ class Prompted(ModelSystem):
             )
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._end_id = self._find_end()
+        self._ends = self._other_ends()
         self._dtype = dtype
         self._stated_budget = self._budget = budget
         self._limit = max_length
         self._stated_penalty = length_penalty
         self.length_penalty = stated_penalty(length_penalty, self.network.generation_config, folder)
+        self._lean = lean
+        self.model = self._open_model(lean=lean)
+        self.vocabulary = self.model.vocabulary
 
     def _find_end(self) -> int:
         tokenizer = self.tokens.tokenizer
@@ -112,7 +119,31 @@ class Prompted(ModelSystem):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Without a prompt there is nothing to translate."""
-        return frozenset({"score", "translate"} if self.reads_source else {"score"})
+        if not self.reads_source:
+            return frozenset({"score"})
+        if not self._decodes:
+            return frozenset({"score", "translate"})
+        return frozenset({"score", "translate", "sample", "top_k", "next_tokens"})
+
+    @property
+    def _decodes(self) -> bool:
+        """Whether prefixes can be continued here; otherwise transformers generates."""
+        return not isinstance(self.model, Causal) or self.model.decodes
+
+    def _other_ends(self) -> list[int]:
+        """Further tokens that end an answer, where the model has several (of the text, of its turn)."""
+        said = self.network.generation_config.eos_token_id
+        if self.end != "eos" or not isinstance(said, list):
+            return []
+        ids = [token_id(each, self._size, "eos_token_id", self.folder) for each in said]
+        return sorted({each for each in ids if each is not None} - {self._end_id})
+
+    def _open_model(self, *, lean: bool) -> OpenModel:
+        # No token begins an answer: what is fed first stands for the prompt's last token.
+        vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
+        if lean and not why_not_lean(self.network):
+            return Decoder(weights_of(self.network), vocabulary, self._ends)
+        return Causal(self.network, vocabulary, self._ends)
 
     def _start(self) -> list[int]:
         """What stands before the first token of a text that nothing precedes."""
@@ -137,44 +168,16 @@ class Prompted(ModelSystem):
             # Batches can change the last bits of scores: a run must not go on with others than it began with.
             **({} if self._stated_budget == _BUDGET else {"budget": self._stated_budget}),
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
+            **({"ends": self._ends} if self._ends else {}),
+            **({} if self._lean else {"forward": "transformers"}),
         }
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
-
-    @checked
-    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        """Log-probabilities of each target's tokens and its end, given the prompt."""
-        prompts = self._prompts([asked for asked, _ in pairs])
-        targets, notes = self._target_ids([target for _, target in pairs])
-        order = sorted(range(len(pairs)), key=lambda i: (len(prompts[i]) + len(targets[i]), i))
-        answers: list[Scored | None] = [None] * len(pairs)
-        start = 0
-        while start < len(order):
-            count = 1
-            while start + count < len(order):
-                last = order[start + count]
-                if (count + 1) * (len(prompts[last]) + len(targets[last])) > self._budget:
-                    break
-                count += 1
-            batch = order[start : start + count]
-            try:
-                found = force_causal(self.network, [prompts[i] for i in batch], [targets[i] for i in batch])
-            except Exception as error:
-                if not out_of_memory(error):
-                    raise
-                if count == 1:
-                    raise SystemFailure(f"{self.name}: out of memory on a single sentence") from error
-                self._budget = max(1, self._budget // 2)
-                continue
-            for i, logprobs in zip(batch, found, strict=True):
-                target = pairs[i][1]
-                text = target if isinstance(target, str) else target.text
-                answers[i] = Scored(text, self.tokens.tokens(targets[i]), tuple(logprobs), notes[i])
-            start += count
-        return [answer for answer in answers if answer is not None]
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
     ) -> list[list[Scored]]:
+        if self._decodes:
+            return super()._generate(questions, beam, n_best, length_penalty)
         # transformers warns of a penalty where there is no beam.
         how = {"length_penalty": length_penalty} if beam > 1 else {}
         return [self._continue(prompt, beam, n_best, how) for prompt in self._prompts(questions)]
@@ -191,7 +194,7 @@ class Prompted(ModelSystem):
                 num_return_sequences=n_best,
                 do_sample=False,
                 max_new_tokens=self._limit,
-                eos_token_id=self._end_id,
+                eos_token_id=[self._end_id, *self._ends],
                 pad_token_id=self._end_id,
                 **how,
             )
@@ -204,8 +207,14 @@ class Prompted(ModelSystem):
                 f"{self.name} cannot generate as it is configured: {one_line(error)}"
             ) from error
         rows = output[:, len(prompt) :].tolist()
-        kept = [row[: row.index(self._end_id) + 1] if self._end_id in row else row for row in rows]
+        kept = [self._cut_at_end(row) for row in rows]
         return self._written([(row, [0.0] * len(row)) for row in kept])
+
+    def _cut_at_end(self, row: list[int]) -> list[int]:
+        """Generated ids up to the first end, whichever it is."""
+        ends = {self._end_id, *self._ends}
+        place = next((place for place, each in enumerate(row) if each in ends), None)
+        return row if place is None else [*row[:place], self._end_id]
 
     def _written(
         self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
@@ -221,26 +230,12 @@ class Prompted(ModelSystem):
             answers.append(Scored(text, self.tokens.tokens(ids), tuple(logprobs), tuple(sorted(notes))))
         return answers
 
-    def opened(self) -> Opened:
-        """The network with the prompts and texts around it, for an ensemble."""
-        # No token begins an answer: what is fed first stands for the prompt's last token.
-        vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
+    def _longest(self, asked: int = 0) -> int:
+        return min(asked or self._limit, self._limit)
 
-        def sources(asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
-            rows = self._prompts(asked)
-            return [tuple(row) for row in rows], [()] * len(rows)
-
-        return Opened(
-            Causal(self.network, vocabulary),
-            self.tokens,
-            sources=sources,
-            written=self._written,
-            longest=self._limit,
-            length_penalty=1.0
-            if self.network.generation_config.length_penalty is None
-            else self.network.generation_config.length_penalty,
-            check_files=self.check_files,
-        )
+    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
+        rows = self._prompts(asked)
+        return [tuple(row) for row in rows], [()] * len(rows)
 
     def _prompts(self, asked: Sequence[Asked]) -> list[list[int]]:
         sources = sources_of(asked)
@@ -281,7 +276,7 @@ class Prompted(ModelSystem):
         rows = [f" {text}" if text and follows else text for text in texts]
         return self.tokens.encode_targets(rows, eos=self._end_id)
 
-    def _target_ids(self, targets: Sequence[Target]) -> tuple[list[list[int]], list[tuple[Note, ...]]]:
+    def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
         check_targets(targets)
         rows: list[list[int]] = []
         notes: list[tuple[Note, ...]] = []
@@ -299,7 +294,7 @@ class Prompted(ModelSystem):
                 reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (max_length)"
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         check_ids(rows, self._size, self.name)
-        return rows, notes
+        return [tuple(row) for row in rows], notes
 
 
 def open_prompted(rest: str, options: Options) -> Prompted:
@@ -316,6 +311,7 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "budget": options.integer("budget", _BUDGET),
         "max_length": options.integer("max_length", 256),
         "length_penalty": read_length_penalty(options),
+        "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
     if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):
         raise BabelscopeError(
