@@ -135,6 +135,11 @@ CASES = [
         "downloaded whole are kept",
     ),
     Case(
+        "data metric comet --yes",
+        "babelscope.metrics.preparing:find_metric",
+        "what is unfinished will be made again",
+    ),
+    Case(
         "make pairs --type np_agreement --source a.en --reference a.de --to out",
         "babelscope.making.pairs:make_lines",
         f"finished parts are kept; {GO_ON}",

@@ -107,6 +107,7 @@ t correlate scores.jsonl --human scores.jsonl
 t data list
 t data show distil-lingeval/clause_omission.mt
 h data get
+t data metric chrf
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --out cued.jsonl
 t make challenge --parses a.conllu --source parsed.de --reference parsed.en --out made.jsonl
 t make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student

@@ -104,6 +104,17 @@ def test_a_bad_answer_is_refused_and_the_next_is_right(ready: Path, text: str, t
     assert COMET.sentence(["a"], [["a"]], ["x"]) == [1]
 
 
+def test_a_model_that_was_changed_is_not_loaded(ready: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next(ready.glob("Unbabel--wmt22-comet-da/model.ckpt"))
+    was = path.read_bytes()
+    monkeypatch.setattr(comet, "_open", {})
+    path.write_bytes(was + b" ")
+    with pytest.raises(SystemFailure, match="is not the file any more that was downloaded for comet"):
+        COMET.sentence(["a"], [["a"]], ["x"])
+    path.write_bytes(was)
+    assert COMET.sentence(["a"], [["a"]], ["x"]) == [1]
+
+
 def test_it_is_a_utility_as_by_brute_force(ready: Path) -> None:
     assert ready
     texts = ["a b", "a c", "a b", "d"]

@@ -82,6 +82,8 @@ def sample(
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
     metrics = prepare_metrics(metric or (), yes=yes)
+    for by in metrics:
+        expected_utility(by)  # what is no utility is told before anything is drawn
     sources = read_sources(source)
     opened = open_systems(system, cache=cache)
     for each in opened.values():

@@ -63,7 +63,8 @@ class Environment:
     @property
     def digest(self) -> str:
         """Of all that it is made of: requirements, version of Python, kind of machine."""
-        built_for = f"{platform.python_version()} {sys.platform} {platform.machine()}\n"
+        version = ".".join(platform.python_version_tuple()[:2])
+        built_for = f"{version} {sys.platform} {platform.machine()}\n"
         return hashlib.sha256(built_for.encode() + self.requirements).hexdigest()
 
     @property

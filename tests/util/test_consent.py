@@ -1,0 +1,39 @@
+"""The user is asked at a terminal, and elsewhere told which option agrees."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from babelscope.util.consent import require_consent
+from babelscope.util.errors import BabelscopeError
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "agrees"), [("y\n", True), ("YES\n", True), ("\n", False), ("", False)])
+def test_at_a_terminal(monkeypatch: pytest.MonkeyPatch, typed: str, agrees: bool) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys, "stderr", shown)
+    if agrees:
+        require_consent("This takes 3 GB.", yes=False)
+    else:
+        with pytest.raises(BabelscopeError, match="nothing was done, since you did not agree"):
+            require_consent("This takes 3 GB.", yes=False)
+    assert shown.getvalue() == "This takes 3 GB.\nGo on? [y/N] "
+
+
+def test_elsewhere_an_option_agrees(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(BabelscopeError, match=r"(?s)This takes 3 GB.*Say --yes"):
+        require_consent("This takes 3 GB.", yes=False)
+    require_consent("This takes 3 GB.", yes=True)
+    assert capsys.readouterr().err == "This takes 3 GB.\n"

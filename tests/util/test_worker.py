@@ -1,0 +1,87 @@
+"""Programs that stay open and answer a line with a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from babelscope.util import worker
+from babelscope.util.errors import SystemFailure
+from babelscope.util.worker import Worker
+
+ECHO = """
+import os, sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "late\\n":
+        time.sleep(60)
+    if line == "long\\n":
+        print("x" * 100000)
+    if line == "endless\\n":
+        while True:
+            print("y" * 1000, end="")
+    if line == "end\\n":
+        sys.exit("no more")
+    print(os.getpid(), line.upper(), end="", flush=True)
+"""
+
+
+def echo(timeout: float = 30.0) -> Worker:
+    return Worker("echo", [sys.executable, "-c", ECHO], env=os.environ, timeout=timeout)
+
+
+def alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def test_a_line_for_a_line_by_one_process() -> None:
+    program = echo()
+    assert program.greeting == "ready"
+    first, second = program.ask("ä"), program.ask("b")
+    assert (first.split()[1], second.split()[1]) == ("Ä", "B")
+    assert first.split()[0] == second.split()[0]
+    assert program.is_open
+    pid = int(first.split()[0])
+    program.close()
+    assert not program.is_open
+    assert not alive(pid)
+
+
+def test_an_answer_of_many_reads_is_whole() -> None:
+    program = echo()
+    assert program.ask("long") == "x" * 100000
+    program.close()
+
+
+def test_a_late_answer_is_never_taken_for_the_next() -> None:
+    program = echo(timeout=1.0)
+    began = time.monotonic()
+    with pytest.raises(SystemFailure, match="echo did not answer within 1 seconds"):
+        program.ask("late")
+    assert time.monotonic() - began < 20
+    assert not program.is_open
+
+
+def test_one_that_ends_says_why() -> None:
+    program = echo()
+    with pytest.raises(
+        SystemFailure, match="echo ended with exit code 1; its standard error ends: 'no more'"
+    ):
+        program.ask("end")
+    assert not program.is_open
+
+
+def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LONGEST", 100_000)
+    program = echo()
+    with pytest.raises(SystemFailure, match="gave an answer without end"):
+        program.ask("endless")
+    assert not program.is_open
+
+
+def test_a_program_that_is_not_there() -> None:
+    with pytest.raises(SystemFailure, match="nobody cannot be started: No such file"):
+        Worker("nobody", ["/nowhere/nobody"], env={}, timeout=1.0)
