@@ -7,6 +7,7 @@ from typing import Any
 
 from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, capabilities
 from babelscope.core.results import Record, finite_or_none
+from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
@@ -26,8 +27,9 @@ def ask(
     asked = list(dict.fromkeys(item.question for item in items))
     first = {item.question: item.id for item in reversed(items)}
     with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
-        best = [answer[0] for answer in ask_translate(system, asked, beam=settings.beam)]
+        best = ask_translate(system, asked, beam=settings.beam)
         wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
+        plain, plain_wide = ask_unnormalised(system, asked, best, wide, beam=settings.beam, k=settings.k)
         tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
         drawn: list[list[Scored]] = [[] for _ in asked]
         if settings.samples:
@@ -36,11 +38,17 @@ def ask(
         references = ask_score(system, [(item.question, item.references[0]) for item in items])
     answers = {
         question: {
-            "best": _hypothesis(best[number]),
+            "best": _hypothesis(best[number][0]),
             "beam": [_hypothesis(each) for each in wide[number]],
             "top": _top(tops[number]),
             "samples": _samples(drawn[number]),
-            "missed_by": _missed_by(_proven(tops[number]), [best[number]], wide[number]),
+            "missed_by": _missed_by(_proven(tops[number]), plain[number], plain_wide[number]),
+            **normalisation(
+                system,
+                best[number][0],
+                plain[number][0],
+                _missed_by(_proven(tops[number]), best[number], ())["beam"],
+            ),
         }
         for number, question in enumerate(asked)
     }

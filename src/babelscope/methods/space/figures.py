@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from babelscope.core.results import Record, Row
+from babelscope.methods.space.normalisation import normalisation_rows
 from babelscope.methods.space.regions import Region, by_text, has_region, region_hypotheses, was_searched
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ranking import Gains, Normalise, Ties, kqrg, krg, random_krg
@@ -141,7 +142,7 @@ def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> 
         label: _Labels = {"metric": name} if several else {}
         for row in (*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    return [*rows, *_empty_mode_rows(cell), *_search_rows(cell)]
+    return [*rows, *_empty_mode_rows(cell), *_search_rows(cell), *normalisation_rows(cell)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def comparable(settings: SpaceSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="space",
-    version=3,
+    version=4,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     settings=SpaceSettings,
