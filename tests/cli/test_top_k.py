@@ -112,8 +112,8 @@ def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:
 
 
 def test_length_normalised_scores(babelscope: Babelscope) -> None:
-    asked = ("top-k", "--system", "lab:teacher", "--k", "2", "lab.en", "--budget-expansions", "100")
-    asked = (*asked, "--max-length", "9", "--length-penalty", "0.5")
+    search = ["top-k", "--system", "lab:teacher", "--k", "2", "lab.en", "--budget-expansions", "100"]
+    asked = [*search, "--max-length", "9", "--length-penalty", "0.5"]
     found, figures = rows_of(babelscope(*asked, "--json").out)
     for row in found:
         ranks = [each["total"] / len(each["tokens"]) ** 0.5 for each in row["found"]]

@@ -100,8 +100,10 @@ def read_lines(path: str | Path, *, keep_separators: bool = False) -> list[str]:
 
 
 def read_line_bytes(path: str | Path) -> bytes:
-    """The bytes of a file of lines, for `parse_lines`."""
-    with open_to_read(path) as file:
+    """The bytes of a file of lines, for `parse_lines`; a name in .gz is unzipped."""
+    from babelscope.util.file_ranges import open_at  # which needs what stands here
+
+    with open_at(path) as file:
         return read_all_lines(file, path)
 
 

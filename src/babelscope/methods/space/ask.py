@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, c
 from babelscope.core.cost import METER
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
+from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
@@ -68,13 +70,17 @@ def _answers(
     if settings.k:
         with METER.timing(system.name, f"exact top-{settings.k}", len(asked)):
             tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
+    plain, plain_wide = best, wide
+    if settings.k and all(best):
+        plain, plain_wide = ask_unnormalised(system, asked, best, wide, beam=settings.beam, k=settings.k)
     open_ones = [question for question, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
     scored = ask_score(system, [(question, "") for question in open_ones]) if open_ones else []
     empty = dict(zip(open_ones, scored, strict=True))
     found: dict[Question, Record] = {}
     for number, question in enumerate(asked):
         wider = {width: answers[number][0] for width, answers in sweep.items()}
-        seen = [*best[number], *wide[number], *drawn[number], *wider.values()]
+        beams = (best[number], wide[number], plain[number], plain_wide[number])
+        seen = [*itertools.chain(*beams), *drawn[number], *wider.values()]
         top = tops[number]
         if question in empty:
             top = with_others_seen(top, [*seen, empty[question]], settings.k)
@@ -83,7 +89,8 @@ def _answers(
             "beam": [_hypothesis(each) for each in wide[number]],
             "top": _top(top, empty.get(question)) if settings.k else _of_list((), exact=False),
             "samples": _samples(drawn[number]),
-            **_misses(top, top.exact, best[number], wide[number]),
+            **_misses(top, top.exact, plain[number], plain_wide[number]),
+            **_normalisation(system, top, best[number], plain[number]),
             **({"beams": _sweep(top, wider)} if wider else {}),
         }
     return found
@@ -194,6 +201,13 @@ def _misses(top: TopK, exact: bool, best: Sequence[Scored], wide: Sequence[Score
     """How far beam search is from the mode; after an open search also how far from the best hypothesis known."""
     known = {} if exact else {"below_known": _missed_by(top.found, best, wide)}
     return {"missed_by": _missed_by(_proven(top), best, wide), **known}
+
+
+def _normalisation(system: Any, top: TopK, best: Sequence[Scored], plain: Sequence[Scored]) -> Record:
+    """What the system's length penalty changes, where it was searched."""
+    if not (best and plain and top.found):
+        return {}
+    return normalisation(system, best[0], plain[0], _missed_by(_proven(top), best, ())["beam"])
 
 
 def _sweep(top: TopK, by_width: Mapping[int, Scored]) -> list[Record]:

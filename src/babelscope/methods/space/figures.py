@@ -17,6 +17,7 @@ from typing import Any
 from babelscope.core.results import Record, Row
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
+from babelscope.methods.space.normalisation import normalisation_rows
 from babelscope.methods.space.regions import (
     Region,
     by_text,
@@ -54,8 +55,8 @@ def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> 
         judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_rows(own)]
         for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    rest = [*_empty_mode_rows(cell), *_search_rows(cell), *treatment_rows(cell, _found_by_treatment)]
-    return [*rows, *rest, *length_rows(cell)]
+    searched = [*_empty_mode_rows(cell), *_search_rows(cell), *normalisation_rows(cell)]
+    return [*rows, *searched, *treatment_rows(cell, _found_by_treatment), *length_rows(cell)]
 
 
 def _judged_by_treatment(cell: SystemRecords) -> Iterator[Row]:
