@@ -17,6 +17,7 @@ import pytest
 
 from babelscope.core.results import Estimate, Result, Row, number
 from babelscope.methods import base
+from babelscope.methods.view import error_finding
 from babelscope.report.building import collect, embedded, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
@@ -202,8 +203,11 @@ def test_findings_are_worst_first_with_figure_and_items(lab_run: Path) -> None:
 def test_an_error_rate_is_called_out_only_if_it_is_certain(tmp_path: Path) -> None:
     """Random verdicts: about one in eleven is wrong."""
     few, many = (collect([read_run(contrast_run(tmp_path / str(n), n, systems=["one"]))]) for n in (12, 1200))
-    assert many.findings["one"][0].tone == "errors"
-    assert {each.tone for each in few.findings["one"]} <= {"some", "none"}
+    # Forced choice without controls is not called more than a weakness, however certain.
+    assert many.findings["one"][0].tone == "some"
+    assert {each.tone for each in few.findings["one"]} <= {"some", "none", "note"}
+    certain, not_so = Estimate(0.09, 0.07, 0.11, 1200), Estimate(0.09, 0.01, 0.35, 12)
+    assert [error_finding("one", "", each, "pairs").tone for each in (certain, not_so)] == ["errors", "some"]
 
 
 @pytest.fixture

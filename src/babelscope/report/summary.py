@@ -138,10 +138,8 @@ def _fitted(
     own = [each.overview for each in shown if each.overview is not None]
     if not own:
         return _fitted_table(figures, width, room)
-    lines, count = _fitted_overview(own[0], width, room - (6 if figures else 0))
-    if not figures:
-        return lines, count
-    below, more = _fitted_table(figures, width, room - len(lines) - 1)
+    lines, count = _fitted_overview(own[0], width, room // 2 if figures else room)
+    below, more = _cut_table(figures, "first", width, room - len(lines) - 1)
     return [*lines, *([""] if below else []), *below], count + more
 
 
@@ -168,12 +166,19 @@ def _fitted_table(figures: Sequence[_Figure], width: int, room: int) -> tuple[li
     if len(drawn := _table(main, width)) <= room:
         return drawn, len(main)
     main.sort(key=lambda each: each.shown.severity(each.system))
-    fitting = main[:room]
+    return _cut_table(main, "worst", width, room)
+
+
+def _cut_table(figures: Sequence[_Figure], which: str, width: int, room: int) -> tuple[list[str], int]:
+    """As many figures as have room, in their order, and how many these are; `which` says what the first are."""
+    if figures and len(drawn := _table(figures, width)) <= room:
+        return drawn, len(figures)
+    fitting = list(figures[: max(0, room)])
     while fitting and len(drawn := _table(fitting, width)) >= room:
         fitting.pop()
     if not fitting:
         return [], 0
-    return [f"The worst {len(fitting)} of {count_of(len(main), 'figures')}:", *drawn], len(fitting)
+    return [f"The {which} {len(fitting)} of {count_of(len(figures), 'figures')}:", *drawn], len(fitting)
 
 
 def _table(figures: Sequence[_Figure], width: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from babelscope.core.page import Caveat, count_of
+from babelscope.core.page import Caveat
 from babelscope.core.results import Record, Row
 from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, with_interval
 from babelscope.methods.view import one
@@ -26,9 +26,7 @@ def is_own(record: Record) -> bool:
 def own_words(each: TypeFigures) -> str:
     """That a system is judged on its own output."""
     n = each.forced.estimate.n
-    return (
-        f"{each.own:,} of these {count_of(n, 'references')} are its own output, on which it can hardly fail"
-    )
+    return f"{each.own:,} of {n:,} references are its own output, on which it can hardly fail"
 
 
 def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
@@ -68,7 +66,10 @@ def _told_making(rows: Sequence[Row]) -> str:
     for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
         if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
             told.append(f"{words}: {round(row.estimate.value * n):,}")
-    for shift, words in (("selection", "choosing pairs"), ("translation", "translating them")):
-        if (row := one(rows, "bias_discrepancy", phenomenon="all", shift=shift)) and row.estimate.n:
-            told.append(f"{words} shifts the discrepancy by {with_interval(row.estimate)} nats")
+    choosing, translating = (
+        one(rows, "bias_discrepancy", phenomenon="all", shift=shift) for shift in ("selection", "translation")
+    )
+    if choosing and translating and translating.estimate.n:
+        shifts = [with_interval(row.estimate) for row in (choosing, translating)]
+        told.append(f"choosing them shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats")
     return "; ".join(told) + "."
