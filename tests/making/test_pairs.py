@@ -60,7 +60,7 @@ CASES = [
     ("subj_verb_agreement", "Ein Brot und ein Bier, bitte.", []),
     ("clause_omission", "Es regnete. Wir blieben zu Hause.", ["Es regnete.", "Wir blieben zu Hause."]),
     ("clause_omission", "Am 3. Mai kam Dr. Klee zu uns.", []),
-    ("clause_omission", "Es regnete stark; wir lasen.", []),
+    ("clause_omission", "Es regnete stark; wir lasen.", ["Es regnete stark.", "Wir lasen."]),
     ("auxiliary", "Er hat das Buch gelesen.", ["Er ist das Buch gelesen."]),
     ("auxiliary", "Er hat ein Buch.", []),
     ("compound", "Die Gartenmauer ist hoch.", ["Die Garten Mauer ist hoch."]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -147,6 +148,12 @@ def test_different_length_penalties_are_refused(checkpoint: Callable[..., Path],
     with pytest.raises(BabelscopeError, match=r"different length penalties \(0.0, 1.0\)"):
         mixed.translate(SOURCES[:1])
     assert mixed.top_k(SOURCES[:1], k=1, budget=Budget(expansions=5))
+
+
+def test_a_used_ensemble_can_be_sent_to_another_process(lab: Ensemble) -> None:
+    before = lab.translate(SENTENCES[:1], beam=2)
+    sent = pickle.loads(pickle.dumps(lab))
+    assert sent.translate(SENTENCES[:1], beam=2) == before
 
 
 def test_more_translations_than_the_beam_has_are_refused(lab: Ensemble) -> None:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from babelscope.core.answers import (
     Budget,
@@ -158,6 +158,10 @@ class Ensemble:
         for member in joint.members:
             member.check_files()
         return [(found[row], noted) for row, noted in zip(rows, notes, strict=True)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: the members, of which the mixture is made there."""
+        return {key: value for key, value in self.__dict__.items() if key != "_joint"}
 
     @functools.cached_property
     def _joint(self) -> _Joint:

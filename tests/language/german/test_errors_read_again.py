@@ -23,7 +23,8 @@ def made(type: str, text: str, mode: str | None = None) -> list[str]:
         ("Berta: Wir haben gut gespielt.", []),  # a name with a colon is no clause
         ("Nein. Er kommt heute nicht.", []),
         ("Es fehlt an allem: Essen, Kleidung, Arbeit.", []),
-        ("Sie wollten gehen; niemand blieb.", []),  # would begin with a small letter, or end in a semicolon
+        ("Sie gingen; niemand blieb. Es war still.", ["Niemand blieb. Es war still.", "Sie gingen. Es war still."]),
+        ("Der Bus war voll; was alle wussten.", []),  # what follows is no clause of its own
         ("Die Firma (Kurz. Lang) baute Brücken. Sie wuchs.", ["Die Firma (Kurz. Lang) baute Brücken.", "Sie wuchs."]),
         ("Er rief: „Ich komme. Warte doch.“ Sie lachte.", ["Er rief: „Ich komme. Warte doch.“", "Sie lachte."]),
         ("Es galt der Antrag des Partei-bzw. Fraktionschefs, der lange sprach.", []),
@@ -70,6 +71,7 @@ def test_without_un_there_must_be_a_word_that_means_the_opposite(word: str) -> N
         ("Die unbekannten Gäste gingen.", ["bekannten"]),
         ("Er litt unter der Untätigkeit.", ["Tätigkeit"]),
         ("Die unanständige Rede war kurz.", ["anständige"]),
+        ("Die unhöflichen Gäste gingen.", ["höflichen"]),
         ("Die unendlichen Felder lagen da.", ["endlichen"]),
     ],
 )

@@ -21,6 +21,8 @@ _STRAY_END = re.compile(
     r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
 )
 # A semicolon, or a stop after a short capitalised word ("Sal." in a name), ends a clause only between finite verbs.
+# What begins a subordinate clause after a semicolon, or goes on with the one before it.
+_SUBORDINATE = ("KO", "PREL", "PW")
 _ENDS_DOUBTFULLY = re.compile(r";$|\b[A-ZÄÖÜ]\w{1,3}\.$")
 # "(...)" marks an omission; a boundary right after it is none.
 _LEFT_OUT = re.compile(r"[(\[]\.{2,}[)\]]|\w+")
@@ -50,7 +52,12 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     for start, end in omitted:
         if mode == "strict" and not _divides_clauses(text, finite, start, end):
             continue
-        kept = (text[:start].rstrip() + " " + text[end:]).strip()
+        left, right = text[:start].rstrip(), text[end:]
+        if mode == "strict" and left.endswith(";"):  # the mark of what is left out ends the sentence now
+            left = left[:-1] + text[start:end].rstrip()[-1:]
+        if mode == "strict" and not left:
+            right = right[:1].upper() + right[1:]
+        kept = f"{left} {right}".strip()
         found.append(Variant(kept, text[start:end].strip(), "", start))
     return found
 
@@ -61,6 +68,7 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
     cuts = boundaries(text)
     edges = [0, *cuts, len(text)]
     finite = _finite_verbs(sentence)
+    opens = {token.start: token.tag for token in sentence.tokens}
     marked = list(_LEFT_OUT.finditer(text))
     ends = [match.end() for match in marked]
     found = []
@@ -70,6 +78,8 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
         while end and text[end - 1].isspace():
             end -= 1
         doubtful = _ENDS_DOUBTFULLY.search(text, max(0, end - 5), end)
+        if text[end - 1 : end] == ";" and opens.get(cut, "").startswith(_SUBORDINATE):
+            continue
         last = bisect_right(ends, cut) - 1
         left_out = last >= 0 and marked[last][0][0] in "(["
         if (divides or not doubtful) and not left_out:
@@ -80,15 +90,14 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
 def _divides_clauses(text: str, finite: list[int], start: int, end: int) -> bool:
     """Whether a part of a text and what is left without it are clauses: "Die Folge:" and "Xavi:" are none.
 
-    Each has a finite verb; what is left begins like a sentence and does not end in a mark that announces more, and
-    no pair of quotes or brackets is torn.
+    Each has a finite verb; what is left does not end in a mark that announces more, and no pair of quotes or brackets
+    is torn.
     """
-    before, after = text[:start].rstrip(), text[end:].lstrip(_OPENING + " ")
+    before = text[:start].rstrip()
     parts = [(start, end), *((a, b) for a, b in ((0, start), (end, len(text))) if text[a:b].strip())]
     return (
         all(_any_between(finite, a, b) for a, b in parts)
-        and before[-1:] not in (":", ";", ",")
-        and not (after[:1].islower() and not before)
+        and before[-1:] not in (":", ",")
         and _is_closed(text[start:end])
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, Tagger
+from babelscope.language.german.analysis import Analysed, Tagger, word_set
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
 from babelscope.language.german.errors.polarity import source_has_affix, translation_is_positive
 from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
@@ -24,6 +24,18 @@ _NO_OPPOSITE = re.compile(
     r"un(?:(?:art|mut|tat|zahl)(?:e|en|es|s)?$|benommen|ding|endlich$|erhört|gehalten|gehobelt|gemein|gezogen|heimlich"
     r"|längst|ruhen$|scheinbar|tiefe|verblümt|verfroren|verhohlen|vermittelt|verschämt|versehens|verwandt"
     r"|willkürlich|zucht)"
+)
+# Adjectives that are too rare to be known to the tagger as whole words; those of polarity_affix_ins are others.
+_RARE = word_set(
+    "achtsam anfechtbar ausgewogen bedacht befangen begabt behaglich besonnen bescheiden bestechlich"
+    " dankbar diszipliniert durchdacht durchsichtig ebenbürtig eigennützig einsichtig empfindlich entschlossen"
+    " ergiebig gastlich gebildet gefällig gehorsam gelenkig gemütlich gepflegt gesellig getrübt"
+    " gleichmäßig glaubhaft gläubig gnädig greifbar gründlich höflich interessant keusch kundig leserlich"
+    " logisch männlich merklich musikalisch nachgiebig nachsichtig nützlich parteiisch pünktlich"
+    " redlich rentabel rühmlich sachgemäß sachlich schicklich sittlich solide sportlich stet stetig sympathisch"
+    " tauglich übersichtlich verdaulich verderblich verdächtig vereinbar verfänglich"
+    " verhältnismäßig verletzlich versöhnlich vorschriftsmäßig weiblich wissentlich zeitgemäß zerstörbar"
+    " zivilisiert zugänglich zurechnungsfähig zweckmäßig"
 )
 _ENDINGS = ("", "e", "em", "en", "er", "es")
 _ENDING = re.compile(r"e[mnrs]?$")
@@ -72,7 +84,7 @@ def _is_word(sentence: Analysed, token: Token) -> bool:
 def _is_adjective(form: str, tagger: Tagger) -> bool:
     """Whether an inflected form belongs to a frequent adjective, or to one that is a verb's participle."""
     for stem in dict.fromkeys((form, _ENDING.sub("", form))):
-        if NEGATABLE.match(stem) and not stem.endswith("bar"):
+        if stem in _RARE or (NEGATABLE.match(stem) and not stem.endswith("bar")):
             return True
         if any(tagger.knows(stem + ending) for ending in _ENDINGS) or tagger.can_be(stem, "VVPP"):
             return True
