@@ -12,6 +12,8 @@ from babelscope.core.answers import Drawing, Scored
 from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.base import set_up
+from babelscope.methods.space.lengths import length_rows
+from babelscope.methods.space.sentences import SystemRecords
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import chosen_cases, tables
 from babelscope.methods.space.view import VIEW
@@ -145,6 +147,16 @@ def test_lengths_are_those_of_the_texts() -> None:
     titles = [picture.title for group in result.groups for picture in VIEW.section(group).pictures]
     assert {"Length of translations against the reference", "Length ratio over ranks"} <= set(titles)
     assert "How good, and how well ranked, k samples are (kQRG)" in titles
+
+
+def test_sentences_without_a_reference_have_a_length_and_no_ratio() -> None:
+    settings = SpaceSettings(k=3, samples=5)
+    judged = space(Enumerated(), ITEMS, k=3, samples=5).records
+    rows = list(length_rows(SystemRecords([{**record, "references": []} for record in judged], settings)))
+    assert {row.labels["of"] for row in rows if row.name == "length"} >= {"mode", "beam", "samples"}
+    assert "reference" not in {row.labels["of"] for row in rows}
+    ratios = [row for row in rows if row.name == "length_ratio"]
+    assert {(row.estimate.n, row.counts["undefined"]) for row in ratios} == {(0, len(ITEMS))}
 
 
 def test_lengths_are_of_the_same_sentences() -> None:
