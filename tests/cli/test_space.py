@@ -61,6 +61,25 @@ def test_tables_and_cases(babelscope: Babelscope, asked: list[str]) -> None:
     assert "krg_above_random" in ran.out
     assert "rank  log-prob." in ran.out
     assert ran.out.count("item ") == 1
+    assert "Cost, timed once in this command" in ran.out
+    assert "seconds a sentence" in ran.out
+
+
+def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
+    babelscope: Babelscope, asked: list[str], tmp_path: Path
+) -> None:
+    shown = babelscope(*asked, "--system", SYSTEM, "--cases", "id=2")
+    assert (shown.code, "item 2: 's 2'" in shown.out) == (0, True)
+    log = tmp_path / "log"
+    refused = babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--cases", "nobody")
+    assert (refused.code, "no item is called 'nobody'" in refused.err, log.exists()) == (2, True, False)
+
+
+def test_sizes_of_the_beam_are_given_in_one_word(babelscope: Babelscope, asked: list[str]) -> None:
+    rows = rows_of(babelscope(*asked, "--system", SYSTEM, "--json", "--beams", "1,4"))
+    assert [row["beam"] for row in rows if row["name"] == "beam_quality"] == [1, 4]
+    refused = babelscope(*asked, "--system", SYSTEM, "--beams", "1,x")
+    assert (refused.code, "beams" in refused.err) == (2, True)
 
 
 def test_a_run_is_judged_again_without_asking(

@@ -12,6 +12,8 @@ from babelscope.core.answers import Drawing, Scored
 from babelscope.core.question import Asked
 from babelscope.core.results import Result, Row
 from babelscope.methods.base import set_up
+from babelscope.methods.space.lengths import length_rows
+from babelscope.methods.space.sentences import SystemRecords
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.space.tables import chosen_cases, tables
 from babelscope.methods.space.view import VIEW
@@ -61,6 +63,8 @@ def test_a_system_that_cannot_search_is_sampled() -> None:
     answer = VIEW.answer(result.records[0], {"k": 0})
     assert (answer.verdict, answer.measure) == ("sampled", result.records[0]["samples_krg"])
     assert answer.lines()
+    two = space([toy, ToySystem("other", alphabet="ab", limit=5, salt="2")], ITEMS, k=0, samples=6)
+    assert summarise(two, width=80)
     # The toys have the same distribution, so that searching changes nothing about samples.
     same = space(Enumerated(), ITEMS, k=0, samples=12, mbr_samples=4)
     assert only(same, "kqrg", **labels).estimate == only(searched, "kqrg", **labels).estimate
@@ -145,6 +149,16 @@ def test_lengths_are_those_of_the_texts() -> None:
     assert "How good, and how well ranked, k samples are (kQRG)" in titles
 
 
+def test_sentences_without_a_reference_have_a_length_and_no_ratio() -> None:
+    settings = SpaceSettings(k=3, samples=5)
+    judged = space(Enumerated(), ITEMS, k=3, samples=5).records
+    rows = list(length_rows(SystemRecords([{**record, "references": []} for record in judged], settings)))
+    assert {row.labels["of"] for row in rows if row.name == "length"} >= {"mode", "beam", "samples"}
+    assert "reference" not in {row.labels["of"] for row in rows}
+    ratios = [row for row in rows if row.name == "length_ratio"]
+    assert {(row.estimate.n, row.counts["undefined"]) for row in ratios} == {(0, len(ITEMS))}
+
+
 def test_lengths_are_of_the_same_sentences() -> None:
     toy = Enumerated()
     result = space(toy, ITEMS, k=3, samples=5, budget_expansions=2, unresolved="leave-out")
@@ -160,13 +174,18 @@ def test_sizes_of_the_beam() -> None:
     result = space(toy, items, k=2, samples=0, beams="1,2,8")
     assert [row.labels["beam"] for row in rows_of(result, "beam_quality")] == [1, 2, 8]
     errors = []
-    for size in (1, 2, 8):
-        best = [toy.translate([item.source], beam=size)[0][0] for item in items]
-        modes = [toy.space(item.source)[0] for item in items]
-        finished = [(b, m) for b, m in zip(best, modes, strict=True) if "unfinished" not in b.notes]
-        missed = [m.total - b.total for b, m in finished if m.total - b.total > 1e-9]
+    modes = [toy.space(item.source)[0] for item in items]
+    by_size = {size: [toy.translate([item.source], beam=size)[0][0] for item in items] for size in (1, 2, 8)}
+    # Compared are the sentences that every size has finished.
+    finished = [
+        all("unfinished" not in each.notes for each in some) for some in zip(*by_size.values(), strict=True)
+    ]
+    assert 0 < finished.count(True) < len(items)
+    for size, best in by_size.items():
+        gaps = [m.total - b.total for b, m, whole in zip(best, modes, finished, strict=True) if whole]
+        missed = [gap for gap in gaps if gap > 1e-9]
         row = only(result, "beam_search_error", beam=size)
-        assert (row.counts["missed"], row.estimate.n) == (len(missed), len(finished))
+        assert (row.counts["missed"], row.estimate.n) == (len(missed), len(gaps))
         logprob = only(result, "beam_logprob", beam=size).estimate
         assert logprob.value == pytest.approx(math.fsum(each.total for each in best) / len(best))
         ratio = only(result, "beam_length_ratio", beam=size).estimate.value

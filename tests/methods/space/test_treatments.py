@@ -90,6 +90,14 @@ def test_an_empty_mode_is_ruled_out_by_anything_more_probable() -> None:
     assert not by_measure(judged(toy).rows)  # nothing is open
 
 
+@pytest.mark.parametrize("settings", [{"metric": "ter"}, {"normalise": "ideal"}])
+def test_a_scale_without_ends_has_no_bounds(settings: dict[str, Any]) -> None:
+    treated = by_measure(judged(Hasty(limit=5), 3, **settings).rows)
+    assert set(treated["kqrg"]) == {"leave-out", "keep"}
+    assert set(treated["krg"]) == {"leave-out", "keep", "at-least", "at-most"}
+    assert set(treated["empty_mode"]) == {"leave-out", "keep", "at-least", "at-most"}
+
+
 def test_treatments_are_the_figures_of_each_setting() -> None:
     toy = Hasty(limit=5)
     treated = by_measure(judged(toy, 7).rows)

@@ -86,13 +86,14 @@ def _translations_by_decoding(cell: SystemRecords) -> dict[str, list[Record | No
 
 
 def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Record | None]) -> dict[str, int]:
-    lacking = sum(answer is None for answer in answers)
-    unresolved = unresolved_in(cell, 1) + _without_top(cell) if decoding == "mode" else lacking
-    return {"unresolved": unresolved, "unfinished": _unfinished(answers)}
-
-
-def _without_top(cell: SystemRecords) -> int:
-    return sum(not has_region(record, "top") for record in cell.records)
+    """Searches that proved no mode, lists that are not there, and translations that hit the length limit."""
+    missing = sum(answer is None for answer in answers)
+    unresolved = 0
+    if decoding == "mode":
+        unresolved = unresolved_in(cell, 1)
+        missing = sum(not has_region(record, "top") for record in cell.records)
+    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers)}
+    return {**counts, "missing": missing} if missing else counts
 
 
 def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:

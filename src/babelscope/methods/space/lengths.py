@@ -25,7 +25,8 @@ def length_rows(cell: SystemRecords) -> Iterator[Row]:
     cell, lengths = _only(cell, known), [own for own in found if own is not None]
     for name in ("reference", *names):
         values = [own[name] for own in lengths]
-        yield cell.mean("length", values, {"of": name}, counts)
+        if name != "reference" or all(record["references"] for record in cell.records):
+            yield cell.mean("length", values, {"of": name}, counts)
         if name != "reference":
             yield ratio_row(cell, "length_ratio", values, {"of": name}, counts)
     if cell.settings.curves:
@@ -40,7 +41,7 @@ def length_of(text: str) -> float:
 def ratio_row(
     cell: SystemRecords, name: str, lengths: Sequence[float], labels: Labels, counts: Mapping[str, int]
 ) -> Row:
-    """Total length over that of the references; sentences with an empty reference are left out and counted."""
+    """Total length over that of the references; sentences without any, or with an empty one, are `undefined`."""
     pairs = [
         (length, reference, record["source"])
         for length, record in zip(lengths, cell.records, strict=True)
@@ -55,8 +56,8 @@ def ratio_row(
 
 
 def reference_length(record: Record) -> float:
-    """The mean length of a sentence's references."""
-    return _mean([length_of(text) for text in record["references"]])
+    """The mean length of a sentence's references; 0 if it has none."""
+    return _mean([length_of(text) for text in record["references"]]) if record["references"] else 0.0
 
 
 def _present(cell: SystemRecords) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from babelscope.core.results import Record, Row
@@ -16,33 +17,43 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
     own = [record for record in cell.records if record.get("beams")]
     cell = SystemRecords(own, cell.settings)
     answers = {size: [_of_size(record, size) for record in own] for size in sizes}
-    scored = [
-        all(each["logprob"] is not None for each in some) for some in zip(*answers.values(), strict=True)
-    ]
+    by_sentence = list(zip(*answers.values(), strict=True))
+    scored = [all(each["logprob"] is not None for each in some) for some in by_sentence]
     for size, found in answers.items():
         labels: Labels = {"beam": size}
         counts = {"unfinished": sum("unfinished" in each.get("notes", ()) for each in found)}
         yield cell.mean("beam_quality", [each["quality"] for each in found], labels, counts)
-        logprobs = [each["logprob"] if known else None for each, known in zip(found, scored, strict=True)]
+        logprobs = [each["logprob"] if known else math.nan for each, known in zip(found, scored, strict=True)]
         yield cell.mean("beam_logprob", logprobs, labels, counts)
         yield cell.mean("beam_empty", [float(is_empty(each)) for each in found], labels, counts, share=True)
         lengths = [length_of(each["text"]) for each in found]
         yield ratio_row(cell, "beam_length_ratio", lengths, labels, counts)
-        if cell.settings.k:
-            yield from _error_rows(cell, found, labels)
+    if cell.settings.k:
+        kept = cell.settings.unresolved == "keep"
+        gaps = [[_gap(each, kept) for each in some] for some in by_sentence]
+        compared = [some for some in gaps if None not in some]
+        known = SystemRecords(
+            [r for r, some in zip(own, gaps, strict=True) if None not in some], cell.settings
+        )
+        proven = [all(each["missed_by"] is not None for each in some) for some in by_sentence]
+        counts = {"unresolved": proven.count(False)}
+        for place, size in enumerate(sizes):
+            yield from _error_rows(known, [some[place] or 0.0 for some in compared], {"beam": size}, counts)
 
 
-def _error_rows(cell: SystemRecords, found: list[Record], labels: Labels) -> Iterator[Row]:
+def _gap(answer: Record, kept: bool) -> float | None:
+    """Nats below the exact mode, or below the best hypothesis known; None if neither counts, or it is unfinished."""
+    proven: float | None = answer["missed_by"]
+    known: float | None = answer["below_known"] if kept else None
+    return known if proven is None else proven
+
+
+def _error_rows(
+    cell: SystemRecords, gaps: list[float], labels: Labels, counts: dict[str, int]
+) -> Iterator[Row]:
     """How often a beam of this size misses the exact mode, and by how many nats where it does."""
-    kept = cell.settings.unresolved == "keep"
-    gaps = [
-        each["below_known"] if kept and each["missed_by"] is None else each["missed_by"] for each in found
-    ]
-    row = cell.share(
-        "beam_search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed"
-    )
-    unproven = {"unresolved": sum(each["missed_by"] is None for each in found)}
-    yield Row(row.name, row.estimate, row.labels, {**row.counts, **unproven})
+    row = cell.share("beam_search_error", [gap > 0 for gap in gaps], labels, "missed")
+    yield Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = SystemRecords([record for record, _ in missed], cell.settings)
     yield those.mean("beam_search_gap", [gap for _, gap in missed], labels)

@@ -41,7 +41,7 @@ _BIASES: dict[str, _Column] = {
 }
 """All of the same sentences, so that the last two are differences of those before."""
 _SWEEP: dict[str, _Column] = {
-    "quality": ("beam_quality", {}, 1),
+    "quality": ("beam_quality", {}, 100),
     "modes missed, %": ("beam_search_error", {}, 100),
     "log-probability": ("beam_logprob", {}, 1),
     "length ratio": ("beam_length_ratio", {}, 1),
@@ -59,8 +59,9 @@ def tables(rows: Sequence[Row], metric: str = "") -> list[Table]:
         own = [row for row in rows if row.labels.get("tests", "") == tests]
         systems = list(dict.fromkeys(str(row.labels["system"]) for row in own if "system" in row.labels))
         by_system = {system: rows_named(own, system=system) for system in systems}
-        parts.append(_table(f"Errors of models: {tests}{judged}", "system", by_system, _MODELS))
-        parts.append(_table(f"Beam against exact search: {tests}{judged}", "system", by_system, _BIASES))
+        for title, columns in (("Errors of models", _MODELS), ("Beam against exact search", _BIASES)):
+            if any(_largest(some, each) for some in by_system.values() for each in columns.values()):
+                parts.append(_table(f"{title}: {tests}{judged}", "system", by_system, columns))
         parts += [
             _treatments(system, str(tests), some) for system, some in by_system.items() if by_measure(some)
         ]

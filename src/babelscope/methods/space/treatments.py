@@ -141,7 +141,7 @@ def _gain_range(record: Record, measure: str, settings: FigureSettings) -> _Rang
         return None if math.isnan(value) else (value, value)
     if measure == "krg":
         return min(krg(range(size), gains=settings.gains) for size in range(2, k + 1)), 1.0
-    if settings.normalise != "bound":
+    if settings.normalise != "bound" or math.isinf(_worst(record)):
         return -math.inf, math.inf
     qualities = [each["quality"] for each in proven(record)]
     best = best_quality(record)
