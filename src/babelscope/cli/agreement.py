@@ -30,6 +30,13 @@ class Task(StrEnum):
     winomt = "winomt"
 
 
+class Weights(StrEnum):
+    """Among which items the evaluator's confidence is ranked."""
+
+    tests = "tests"
+    annotated = "annotated"
+
+
 class Flaw(StrEnum):
     """What the published agreement on MuCoW rests on."""
 
@@ -84,6 +91,13 @@ def agreement(
             show_default=False,
         ),
     ] = None,
+    weights: Annotated[
+        Weights,
+        typer.Option(
+            help="Weights of --verdicts on WinoMT: as ranked over the whole test set, or ranked anew among the "
+            "annotated items."
+        ),
+    ] = Weights.tests,
     without_corpus: Annotated[
         str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
     ] = "opensubs",
@@ -104,6 +118,8 @@ def agreement(
         context,
         {
             "task": released,
+            "weights": released
+            or (None if task == Task.winomt and verdicts is not None else "WinoMT's --verdicts"),
             "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
             "field": None if answers else "answers of `babelscope annotate`",
         },
@@ -121,7 +137,8 @@ def agreement(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(files, task, patterns, verdicts, published_flaw or [], without_corpus)
+            flaws = published_flaw or []
+            rows = _released(files, task, patterns, verdicts, flaws, without_corpus, weights)
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
@@ -185,6 +202,7 @@ def _released(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
+    weights: Weights,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
     from babelscope.stats.agreement import compare, compare_with_earlier
@@ -197,7 +215,8 @@ def _released(
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
-        rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus)
+        people = list(annotators.values())
+        rows += _methods(people, task, patterns, verdicts, quirks, without_corpus, weights)
     elif quirks:
         raise BabelscopeError("--published-flaw is about the agreement of --patterns")
     return rows
@@ -241,11 +260,14 @@ def _methods(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
+    weights: Weights,
 ) -> list[Row]:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import mucow_agreement, winomt_agreement
+    from babelscope.stats.agreement import mucow_agreement, rank_among_annotated, winomt_agreement
 
     given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
+    if verdicts is not None and weights == Weights.annotated:
+        given[verdicts] = rank_among_annotated(annotators, given[verdicts])
     rows = []
     if task == Task.winomt:
         if quirks:
