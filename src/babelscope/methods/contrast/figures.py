@@ -74,7 +74,8 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
         known = _with_discrepancy(members)
         if known and (name == "all" or "phenomenon" in labels):
             mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
-            rows.append(Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)}))
+            infinite = sum(bool(record["scores"]["contrastive"]) for record in members) - len(known)
+            rows.append(Row("discrepancy", mean, labels, {"infinite": infinite}))
     return [
         *rows,
         *false_positive_rows(records, ties=ties, controls=controls),
