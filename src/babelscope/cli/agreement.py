@@ -31,6 +31,13 @@ class Task(StrEnum):
     winomt = "winomt"
 
 
+class Weights(StrEnum):
+    """Among which items the evaluator's confidence is ranked."""
+
+    tests = "tests"
+    annotated = "annotated"
+
+
 class Flaw(StrEnum):
     """What the published agreement on MuCoW rests on."""
 
@@ -100,6 +107,13 @@ def agreement(
             "undecided genders as right only."
         ),
     ] = Protocol.checked,
+    weights: Annotated[
+        Weights,
+        typer.Option(
+            help="Weights of --verdicts on WinoMT: as ranked over the whole test set, or ranked anew among the "
+            "annotated items."
+        ),
+    ] = Weights.tests,
     without_corpus: Annotated[
         str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
     ] = "opensubs",
@@ -120,6 +134,8 @@ def agreement(
         context,
         {
             "task": released,
+            "weights": released
+            or (None if task == Task.winomt and verdicts is not None else "WinoMT's --verdicts"),
             "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
             "field": None if answers else "answers of `babelscope annotate`",
             "protocol": None if patterns is not None else "the verdicts of --patterns",
@@ -137,7 +153,7 @@ def agreement(
             )
         else:
             flaws = list(Flaw) if protocol is Protocol.paper and task is Task.mucow else published_flaw or []
-            rows = _released(files, task, patterns, verdicts, flaws, without_corpus)
+            rows = _released(files, task, patterns, verdicts, flaws, without_corpus, weights)
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
@@ -219,6 +235,7 @@ def _released(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
+    weights: Weights,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
     from babelscope.stats.agreement import compare, compare_with_earlier
@@ -231,7 +248,8 @@ def _released(
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
-        rows += _methods(list(annotators.values()), task, patterns, verdicts, quirks, without_corpus)
+        people = list(annotators.values())
+        rows += _methods(people, task, patterns, verdicts, quirks, without_corpus, weights)
     elif quirks:
         raise BabelscopeError("--published-flaw is about the agreement of --patterns")
     return rows
@@ -275,11 +293,14 @@ def _methods(
     verdicts: Path | None,
     quirks: list[Flaw],
     without_corpus: str,
+    weights: Weights,
 ) -> list[Row]:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import mucow_agreement, winomt_agreement
+    from babelscope.stats.agreement import mucow_agreement, rank_among_annotated, winomt_agreement
 
     given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
+    if verdicts is not None and weights == Weights.annotated:
+        given[verdicts] = rank_among_annotated(annotators, given[verdicts])
     rows: list[tuple[Path, str, Row]] = []
     if task == Task.winomt:
         if quirks:

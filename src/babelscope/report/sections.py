@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group, StoredRun
-from babelscope.core.page import Finding, Section, View, plain
-from babelscope.methods.view import count_behind, find_view, noted
+from babelscope.core.page import Caveat, Finding, Section, View, plain
+from babelscope.methods.view import count_behind, find_view, noted_of
 from babelscope.methods.view import section_of as section_of_view
 from babelscope.report import generic
 
@@ -27,8 +27,7 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
     """The caveats of one method: each text once, after the systems and test sets it holds for."""
     found: dict[str, dict[str, list[str]]] = {}
     for group, section in contents:
-        skipped = noted(group, {"skipped": "were skipped: no figure counts them"})
-        for caveat in (*skipped, *section.caveats):
+        for caveat in (*_skipped(group), *section.caveats):
             found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
     said = []
     for text, systems in found.items():
@@ -37,6 +36,23 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
         ]
         said.append(f"{', '.join(names)}: {text}")
     return said
+
+
+def _skipped(group: Group) -> list[Caveat]:
+    """What no figure counts, and why, where the reading of the test set says so."""
+    found = []
+    for column in group.columns:
+        cell = column.cell
+        reasons = {
+            reason: count
+            for part in cell.run.manifest.cells
+            if (part.method, part.system, part.tests) == (cell.label, cell.system, cell.tests)
+            for reason, count in part.skipped.items()
+        }
+        why = f" ({'; '.join(f'{count} {reason}' for reason, count in reasons.items())})" if reasons else ""
+        names = {"skipped": f"were skipped: no figure counts them{why}"}
+        found += noted_of(column.name, cell.rows, names)
+    return found
 
 
 def figure_of(finding: Finding) -> tuple[str, str]:

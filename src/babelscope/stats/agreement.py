@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Estimate, Row
@@ -160,6 +160,8 @@ class Verdict:
     word: str = ""
     corpus: str = ""
     row: int | None = None
+    category: str = ""
+    """The group within which weights were ranked."""
 
 
 def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> list[Verdict]:
@@ -179,7 +181,8 @@ def parse_verdicts(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) ->
             correct = None if record.get("predicted") in ("neutral", "unknown") else correct
         source, word, corpus = (str(record.get(name) or "") for name in ("source", "word", "corpus"))
         row = int(str(number)) - 1 if task == "winomt" else None
-        found.append(Verdict(place, correct, weight, source, word, corpus, row))
+        category = str(record.get("category") or "")
+        found.append(Verdict(place, correct, weight, source, word, corpus, row, category))
     return found
 
 
@@ -277,3 +280,22 @@ def _check_source(verdict: Verdict, judgement: Judgement) -> None:
             f"{verdict.place}: row {verdict.row} is about {shorten(verdict.source)}, but the annotators' is "
             f"about {shorten(judgement.source)}"
         )
+
+
+def rank_among_annotated(annotators: Sequence[Annotator], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts on annotated rows, their weights ranked anew among these within each category: n, ..., 1.
+
+    Weights of a whole test set rank an item among items that nobody annotated. Their order is that of the evaluator's
+    confidence, so nothing else is needed to rank some of them; equal weights stay equal.
+    """
+    from scipy.stats import rankdata
+
+    rows = {each.row for own in annotators for each in own.values()}
+    kept = [verdict for verdict in verdicts if verdict.row in rows]
+    by_category: dict[str, list[int]] = {}
+    for place, verdict in enumerate(kept):
+        by_category.setdefault(verdict.category, []).append(place)
+    for places in by_category.values():
+        for place, rank in zip(places, rankdata([kept[each].weight for each in places]), strict=True):
+            kept[place] = replace(kept[place], weight=float(rank))
+    return kept

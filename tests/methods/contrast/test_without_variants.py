@@ -60,6 +60,11 @@ def test_they_are_left_out_unless_they_count_as_right(babelscope: Babelscope) ->
 def test_the_same_with_a_system(babelscope: Babelscope) -> None:
     skipped = first(babelscope(*SYSTEM).out)
     assert (skipped["n"], skipped["skipped"]) == (2, 7)
+    told = " ".join(babelscope(*SYSTEM[:-1]).out.split())
+    assert (
+        "7 items were skipped: no figure counts them (7 no contrastive variant: items 2, 4, 5, 6, 7 and 2"
+        in told
+    )
     ran = babelscope(*SYSTEM, "--without-variants", "correct", "--out", "run", "--annotate", "queue.jsonl")
     counted = first(ran.out)
     assert (counted["n"], counted["without_variants"], counted["infinite"]) == (9, 7, 0)

@@ -10,6 +10,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import ask, check_system
+from babelscope.methods.condition.classes import class_rows
 from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
 from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, complete, judge
 from babelscope.methods.condition.known import ask_known, sample
@@ -26,6 +27,7 @@ def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int
     rows = accuracy_rows(records, settings.tied_weights)
     if settings.protocol == "checked":
         rows += undecided_rows(records)
+    rows += class_rows(records)
     evaluator = str(records[0]["evaluator"]) if records else ""
     rows += preflight_rows(preflight_of(records, settings), evaluator)
     notes = Counter(note for record in records for note in record["notes"])

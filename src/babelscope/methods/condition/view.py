@@ -114,6 +114,7 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
         (f"meant meaning, weighted{untested}", one(rows, "weighted"), "percent"),
         (f"the same, unweighted{untested}", one(rows, "all"), "percent"),
         ("decided by the evaluator", one(rows, "decided"), "percent"),
+        (f"male for each female{untested}", one(rows, "male_to_female"), "plain"),
     )
 
 
@@ -236,10 +237,15 @@ def tables(group: Group) -> list[Table]:
         Figures("weighted", lambda row: row.name == "minimum", "percent"),
         Figures("unweighted", lambda row: row.name == "minimum unweighted", "percent"),
     )
+    became = (
+        Figures("translated as", lambda row: row.name == "translated as", "percent"),
+        Figures("male for each female", lambda row: row.name == "male_to_female"),
+    )
     tested = (Figures("known translations judged rightly", _is_test, "percent"),)
     return [
         *pivot(group, "Accuracy of the worst category", ("lowest",), least),
         *pivot(group, "Accuracy by category", ("category",), figures),
+        *pivot(group, "What became of each class", ("category", "as"), became),
         *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
     ]
 

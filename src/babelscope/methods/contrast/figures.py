@@ -88,7 +88,8 @@ def _discrepancy_row(members: Sequence[Record], labels: Mapping[str, str | int])
     """Mean discrepancy of the items that have one."""
     known = _with_discrepancy(members)
     mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
-    return Row("discrepancy", mean, labels, {"infinite": len(members) - len(known)})
+    infinite = sum(bool(record["scores"]["contrastive"]) for record in members) - len(known)
+    return Row("discrepancy", mean, labels, {"infinite": infinite})
 
 
 def measure_of(row: Row) -> str:

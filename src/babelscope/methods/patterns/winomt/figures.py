@@ -10,7 +10,7 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.base import GENDERS
 from babelscope.methods.patterns.morphology import count_other_languages
 from babelscope.methods.patterns.winomt.settings import Rounding, WinomtSettings
-from babelscope.stats.intervals import Array, difference, f1, proportion
+from babelscope.stats.intervals import Array, difference, f1, odds, proportion
 
 WITHOUT_NEUTRAL = "male and female"
 _STEREOTYPES = ("pro", "anti")
@@ -21,7 +21,7 @@ def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -
     table, rounding = _count_table(records), settings.intermediate_rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
     rows += _bootstrapped_rows(table, {record["stereotype"] for record in records}, rounding)
-    rows += _confusion(table)
+    rows += [*_ratios(table), *_confusion(table)]
     own = {
         "target": settings.target,
         "alignment": settings.alignment,
@@ -142,6 +142,16 @@ def _share(part: Array, whole: Array, rounding: Rounding) -> Array:
     decimals = _decimals(rounding)
     rounded: Array = quotient if decimals is None else np.round(quotient, decimals)
     return rounded
+
+
+def _ratios(table: Array) -> list[Row]:
+    """M:F, male for each female translation (Saunders and Byrne 2020)."""
+    rows = []
+    for name, golds in (("all", slice(None)), (WITHOUT_NEUTRAL, slice(2))):
+        male, female = (int(table[golds, number].sum()) for number in (0, 1))
+        counts = {"male": male, "female": female}
+        rows.append(Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts))
+    return rows
 
 
 def _confusion(table: Array) -> list[Row]:

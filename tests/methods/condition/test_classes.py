@@ -1,0 +1,109 @@
+"""Beyond two: neutral cues, tags before the source, and how many male translations there are for a female one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope import condition
+from babelscope.core.answers import Fingerprint, Scored, Target
+from babelscope.core.question import Asked, as_question
+from babelscope.core.results import Result, Row
+from babelscope.methods.condition.view import headline
+from babelscope.stats.intervals import proportion
+from babelscope.testsets import AmbiguousSource, load
+
+WORDS = {"male": "Koch", "female": "Köchin", "neutral": "Kochkraft"}
+
+
+class GenderReader:
+    """An evaluator that finds a translation likely if the cue, in brackets or a tag, says its gender."""
+
+    name = "reader"
+    fingerprint = Fingerprint("reader")
+
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        found = []
+        for asked, target in pairs:
+            source, text = as_question(asked).source, str(target)
+            told = next(
+                name for name in ("female", "male", "neutral") if f"{name}]" in source or f"{name}>" in source
+            )
+            likely = WORDS[told] in text.split()
+            found.append(Scored(text, ("x",), (math.log(0.9 if likely else 0.1),)))
+        return found
+
+
+def judged(tmp_path: Path, options: str, translations: Sequence[str], golds: Sequence[str]) -> Result:
+    rows = (f"{gold}\t1\tThe cook slept {n} times.\tcook\n" for n, gold in enumerate(golds))
+    (tmp_path / "w.tsv").write_text("".join(rows))
+    items = load(f"winomt:{tmp_path}/w.tsv?{options}").items_of(AmbiguousSource, what_for="this test")
+    given = [
+        AmbiguousSource.from_json({**item.as_json(), "translation": text})
+        for item, text in zip(items, translations, strict=True)
+    ]
+    return condition(None, GenderReader(), given, protocol="paper", preflight=0)
+
+
+def named(result: Result, name: str, **labels: str) -> Row:
+    (row,) = (row for row in result.rows if row.name == name and labels.items() <= dict(row.labels).items())
+    return row
+
+
+def test_three_genders(tmp_path: Path) -> None:
+    golds = ["male", "female", "neutral", "neutral", "neutral"]
+    texts = ["Der Koch", "Der Koch", "Die Kochkraft", "Der Koch", "Die Köchin"]
+    result = judged(tmp_path, "genders=three", texts, golds)
+    assert [record["verdict"] for record in result.records] == [
+        "correct",
+        "wrong",
+        "correct",
+        "wrong",
+        "wrong",
+    ]
+    assert named(result, "neutral unweighted").estimate.value == pytest.approx(1 / 3)
+    assert named(result, "minimum").labels["lowest"] == "female"
+    ratio = named(result, "male_to_female")
+    assert (ratio.estimate.value, ratio.estimate.n) == (pytest.approx(3), 4)
+    assert {name: count for name, count in ratio.counts.items() if name != "skipped"} == {
+        "male": 3, "female": 1, "neutral": 1, "meant_male": 1, "meant_female": 1, "meant_neutral": 3,
+    }  # fmt: skip
+    for name, share in (("male", 1 / 3), ("female", 1 / 3), ("neutral", 1 / 3)):
+        assert named(
+            result, "translated as", category="neutral", **{"as": name}
+        ).estimate.value == pytest.approx(share)
+    assert named(result, "translated as", category="female", **{"as": "male"}).estimate.value == 1
+
+
+@pytest.mark.parametrize("options", ["neutral=no", "tag=<{}>", "paper_cues=yes"])
+def test_two_genders_by_words_tags_and_as_released(tmp_path: Path, options: str) -> None:
+    golds = ["male", "female"] * 10
+    texts = ["Der Koch"] * 15 + ["Die Köchin"] * 5
+    result = judged(tmp_path, options, texts, golds)
+    ratio, share = named(result, "male_to_female"), proportion(15, 20)
+    assert (ratio.estimate.value, ratio.estimate.n) == (pytest.approx(3), 20)
+    assert ratio.estimate.low == pytest.approx(share.low / (1 - share.low), rel=0.05)
+    assert named(result, "all").estimate.value == pytest.approx(sum(
+        (gold == "male") == ("Koch" in text.split()) for gold, text in zip(golds, texts, strict=True)
+    ) / 20)  # fmt: skip
+    assert not any(row.name == "translated as" for row in result.rows)
+    assert headline(result.rows)[-1].name == "male for each female, evaluator untested"
+
+
+def test_only_male_forms_make_an_infinite_ratio(tmp_path: Path) -> None:
+    row = named(judged(tmp_path, "neutral=no", ["Der Koch"] * 4, ["male", "female"] * 2), "male_to_female")
+    assert row.estimate.value == math.inf
+    assert 0 < row.estimate.low < math.inf
+    written: dict[str, Any] = json.loads(json.dumps(row.as_json()))
+    assert (written["value"], written["female"]) == (None, 0)
+
+
+def test_other_test_sets_have_no_ratio() -> None:
+    items = [AmbiguousSource("1", "a", ("[male] a",), ("[female] a",), "frequent", "Koch", gold="bank")]
+    rows = condition(None, GenderReader(), items, protocol="paper", preflight=0).rows
+    assert not any(row.name in ("male_to_female", "translated as") for row in rows)
