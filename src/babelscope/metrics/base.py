@@ -154,8 +154,11 @@ def find_metric(metric: str | Metric) -> Metric:
 def _registered(name: str) -> Metric:
     known = METRICS.names()
     if name not in known:
-        hint = did_you_mean(name, known, "BLEURT and the like are asked by cmd:COMMAND")
-        raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
+        near = did_you_mean(name, known, "")
+        raise BabelscopeError(
+            f"there is no metric {name!r}; known: {', '.join(known)}; {f'{near} ' if near else ''}BLEURT, MetricX "
+            "and others are asked by cmd:COMMAND, see docs/metrics.md"
+        )
     return METRICS.find(name)
 
 
