@@ -97,8 +97,8 @@ def test_a_run_is_judged_again_without_asking(
         {k: v for k, v in row.items() if k not in without} for row in whole
     ]
     assert log.read_text() == questions
-    refused = babelscope("space", "--rejudge", str(run), "--k", "2")
-    assert (refused.code, "k cannot be changed after a run" in refused.err) == (2, True)
+    refused = babelscope("space", "--rejudge", str(run), "--beam", "2")
+    assert (refused.code, "beam cannot be changed after a run" in refused.err) == (2, True)
 
 
 def test_segments_are_scored_elsewhere_and_come_back(

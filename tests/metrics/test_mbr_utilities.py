@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope.metrics.aggregation import aggregated_chrf
-from babelscope.metrics.base import METRICS, find_metric
+from babelscope.metrics.base import METRICS, OUT_OF_PROCESS, find_metric
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.metrics.mbr import expected_utility, mbr_decode, probability_weights
 from babelscope.util.errors import BabelscopeError
@@ -43,7 +43,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def own_metrics() -> list[str]:
     """The metrics that are computed in this process."""
-    return [name for name in METRICS.built_in if not name.startswith("comet")]
+    return [name for name in METRICS.built_in if name not in OUT_OF_PROCESS]
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])

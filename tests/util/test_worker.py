@@ -43,7 +43,6 @@ def test_a_line_for_a_line_by_one_process() -> None:
     first, second = program.ask("ä"), program.ask("b")
     assert (first.split()[1], second.split()[1]) == ("Ä", "B")
     assert first.split()[0] == second.split()[0]
-    assert program.is_open
     pid = int(first.split()[0])
     program.close()
     assert not program.is_open

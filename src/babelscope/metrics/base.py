@@ -126,7 +126,7 @@ METRICS: Registry[Metric] = Registry(
         "cometkiwi": "babelscope.metrics.comet:KIWI",
     },
 )
-_OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
+OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
 """Registered metrics that start a program."""
 _EXTERNAL = {
     "cmd": "babelscope.metrics.external:open_command",
@@ -154,8 +154,11 @@ def find_metric(metric: str | Metric) -> Metric:
 def _registered(name: str) -> Metric:
     known = METRICS.names()
     if name not in known:
-        hint = did_you_mean(name, known, "BLEURT and the like are asked by cmd:COMMAND")
-        raise BabelscopeError(f"there is no metric {name!r}; known: {', '.join(known)}; {hint}")
+        near = did_you_mean(name, known, "")
+        raise BabelscopeError(
+            f"there is no metric {name!r}; known: {', '.join(known)}; {f'{near} ' if near else ''}BLEURT, MetricX "
+            "and others are asked by cmd:COMMAND, see docs/metrics.md"
+        )
     return METRICS.find(name)
 
 
@@ -175,7 +178,7 @@ _ALLOWED: ContextVar[frozenset[str] | None] = ContextVar("metrics that the calle
 def is_allowed(metric: str) -> bool:
     """Whether a metric may be asked here: one that starts no program, or one that `allow_only` permits."""
     allowed = _ALLOWED.get()
-    starts = ":" in metric or metric in _OUT_OF_PROCESS
+    starts = ":" in metric or metric in OUT_OF_PROCESS
     return not starts or allowed is None or metric in allowed
 
 

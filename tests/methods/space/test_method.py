@@ -345,8 +345,8 @@ def test_a_system_that_cannot_search_is_refused_before_it_is_asked(tmp_path: Pat
 def test_an_unknown_quality_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     toy = Enumerated()
     toy.log = tmp_path / "asked"
-    with pytest.raises(BabelscopeError, match="no metric 'comet'"):
-        space(toy, ITEMS, quality="comet")
+    with pytest.raises(BabelscopeError, match="no metric 'comit'"):
+        space(toy, ITEMS, quality="comit")
     assert not toy.log.exists()
 
 
