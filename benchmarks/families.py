@@ -6,6 +6,7 @@ the ratios; `llama_row_over_products` is the time of an expansion over that of t
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import statistics
@@ -76,6 +77,13 @@ def batched(model: Any, sources: Sequence[Ids], groups: Sequence[Sequence[Ids]],
     return found
 
 
+def score_all(
+    lean: OpenModel, sources: Sequence[Ids], groups: Sequence[Sequence[Ids]], budget: int
+) -> dict[int, list[list[float]]]:
+    """Our own way, `budget` tokens a batch."""
+    return dict(score_targets(lean, sources, groups, budget=budget))
+
+
 def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     """The median time, and what came out."""
     times = []
@@ -91,12 +99,12 @@ def scoring(
 ) -> tuple[float, float, float]:
     """Seconds of both, transformers at its best batch size, and the largest difference a token."""
     sources, groups = questions(count, variants)
-    theirs, expected = min((seconds(lambda s=size: batched(model, sources, groups, s), repeat) for size in (4, 16)),
-                           key=lambda each: each[0])  # fmt: skip
-    ours, found = min(
-        (seconds(lambda b=budget: dict(score_targets(lean, sources, groups, budget=b)), repeat)
-         for budget in (256, 1024)), key=lambda each: each[0]
-    )  # fmt: skip
+    by_size = [seconds(functools.partial(batched, model, sources, groups, size), repeat) for size in (4, 16)]
+    theirs, expected = min(by_size, key=lambda each: each[0])
+    by_budget = [
+        seconds(functools.partial(score_all, lean, sources, groups, budget), repeat) for budget in (256, 1024)
+    ]
+    ours, found = min(by_budget, key=lambda each: each[0])
     flat = [row for number in range(len(sources)) for row in found[number]]
     worst = max(
         abs(a - b) for one, other in zip(flat, expected, strict=True) for a, b in zip(one, other, strict=True)

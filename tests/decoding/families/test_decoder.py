@@ -173,9 +173,11 @@ def test_each_part_of_a_family_is_at_work(kind: str, part: str) -> None:
     ((_, [whole]),) = score_targets(model, [source], [[target]], budget=100)
     weights = model.weights
     if hasattr(weights, part):
-        model.weights = replace(weights, **{part: None})
+        off: dict[str, Any] = {part: None}
+        model.weights = replace(weights, **off)
     else:
-        layers = [replace(layer, **{part: 0 if part == "rotation" else None}) for layer in weights.layers]
+        off = {part: 0 if part == "rotation" else None}
+        layers = [replace(layer, **off) for layer in weights.layers]
         if part.endswith("_norm"):  # both or none are applied
             layers = [replace(layer, q_norm=None, k_norm=None) for layer in weights.layers]
         model.weights = replace(weights, layers=layers)

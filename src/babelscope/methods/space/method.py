@@ -51,7 +51,7 @@ def check_system(system: System, _items: object, settings: SpaceSettings) -> Non
 
 METHOD = Method(
     name="space",
-    version=4,
+    version=5,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     also=(SourceSentence,),
