@@ -79,8 +79,10 @@ def test_its_signature_is_not_that_of_a_run_with_this_k(run: Path, babelscope: B
     again = babelscope("space", "--rejudge", "run", "--k", "4", "--json").out
     first = [json.loads(out.splitlines()[0])["signature"] for out in (shown, asked, again)]
     assert len({signature.rpartition("|")[2] for signature in first}) == 3
-    names = {json.loads(line)["name"] for line in shown.splitlines()}
-    assert not {"expansions", "beam_minus_exact", "search_error"} & names
+    rows = [json.loads(line) for line in shown.splitlines()]
+    assert not {"expansions", "beam_minus_exact"} & {row["name"] for row in rows}
+    # The 1-best has the beam that it had; beam search's list would have been of another width.
+    assert {row["decoding"] for row in rows if row["name"] == "search_error"} == {"beam"}
 
 
 def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> None:

@@ -37,6 +37,18 @@ class FigureSettings(Protocol):
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
 
 
+# Ends of the scales of means, which no interval leaves; qualities have those of their metric, if any.
+_SCALES = {
+    "krg": (0.0, 1.0),
+    "mass": (0.0, 1.0),
+    "expansions": (0.0, math.inf),
+    "length": (0.0, math.inf),
+    "search_gap": (0.0, math.inf),
+    "beam_search_gap": (0.0, math.inf),
+    "beam_logprob": (-math.inf, 0.0),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SystemRecords:
     """The records of one system on one test set, with the settings: makes rows of per-sentence values."""
@@ -55,7 +67,8 @@ class SystemRecords:
     ) -> Row:
         """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
         known, left_out = self._known(values)
-        estimate = (clustered_proportion if share else clustered_mean)(*self._columns(known))
+        columns, scale = self._columns(known), _SCALES.get(name, (-math.inf, math.inf))
+        estimate = clustered_proportion(*columns) if share else clustered_mean(*columns, within=scale)
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
     def share(
