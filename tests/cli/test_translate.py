@@ -167,3 +167,14 @@ def test_a_line_the_system_refuses_is_told_with_file_and_line(
     assert ran.code == 2
     assert ran.err == "babelscope: error: in.txt:301 has 10000 tokens, but toy:1 takes 1000\n"
     assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_end_is_told_on_a_terminal(
+    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    (tmp_path / "two.en").write_text("a\nb\n")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    ran = babelscope("translate", "--system", "toy:1", "two.en")
+    assert ran.out.count("\n") == 2
+    assert ("babelscope: 2 lines translated by toy:1\n" in ran.err) == terminal

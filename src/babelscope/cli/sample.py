@@ -26,7 +26,7 @@ from babelscope.cli.common import (
     read_sources,
 )
 from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
-from babelscope.cli.translate import described, one_line, tell_notes
+from babelscope.cli.translate import described, one_line, tell_end, tell_notes
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def sample(
     for each in opened.values():
         require(each, "sample", what_for="sample")
     notes: Counter[str] = Counter()
+    unanswered = 0
     form = Form.JSON if as_json else Form.LINES
     with (
         telling_what_is_kept(answers_kept(cache)),
@@ -100,6 +101,7 @@ def sample(
             at_once = max(1, SAMPLES_AT_ONCE // n)
             for asked, drawn in ask_lines(sources, ask, {"source": source}, at_once=at_once):
                 if isinstance(drawn, str):
+                    unanswered += 1
                     told = {"system": name, "source": asked, "samples": [], "unanswered": drawn}
                     write(as_line(told) if as_json else "" if len(opened) == 1 else f"{name}\t")
                     advance(1)
@@ -115,6 +117,7 @@ def sample(
                     write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, shown)]))
                 advance(1)
     tell_notes("samples", notes)
+    tell_end(f"sampled {n} times each", sources, opened, unanswered)
 
 
 def _as_json(drawn: Sequence[Scored], chosen: Mapping[str, MbrChoice]) -> dict[str, Any]:

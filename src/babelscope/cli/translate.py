@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,6 +97,7 @@ def translate(
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
     notes: Counter[str] = Counter()
+    unanswered = 0
     with (
         telling_what_is_kept(answers_kept(cache)),
         output(to, Form.JSON if as_json else Form.LINES) as write,
@@ -107,6 +108,7 @@ def translate(
             for source, answers, more in find(each, sources, file):
                 told = {"system": name, "source": source}
                 if isinstance(answers, str):
+                    unanswered += 1
                     row = {**told, "translations": [], "unanswered": answers}
                     write(as_line(row) if as_json else "" if not leading else f"{name}\t")
                 elif as_json:
@@ -117,6 +119,7 @@ def translate(
                     notes.update(note for answer in answers for note in answer.notes)
                 advance(1)
     tell_notes("translations", notes)
+    tell_end("translated", sources, opened, unanswered)
 
 
 def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
@@ -149,6 +152,14 @@ def _by_risk(metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes:
             yield source, [left[choice.number]], {"utility": choice.utility, "n": choice.n, "metric": metric}
 
     return find
+
+
+def tell_end(what: str, sources: Sequence[str], systems: Iterable[str], unanswered: int) -> None:
+    """On a terminal, say on stderr what was done, in a line."""
+    if sys.stderr.isatty():
+        lines = f"{len(sources):,} {'line' if len(sources) == 1 else 'lines'}"
+        missing = f"; {unanswered:,} answers are missing" if unanswered else ""
+        print(f"babelscope: {lines} {what} by {', '.join(systems)}{missing}", file=sys.stderr)
 
 
 def tell_notes(what: str, notes: Counter[str]) -> None:
