@@ -10,6 +10,7 @@ import typer
 from babelscope.cli.common import AsJson, Seed, paragraph, print_json
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
+from babelscope.cli.lab_prepare import prepare
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
 app.command("locality")(locality)
+app.command("prepare")(prepare)
 
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
