@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from babelscope.lab.training.checkpoints import write_json
-from babelscope.lab.training.tokenizer import find_special_token, save_tokenizer, train_pieces
+from babelscope.lab.training.tokenizer import find_special_token, save_tokenizer, train_both, train_pieces
 from babelscope.language.align import alignment_scorer, longest_sentence
 from babelscope.language.fitness import identifier_version
 from babelscope.language.identifying import is_clearly_other, is_known
@@ -390,8 +390,7 @@ def _make_vocabulary(out: Path, plan: Preparation, count: int) -> None:
     folder = out / "tokenizer"
     folder.mkdir()
     if plan.separate:
-        both = train_pieces(texts(source), plan.vocabulary), train_pieces(texts(target), plan.vocabulary)
-        save_tokenizer(both[0], folder, languages=plan.languages, target_pieces=both[1])
+        pieces = train_both(lambda: texts(source), lambda: texts(target), plan.vocabulary)
     else:
-        every = (text for code in (source, target) for text in texts(code))
-        save_tokenizer(train_pieces(every, plan.vocabulary), folder, languages=plan.languages)
+        pieces = train_pieces((text for code in (source, target) for text in texts(code)), plan.vocabulary)
+    save_tokenizer(pieces, folder, languages=plan.languages)
