@@ -47,10 +47,10 @@ More = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
-        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16); and of the "
-        "network: architecture (transformer, recurrent, convolutional), width, encoder_layers, decoder_layers, "
-        "encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), positions (sinusoidal, learned), "
-        "vocabularies (joint, separate).",
+        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16); "
+        "and of the network: architecture (transformer, recurrent, convolutional), width, encoder_layers, "
+        "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
+        "positions (sinusoidal, learned), vocabularies (joint, separate).",
         show_default=False,
     ),
 ]

@@ -17,6 +17,10 @@ def open_trained(name: str, folder: Path, options: Options | None = None) -> Any
     """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`."""
     from babelscope.systems.huggingface import HuggingFace, read_options
 
+    if (folder / "locality.json").exists():
+        from babelscope.lab.experiments.locality_systems import open_locality
+
+        return open_locality(name, folder, options)
     if (folder / PLAIN).exists():
         longest = options.integer("max_length", 0, least=0) if options else 0
         truncate = options.flag("truncate") if options else False

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.util.errors import BabelscopeError
@@ -67,8 +68,8 @@ def find_special_token(text: str) -> str | None:
     return found.group() if found else None
 
 
-def train_pieces(texts: Iterator[str], size: int) -> Pieces:
-    """A unigram vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
+def train_pieces(texts: Iterator[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Pieces:
+    """A vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(0)
@@ -77,7 +78,7 @@ def train_pieces(texts: Iterator[str], size: int) -> Pieces:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=texts,
             model_writer=proto,
-            model_type="unigram",
+            model_type=kind,
             vocab_size=size,
             hard_vocab_limit=False,
             character_coverage=1.0,
