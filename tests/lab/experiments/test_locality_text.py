@@ -114,6 +114,26 @@ def test_a_network_opened_again_says_what_it_said_in_training(tmp_path: Path) ->
     assert 20 < again.value == pytest.approx(found["bleu"], abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"longest": 10**9},
+        {"model": "other"},
+        {"words": 3},
+        {"plan": {"permutation": [0], "length": 1, "layers": 10**9}},
+    ],
+)
+def test_a_changed_description_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    own = read_own_text(*write(tmp_path), length=6)
+    plan = plan_for(own, pieces=0, quick=True, given={"length": 6, "epochs": 1, "heads": 2, "sentences": 20})
+    train_trial(plan, Trial(1, "bilstm", "regular"), own.pairs, keep=tmp_path / "kept")
+    path = tmp_path / "kept" / "locality.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**told, **change}), encoding="utf-8")
+    with pytest.raises(BabelscopeError, match="no network of `lab locality`"):
+        bs.open_system(f"lab:{tmp_path / 'kept'}")
+
+
 def test_a_plan_of_the_lab_s_own_text_is_stored_as_before() -> None:
     assert not {"text", "pieces", "dev"} & Plan().as_json().keys()
 

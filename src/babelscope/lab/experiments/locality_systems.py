@@ -16,7 +16,7 @@ from babelscope.core.answers import Scored
 from babelscope.core.specs import Options
 from babelscope.decoding.model import Vocabulary
 from babelscope.decoding.stepwise import Encoded, States, Stepwise
-from babelscope.lab.experiments.locality import Plan, Trial, arrange_source, read_plan
+from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, Trial, arrange_source, read_plan
 from babelscope.lab.experiments.locality_networks import Network
 from babelscope.lab.experiments.locality_text import joined, splitter
 from babelscope.lab.experiments.locality_training import END, START, UNKNOWN, WordList, new_network
@@ -126,8 +126,12 @@ def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem
         trial = Trial(int(told["repetition"]), told["model"], told["setting"])
         lists = [WordList.of(told["words"][side]) for side in ("source", "target")]
         longest = int(told["longest"])
-        if not (1 <= longest <= 10_000 and trial.model in ("learned", "sine", "bilstm")):
+        bounds = {"width": 16_384, "heads": 256, "layers": 100, "length": 10_000}
+        sizes = [(longest, 10_000), *((getattr(plan, name), most) for name, most in bounds.items())]
+        if not all(type(size) is int and 1 <= size <= most for size, most in sizes):
             raise ValueError("its numbers are out of bounds")
+        if trial.model not in MODELS or trial.setting not in SETTINGS:
+            raise ValueError("its model or its setting is unknown")
         with torch.device("meta"):
             expected = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest).state_dict()
         files = SealedFiles(folder, [KEPT, _WEIGHTS, *(_MODELS if plan.pieces else ())])
@@ -142,5 +146,8 @@ def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem
     network.load_state_dict(tensors)
     vocabulary = Vocabulary(len(lists[1]), (START,), END, (START,), plan.length, longest)
     model = Stepwise(Prefixes(network.eval().requires_grad_(False), longest), vocabulary)
-    tokens: Any = WordTokens(files, plan, trial, lists)
+    try:
+        tokens: Any = WordTokens(files, plan, trial, lists)
+    except RuntimeError as error:  # sentencepiece's word for a file that is no model
+        raise BabelscopeError(f"{folder}: its sentencepiece models cannot be read: {error}") from None
     return OwnSystem(name, model, tokens, digest=files.digest(), source_size=len(lists[0]), files=files)

@@ -41,7 +41,7 @@ class PlainConfig:
 
     def __post_init__(self) -> None:
         numbers = (self.width, self.encoder_layers, self.decoder_layers, self.kernel, self.longest)
-        bounds = ((2, 16_384), (1, 100), (1, 100), (1, 15), (2, 100_000))
+        bounds = ((2, 16_384), (1, 100), (1, 100), (1, 15), (2, 4096))
         good = all(
             type(n) is int and low <= n <= high for n, (low, high) in zip(numbers, bounds, strict=True)
         )
