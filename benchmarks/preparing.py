@@ -106,8 +106,14 @@ def main() -> None:
     parser.add_argument("--stream", type=int, default=0)
     parser.add_argument("--skip", action="append", default=[])
     parser.add_argument("--align-pairs", type=int, default=100_000)
+    parser.add_argument("--alignment", type=float, default=-6.0)
     given = parser.parse_args()
-    plan = Preparation(languages="en-de", skip=tuple(given.skip), align_pairs=given.align_pairs)
+    plan = Preparation(
+        languages="en-de",
+        skip=tuple(given.skip),
+        alignment=given.alignment,
+        align_pairs=given.align_pairs,
+    )
     with tempfile.TemporaryDirectory() as folder:
         if given.stream:
             stream(given.data, Path(folder), plan, given.stream)
