@@ -80,10 +80,11 @@ def plan_for(own: OwnText, *, pieces: int, quick: bool, given: dict[str, Any]) -
     held = {"dev": max(1, min(DEV, count // 10)), "test": max(1, min(TEST, count // 10))}
     held |= {name: given[name] for name in held if name in given}
     sentences = given.get("sentences", count - held["dev"] - held["test"])
-    if sentences < 1 or sentences + held["dev"] + held["test"] > count:
+    needed = sentences + held["dev"] + held["test"]
+    if sentences < 1 or needed > count:
         raise BabelscopeError(
-            f"there are {count:,} pairs of this length, fewer than {sentences:,} to train on, {held['dev']:,} to "
-            f"choose the epoch by and {held['test']:,} to test"
+            f"there are {count:,} pairs of this length, too few for {sentences:,} to train on, {held['dev']:,} to "
+            f"choose the epoch by and {held['test']:,} to test, {needed:,} in all"
         )
     make = quick_plan if quick else Plan
     return make(**{**given, **held, "sentences": sentences, "text": own.digest, "pieces": pieces})
