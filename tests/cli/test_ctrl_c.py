@@ -224,6 +224,11 @@ CASES = [
         ("out.partial",),
     ),
     Case(
+        "lab prepare --source a.en --target a.de --languages en-de --out run",
+        "babelscope.lab.training.preparing:_filtered",
+        NOTHING,
+    ),
+    Case(
         "lab locality --out run --quick",
         "babelscope.lab.experiments.locality:locality",
         f"finished work is kept in run; {GO_ON}",

@@ -119,6 +119,7 @@ d make audit --type polarity_particle_nicht_del --source a.en --reference a.de -
 t lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality
 t lab corpus --n 200 --out corpus --stats
+t lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 h lab distill
 t lab models

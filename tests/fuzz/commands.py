@@ -114,7 +114,8 @@ def _run(folder: Path) -> None:
     # process is started, no server asked, no model trained.
     safe = [each.replace("\0", "").replace("/", "_").replace("..", "__") for each in arguments]
     if any(
-        each in ("train", "distill", "make-models", "locality", "demo", "evaluate", "truth") for each in safe
+        each in {"train", "distill", "make-models", "locality", "prepare", "demo", "evaluate", "truth"}
+        for each in safe
     ):
         return
     if len(safe) > 200:  # as many run folders as are asked for

@@ -125,6 +125,7 @@ patterns flow --source doctors.en --data doctors.de --words lab:occupations
 lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1
 lab corpus --n 200 --out corpus
+lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
 lab models

@@ -10,6 +10,7 @@ import typer
 from babelscope.cli.common import AsJson, Seed, paragraph, print_json
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_locality import locality
+from babelscope.cli.lab_prepare import prepare
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
 from babelscope.cli.truth import truth
 from babelscope.util.errors import BabelscopeError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
 app.command("locality")(locality)
+app.command("prepare")(prepare)
 
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
@@ -45,7 +47,10 @@ More = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
-        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16).",
+        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16); "
+        "and of the network: architecture (transformer, recurrent, convolutional), width, encoder_layers, "
+        "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
+        "positions (sinusoidal, learned), vocabularies (joint, separate).",
         show_default=False,
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,7 +40,7 @@ def locality(
         list[Setting] | None, typer.Option(help="May be repeated; else all.", show_default=False)
     ] = None,
     length: Annotated[
-        int | None, typer.Option(min=3, help="German words of every source [18].", show_default=False)
+        int | None, typer.Option(min=3, help="Words or pieces of every source [18].", show_default=False)
     ] = None,
     permutation: Annotated[
         str,
@@ -50,9 +50,27 @@ def locality(
             show_default=False,
         ),
     ] = "",
-    sentences: Annotated[
-        int | None, typer.Option(min=10, help="To train on [4000].", show_default=False)
+    source: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Learn from text of your own, not the lab's.", show_default=False),
     ] = None,
+    target: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its translation.", show_default=False)
+    ] = None,
+    pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
+    layers: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].", show_default=False)
+    ] = None,
+    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].", show_default=False)] = None,
+    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].", show_default=False)] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=10, help="To train on [4000; own text: all].", show_default=False)
+    ] = None,
+    dev: Annotated[
+        int | None,
+        typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].", show_default=False),
+    ] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].", show_default=False)] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].", show_default=False)] = None,
     repetitions: Annotated[
         int | None, typer.Option(min=1, help="Networks of each kind [3].", show_default=False)
@@ -70,16 +88,38 @@ def locality(
     from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
 
-    given = {"length": length, "sentences": sentences, "epochs": epochs, "repetitions": repetitions}
-    plan = (quick_plan if quick else Plan)(
-        **{name: value for name, value in given.items() if value is not None},
-        permutation=_numbers(permutation),
-        seed=seed,
-    )
+    options = {
+        "length": length,
+        "sentences": sentences,
+        "epochs": epochs,
+        "repetitions": repetitions,
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "dev": dev,
+        "test": test,
+    }
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given |= {"permutation": _numbers(permutation), "seed": seed}
+    if (source is None) != (target is None):
+        raise BabelscopeError("text of your own needs both --source and --target")
+    own = None
+    if source and target:
+        from babelscope.lab.experiments.locality_text import plan_for, read_own_text
+
+        usual = (quick_plan() if quick else Plan()).length
+        own = read_own_text(source, target, length=length or usual, pieces=pieces)
+        plan = plan_for(own, pieces=pieces, quick=quick, given=given)
+    elif pieces:
+        raise BabelscopeError(
+            "--pieces is for text of your own (--source, --target); the lab's tokens are words"
+        )
+    else:
+        plan = (quick_plan if quick else Plan)(**given)
     models = [name for name in MODELS if not model or name in model]
     settings = [name for name in SETTINGS if not setting or name in setting]
     with telling_what_is_kept(work_kept_in(out)):
-        rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet)
+        rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
     for row in rows if as_json else ():
         print_json(row.as_json())
     if not as_json:

@@ -118,6 +118,10 @@ class Memory:
         keys, values = both.unbind(2)
         return keys, values
 
+    def rows(self, layer: int, slots: Tensor) -> Tensor:
+        """What `put` stored at `slots` as one row a node [rows, size], for states that are no keys and values."""
+        return self._stores[layer].flatten(1).index_select(0, slots)
+
     @property
     def layers(self) -> int:
         return len(self._stores)

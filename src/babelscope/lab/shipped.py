@@ -45,12 +45,16 @@ def read_card(name: str) -> dict[str, Any]:
 
 
 def open_lab(rest: str, options: Options) -> Any:
-    """Open `lab:NAME`: a folder of the package, by the same code as any `hf:` model."""
+    """Open `lab:NAME`, a folder of the package, by the code of `hf:`; or `lab:FOLDER`, which `lab train` made."""
     from babelscope.systems.huggingface import HuggingFace, read_options
 
     if rest == PLANTED:
         return _open_planted(options)
-    if rest not in (known := model_names()):
+    if rest not in (known := model_names()) and Path(rest).expanduser().is_dir():
+        from babelscope.lab.training.opening import open_trained
+
+        return open_trained(options.spec, Path(rest).expanduser(), options)
+    if rest not in known:
         names = [f"lab:{each}" for each in known]
         hint = did_you_mean(f"lab:{rest}", names, f"there are {', '.join(known)}", cutoff=0.75)
         raise BabelscopeError(f"there is no lab model {rest!r}; {hint}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,26 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
         found = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
         links[number] = tuple(sorted((b, a) if back else (a, b) for a, b in found))
     return links
+
+
+def alignment_scorer(pairs: Sequence[tuple[Words, Words]]) -> Callable[[Words, Words], float | None]:
+    """Train fast_align's model on pairs; return a function that scores any pair.
+
+    A score is the log-probability of the best alignment, natural log, divided by the number of target words. Words
+    that the training pairs do not have say nothing about the alignment and are left out; a pair of which fewer
+    than half of the words on either side are left has no score.
+    """
+    full = [(list(source), list(target)) for source, target in pairs if source and target]
+    model = _train(_import_thot(), [source for source, _ in full], [target for _, target in full])
+
+    def score(source: Words, target: Words) -> float | None:
+        known = [word for word in source if model.src_word_exists(word)]
+        heard = [word for word in target if model.trg_word_exists(word)]
+        if not known or not heard or 2 * len(known) < len(source) or 2 * len(heard) < len(target):
+            return None
+        return float(model.get_best_alignment(known, heard)[0]) / len(heard)
+
+    return score
 
 
 def longest_sentence() -> int:

@@ -54,6 +54,16 @@ def identify(text: str, expected: str) -> Identified:
     return _compare(_scores(text), expected)
 
 
+def is_clearly_other(text: str, expected: str) -> str | None:
+    """The language of one text if `identify` says no, else None; several times faster where it says yes."""
+    import py3langid
+
+    if sum(map(str.isalpha, text)) < _LETTERS or str(py3langid.classify(text)[0]) in _codes(expected):
+        return None
+    found = identify(text, expected)
+    return found.language if found.verdict == "no" else None
+
+
 def identify_all(texts: Sequence[str], expected: str) -> Identified:
     """The same of a set of texts, from the sum of the log-likelihoods of a sample of them."""
     step = max(1, len(texts) // _SAMPLE)
@@ -79,6 +89,7 @@ def _compare(scores: Mapping[str, float], expected: str) -> Identified:
     return Identified("no" if gap > CLEAR else "unknown", best, gap)
 
 
+@functools.cache
 def _codes(language: str) -> frozenset[str]:
     """The code without region or script, and those of the same group."""
     code = language.replace("_", "-").partition("-")[0].lower()

@@ -1,4 +1,4 @@
-"""Locality bias of architectures: section 3 of Choshen and Abend (2019) on lab data.
+"""Locality bias of architectures: section 3 of Choshen and Abend (2019) on lab data or text of one's own.
 
 The words of all sources, which have one length, are permuted in the same way. A network without a locality
 bias learns to translate them as well as before.
@@ -11,12 +11,12 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.lab.training.progress import Progress
@@ -27,6 +27,9 @@ from babelscope.util.json_lines import parse_json, read_json_lines
 from babelscope.util.safe_path import safe_import_path
 from babelscope.util.seeds import stream
 from babelscope.util.text import read_bytes
+
+if TYPE_CHECKING:
+    from babelscope.lab.experiments.locality_text import OwnText
 
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
@@ -47,7 +50,7 @@ class Plan:
     """Everything that the figures depend on, and the number of networks of each kind."""
 
     length: int = len(SIGMA)
-    """German words of every source, punctuation included."""
+    """Words (or pieces) of every source, punctuation included."""
     permutation: tuple[int, ...] = ()
     """New position of the token at each position; by default the paper's, or for other lengths one by seed."""
     sentences: int = 4000
@@ -66,8 +69,18 @@ class Plan:
     warmup: int = 100
     label_smoothing: float = 0.1
     seed: int = 1
+    text: str = ""
+    """Digest of the text of one's own that is learned from; "" for the lab's."""
+    pieces: int = 0
+    """BPE pieces of each language of one's own text; 0 for words."""
+    dev: int = 0
+    """Sentences by whose BLEU the best epoch is chosen; 0 for the last epoch."""
 
     def __post_init__(self) -> None:
+        if self.width % 2 or self.width % self.heads:
+            raise BabelscopeError(
+                f"width {self.width} must be even, and divisible among {self.heads} heads; change one of them"
+            )
         if not self.permutation:
             drawn = stream(self.seed, "locality/permutation").permutation(self.length)
             made = SIGMA if self.length == len(SIGMA) else tuple(int(place) for place in drawn)
@@ -78,10 +91,18 @@ class Plan:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """The plan without `repetitions`: more networks can be added to a folder later."""
+        """The plan without `repetitions`: more networks can be added to a folder later.
+
+        Nor with settings that older versions did not have, where they are as they were then.
+        """
         made = {**dataclasses.asdict(self), "permutation": list(self.permutation)}
         del made["repetitions"]
-        return made
+        return {name: value for name, value in made.items() if value or name not in ("text", "pieces", "dev")}
+
+
+def read_plan(told: dict[str, Any]) -> Plan:
+    """The plan that `as_json` wrote."""
+    return Plan(**{**told, "permutation": tuple(told["permutation"])})
 
 
 def quick_plan(**given: Any) -> Plan:
@@ -122,16 +143,23 @@ def locality(
     settings: Sequence[Setting] = SETTINGS,
     workers: int = 2,
     quiet: bool = False,
+    own: OwnText | None = None,
 ) -> list[Row]:
-    """Train the trials whose results are missing in `folder`, and return the rows of all."""
+    """Train the trials whose results are missing in `folder`, and return the rows of all.
+
+    `own` is the text of one's own that the plan was made for; each network is kept in `folder/networks`.
+    """
     _claim_folder(folder, plan)
     wanted = trials(plan, models, settings)
     missing = [trial for trial in wanted if not (folder / trial.file).exists()]
     progress = Progress("locality", quiet=quiet)
     try:
         if missing and not (folder / _DATA).exists():
-            progress.say(f"drawing sentence pairs with {plan.length} German words")
-            _write_pairs(folder / _DATA, plan, progress)
+            if not own:
+                progress.say(f"drawing sentence pairs with {plan.length} German words")
+            for name, model in zip(("source.spm", "target.spm"), own.models if own else (), strict=False):
+                (folder / name).write_bytes(model)
+            _write_pairs(folder / _DATA, plan, own.pairs if own else draw_pairs(plan), progress)
         began = time.monotonic()
         for done, (trial, bleu) in enumerate(_train_in_parallel(folder, plan, missing, workers), 1):
             left = (len(missing) - done) * (time.monotonic() - began) / done
@@ -144,6 +172,8 @@ def locality(
 
 
 _PLAN, _DATA = "plan.json", "pairs.jsonl"
+NETWORKS = "networks"
+"""Subfolder with a folder a network, which `lab:FOLDER` opens."""
 _MOST_DRAWN = 200  # pairs drawn at most for each pair kept; of 18 words there is one in 36
 
 
@@ -190,7 +220,7 @@ def draw_pairs(plan: Plan) -> Iterator[Pair]:
     """Sentence pairs of the wanted length, no sentence twice on either side: training and test do not overlap."""
     from babelscope.lab.grammar.corpus import generate
 
-    wanted = plan.sentences + plan.test
+    wanted = plan.sentences + plan.dev + plan.test
     drawn = _MOST_DRAWN * wanted
     seen: set[str] = set()
     for pair in generate(drawn, plan.seed, "all"):
@@ -205,12 +235,13 @@ def draw_pairs(plan: Plan) -> Iterator[Pair]:
     )
 
 
-def _write_pairs(path: Path, plan: Plan, progress: Progress) -> None:
+def _write_pairs(path: Path, plan: Plan, pairs: Iterable[Pair], progress: Progress) -> None:
+    wanted = plan.sentences + plan.dev + plan.test
     with replacing(path) as file:
-        for done, (german, english) in enumerate(draw_pairs(plan), 1):
-            line = {"source": german, "target": english}
+        for done, (source, target) in enumerate(itertools.islice(pairs, wanted), 1):
+            line = {"source": source, "target": target}
             file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-            progress.show(done, plan.sentences + plan.test, "sentence pairs drawn", None)
+            progress.show(done, wanted, "sentence pairs drawn", None)
 
 
 def _train_and_store(folder: Path, plan: Plan, trial: Trial) -> float:
@@ -218,7 +249,7 @@ def _train_and_store(folder: Path, plan: Plan, trial: Trial) -> float:
     from babelscope.lab.experiments.locality_training import train_trial
 
     pairs = [(row["source"], row["target"]) for _, row in read_json_lines(folder / _DATA)]
-    found = train_trial(plan, trial, pairs)
+    found = train_trial(plan, trial, pairs, keep=folder / NETWORKS / trial.file.removesuffix(".json"))
     with replacing(folder / trial.file) as file:
         file.write(json.dumps({**dataclasses.asdict(trial), **found}, indent=1).encode() + b"\n")
     return float(found["bleu"])

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from babelscope.core.results import Estimate
 from babelscope.lab.experiments.locality import Pair, Plan, Trial, arrange_source, source_positions
 from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy
+from babelscope.lab.experiments.locality_text import joined
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import torch_seed
 from babelscope.lab.training.train import training_numerics
@@ -20,66 +22,114 @@ from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream
 
-_START, _END, _UNKNOWN = 0, 1, 2
+START, END, UNKNOWN = 0, 1, 2
 _EXTRA_WORDS = 10  # a translation may be this much longer than the longest training target
 _SENTENCES_AT_ONCE = 250  # sentences translated together
 
 
-class Vocabulary:
+class WordList:
     """Maps words to ids; words not seen in training are unknown."""
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
-        self.words = ["<s>", "</s>", "<unk>", *sorted({word for words in sentences for word in words})]
+        self._set(["<s>", "</s>", "<unk>", *sorted({word for words in sentences for word in words})])
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> WordList:
+        """The list that had these `words`."""
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) < 3:
+            raise ValueError("its list of words is none")
+        made = cls(())
+        made._set(words)
+        return made
+
+    def _set(self, words: list[str]) -> None:
+        self.words = words
         self._numbers = {word: number for number, word in enumerate(self.words)}
 
     def __len__(self) -> int:
         return len(self.words)
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        return [self._numbers.get(word, _UNKNOWN) for word in words]
+        return [self._numbers.get(word, UNKNOWN) for word in words]
 
 
-def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Train the network of a trial; return its BLEU on the test sentences, losses, sizes and times."""
+def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair], keep: Path | None = None) -> dict[str, Any]:
+    """Train the network of a trial; return its BLEU on the test sentences, losses, sizes and times.
+
+    The network is kept in the folder `keep`.
+    """
     began = time.process_time()
-    training, test = pairs[: plan.sentences], pairs[plan.sentences :]
-    vocabularies = Vocabulary(source for source, _ in training), Vocabulary(target for _, target in training)
+    training, dev = pairs[: plan.sentences], pairs[plan.sentences : plan.sentences + plan.dev]
+    test = pairs[plan.sentences + plan.dev :]
+    lists = WordList(source for source, _ in training), WordList(target for _, target in training)
     longest = max(len(target) for _, target in training) + _EXTRA_WORDS
     # All settings of a repetition share one seed, so that they differ in nothing but the order.
     seed = torch_seed(plan.seed, f"locality/{trial.model}/{trial.repetition}")
+
+    def translated(network: Network, asked: Sequence[Pair]) -> list[list[int]]:
+        rows: list[list[int]] = []
+        sources = _sources(asked, plan, trial, lists[0])
+        for start in range(0, len(asked), _SENTENCES_AT_ONCE):
+            some = sources[start : start + _SENTENCES_AT_ONCE]
+            rows += greedy(network, some, begin=START, end=END, longest=longest)
+        return rows
+
+    def bleu(rows: Sequence[Sequence[int]], asked: Sequence[Pair]) -> Estimate:
+        words = [[lists[1].words[number] for number in row] for row in rows]
+        references = [[joined(target, plan.pieces)] for _, target in asked]
+        return corpus_estimate("bleu", [joined(row, plan.pieces) for row in words], references)
+
     with training_numerics(1):
         torch.manual_seed(seed)
-        network = _network(plan, trial, (len(vocabularies[0]), len(vocabularies[1])), longest)
-        sources = _sources(training, plan, trial, vocabularies[0])
-        targets = _targets(training, vocabularies[1])
-        loss = _train(network, plan, trial, sources, targets)
+        network = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest)
+        sources = _sources(training, plan, trial, lists[0])
+        best = Best((lambda: bleu(translated(network, dev), dev).value) if dev else None, network)
+        loss = _train(network, plan, trial, sources, _targets(training, lists[1]), best.measure)
+        best.restore()
         trained = time.process_time()
-        rows: list[list[int]] = []
-        asked = _sources(test, plan, trial, vocabularies[0])
-        for start in range(0, len(test), _SENTENCES_AT_ONCE):
-            some = asked[start : start + _SENTENCES_AT_ONCE]
-            rows += greedy(network, some, begin=_START, end=_END, longest=longest)
-    words = [[vocabularies[1].words[number] for number in row] for row in rows]
-    references = [[_text(target)] for _, target in test]
-    bleu = corpus_estimate("bleu", [_text(row) for row in words], references)
+        rows = translated(network, test)
+    if keep:
+        from babelscope.lab.experiments.locality_systems import save_trial
+
+        save_trial(keep, plan, trial, network, lists, longest)
+    found = bleu(rows, test)
     return {
-        **{name: value for name, value in bleu.as_json().items() if name in ("low", "high", "no_interval")},
-        "bleu": bleu.value,
-        "sentences": bleu.n,
+        **{name: value for name, value in found.as_json().items() if name in ("low", "high", "no_interval")},
+        "bleu": found.value,
+        "sentences": found.n,
         "unfinished": sum(len(row) == longest for row in rows),
-        "unknown_words": int((asked == _UNKNOWN).sum()),
+        "unknown_words": int((_sources(test, plan, trial, lists[0]) == UNKNOWN).sum()),
         "parameters": sum(weight.numel() for weight in network.parameters()),
         "loss": loss,
+        **({"dev_bleu": best.scores, "best_epoch": best.epoch} if dev else {}),
         "seconds": {"training": trained - began, "testing": time.process_time() - trained},
     }
 
 
-def _text(words: Sequence[str]) -> str:
-    """Words as text, as sacreBLEU expects it."""
-    return re.sub(r" (?=[.,;:])", "", " ".join(words))
+class Best:
+    """Keeps the weights of the epoch with the highest development score, the first of equal ones."""
+
+    def __init__(self, score: Callable[[], float] | None, network: Network) -> None:
+        self._score, self._network = score, network
+        self._weights: dict[str, Tensor] = {}
+        self.scores: list[float] = []
+        self.epoch = 0
+
+    def measure(self) -> None:
+        """After an epoch."""
+        if self._score is None:
+            return
+        self.scores.append(self._score())
+        if self.scores[-1] > max(self.scores[:-1], default=-1.0):
+            self.epoch = len(self.scores)
+            self._weights = {name: each.clone() for name, each in self._network.state_dict().items()}
+
+    def restore(self) -> None:
+        if self._weights:
+            self._network.load_state_dict(self._weights)
 
 
-def _network(plan: Plan, trial: Trial, sizes: tuple[int, int], longest: int) -> Network:
+def new_network(plan: Plan, trial: Trial, sizes: tuple[int, int], longest: int) -> Network:
     if trial.model == "bilstm":
         return Recurrent(sizes, width=plan.width, dropout=plan.dropout)
     return Transformer(
@@ -94,31 +144,38 @@ def _network(plan: Plan, trial: Trial, sizes: tuple[int, int], longest: int) -> 
     )
 
 
-def _sources(pairs: Sequence[Pair], plan: Plan, trial: Trial, vocabulary: Vocabulary) -> Tensor:
+def _sources(pairs: Sequence[Pair], plan: Plan, trial: Trial, vocabulary: WordList) -> Tensor:
     """Sources as the encoder reads them [sentences, length]."""
     rows = [vocabulary.encode(arrange_source(source, trial.setting, plan.permutation)) for source, _ in pairs]
     return torch.tensor(rows)
 
 
-def _targets(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Tensor:
+def _targets(pairs: Sequence[Pair], vocabulary: WordList) -> Tensor:
     """Target ids with EOS [sentences, longest], padded with -1."""
-    rows = [[*vocabulary.encode(target), _END] for _, target in pairs]
+    rows = [[*vocabulary.encode(target), END] for _, target in pairs]
     filled = torch.full((len(rows), max(map(len, rows))), -1)
     for number, row in enumerate(rows):
         filled[number, : len(row)] = torch.tensor(row)
     return filled
 
 
-def _train(network: Network, plan: Plan, trial: Trial, sources: Tensor, targets: Tensor) -> float:
+def _train(
+    network: Network,
+    plan: Plan,
+    trial: Trial,
+    sources: Tensor,
+    targets: Tensor,
+    after_epoch: Callable[[], None],
+) -> float:
     """Train for all epochs; return the mean loss of the last, in nats a token with label smoothing."""
     optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     order = stream(plan.seed, f"locality/order/{trial.repetition}")
     lengths = (targets >= 0).sum(1)
     an_epoch = -(-len(sources) // plan.batch)
     steps, step = plan.epochs * an_epoch, 0
-    network.train()
     losses: list[float] = []
     for _ in range(plan.epochs):
+        network.train()
         losses = []
         for rows in np.array_split(order.permutation(len(sources)), an_epoch):
             step += 1
@@ -135,6 +192,7 @@ def _train(network: Network, plan: Plan, trial: Trial, sources: Tensor, targets:
                 group["lr"] = _rate(plan, step, steps)
             optimizer.step()
             losses.append(float(loss.detach()))
+        after_epoch()
     return sum(losses) / len(losses)
 
 
@@ -148,8 +206,8 @@ def _rate(plan: Plan, step: int, steps: int) -> float:
 
 def _hidden(network: Network, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Decoder states [tokens, width] and labels [tokens], padding left out."""
-    start = torch.full((len(target), 1), _START)
-    shifted = torch.cat([start, target[:, :-1].clamp(min=_START)], dim=1)
+    start = torch.full((len(target), 1), START)
+    shifted = torch.cat([start, target[:, :-1].clamp(min=START)], dim=1)
     hidden = network.decode(network.encode(source), shifted).flatten(0, 1)
     labels = target.flatten()
     real = labels >= 0

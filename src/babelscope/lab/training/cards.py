@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from babelscope.lab.training.checkpoints import CARD, write_json
 from babelscope.lab.training.parallel import ParallelText
+from babelscope.lab.training.plain import PLAIN
 from babelscope.lab.training.progress import clock
 from babelscope.lab.training.settings import SETTABLE, TrainingSettings
+from babelscope.lab.training.shapes import PARTS, SHAPES
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
@@ -78,8 +80,12 @@ def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]
     options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
     for name in ("label_smoothing", "steps", "seed"):
         options += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    named = SHAPES.get(settings.shape.name)
     for name in SETTABLE:
-        options += ["--set", f"{name}={getattr(settings, name)}"]
+        if name not in PARTS:
+            options += ["--set", f"{name}={getattr(settings, name)}"]
+        elif named is None or getattr(named, name) != getattr(settings.shape, name):
+            options += ["--set", f"{name}={getattr(settings.shape, name)}"]
     return options
 
 
@@ -102,6 +108,12 @@ def train_command(
 
 def write_card(card: dict[str, Any], folder: Path) -> None:
     """Write README.md, then card.json, which marks the folder as complete."""
+    plain = (folder / PLAIN).exists()
+    opened = (
+        "lab:FOLDER`"
+        if plain
+        else "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
+    )
     made = "distilled from a teacher" if "distilled" in card else "trained"
     figures = [
         ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),
@@ -121,8 +133,7 @@ def write_card(card: dict[str, Any], folder: Path) -> None:
     table = "\n".join(f"| {name} | {value} |" for name, value in figures)
     (folder / "README.md").write_text(
         f"# A translation model {made} with Babelscope\n\n"
-        "Open it with `babelscope ... --system hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of "
-        f"transformers.\n\n| | |\n|---|---|\n{table}\n\n"
+        f"Open it with `babelscope ... --system {opened}.\n\n| | |\n|---|---|\n{table}\n\n"
         f"Made again by\n\n```sh\n{card['command']}\n```\n",
         encoding="utf-8",
     )

@@ -95,12 +95,12 @@ def distill(
 
 
 def open_teacher(folder: Path) -> Any:
-    """Open the teacher: any folder that `hf:` opens without options."""
-    from babelscope.systems.huggingface import HuggingFace
+    """Open the teacher: any folder that `hf:` or `lab:` opens without options."""
+    from babelscope.lab.training.opening import open_trained
 
     if not folder.is_dir():
         raise BabelscopeError(f"{folder}: no such folder; a teacher is the folder of a trained model")
-    return HuggingFace(str(folder), folder)
+    return open_trained(str(folder), folder)
 
 
 def translate_all(

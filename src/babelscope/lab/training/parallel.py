@@ -115,7 +115,7 @@ class Corpus:
     def __init__(self, text: ParallelText, pieces: Pieces, *, longest: int) -> None:
         self.pad = pieces.pad
         self.source = EncodedLines(text.source, pieces)
-        self.target = EncodedLines(text.target, pieces)
+        self.target = EncodedLines(text.target, pieces.target_side)
         size = np.maximum(self.source.lengths, self.target.lengths)
         self.kept = np.flatnonzero(size <= longest)
         self.dropped = len(size) - len(self.kept)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.lab.training.shapes import OptimizerName, Schedule, Shape, find_shape
+from babelscope.lab.training.shapes import CHOICES, PARTS, OptimizerName, Schedule, Shape, find_shape
 from babelscope.util.errors import BabelscopeError
 
 
@@ -18,7 +18,7 @@ class TrainingSettings:
 
     shape: Shape
     vocabulary: int = 1500
-    """Pieces of the joint vocabulary, special tokens included."""
+    """Pieces of the joint vocabulary, or of each of two, special tokens included."""
     label_smoothing: float = 0.1
     dropout: float
     learning_rate: float
@@ -76,7 +76,7 @@ class TrainingSettings:
         return self.learning_rate * (self.steps + 1 - step) / (self.steps + 1 - self.warmup)
 
     def as_json(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "betas": list(self.betas)}
+        return {**dataclasses.asdict(self), "shape": self.shape.as_json(), "betas": list(self.betas)}
 
 
 SETTABLE: dict[str, Callable[[str], Any]] = {
@@ -92,6 +92,7 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
     "longest": int,
     "languages": str,
     "half": lambda text: {"True": True, "False": False}[text],
+    **{name: str if name in CHOICES else int for name in PARTS},
 }
 """Setting -> parser of its value, for `name=value` on the command line."""
 
@@ -115,6 +116,8 @@ def read_settings(given: Sequence[str]) -> dict[str, Any]:
 def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     """Settings of a shape by name: what is given and not None, else the shape's defaults."""
     found = find_shape(shape) if isinstance(shape, str) else shape
+    parts = {name: given.pop(name) for name in PARTS if name in given}
+    found = dataclasses.replace(found, **{name: part for name, part in parts.items() if part is not None})
     known = {field.name for field in dataclasses.fields(TrainingSettings)}
     if unknown := sorted(given.keys() - known):
         raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from babelscope.core.registry import did_you_mean
 from babelscope.util.errors import BabelscopeError
@@ -14,10 +15,16 @@ Schedule = Literal["linear", "inverse-sqrt"]
 OptimizerName = Literal["adam", "muon"]
 """Adam for all weights, or Muon for the matrices of the layers and Adam for the rest."""
 
+Architecture = Literal["transformer", "recurrent", "convolutional"]
+Norm = Literal["post", "pre"]
+"""Whether layers are normalised after the residual sum or before each sublayer."""
+Positions = Literal["sinusoidal", "learned"]
+Vocabularies = Literal["joint", "separate"]
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A Transformer's size, and the defaults of its training."""
+    """A network's architecture and size, and the defaults of its training."""
 
     name: str
     width: int
@@ -27,6 +34,12 @@ class Shape:
     decoder_layers: int
     heads: int
     activation: Literal["swish", "relu"] = "swish"
+    architecture: Architecture = "transformer"
+    norm: Norm = "post"
+    positions: Positions = "sinusoidal"
+    vocabularies: Vocabularies = "joint"
+    kernel: int = 3
+    """Tokens that a convolution sees; of convolutional networks only."""
     dropout: float = 0.0
     learning_rate: float = 5e-4
     """At its peak, after `warmup` steps."""
@@ -36,6 +49,69 @@ class Shape:
     batch_tokens: int = 16_000
     """Most tokens a batch has on its longer side, padding included."""
     steps: int = 100_000
+
+    def __post_init__(self) -> None:
+        for name, most in (
+            ("width", 16_384),
+            ("encoder_ffn", 65_536),
+            ("decoder_ffn", 65_536),
+            ("heads", 256),
+        ):
+            _check_number(name, getattr(self, name), 1, most)
+        for name in ("encoder_layers", "decoder_layers"):
+            _check_number(name, getattr(self, name), 1, 100)
+        _check_number("kernel", self.kernel, 1, 15)
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise BabelscopeError(
+                    f"{name} is {getattr(self, name)!r}; it must be {' or '.join(map(str, known))}"
+                )
+        if self.width % 2:
+            raise BabelscopeError(f"width is {self.width}; it must be even")
+        if self.architecture == "transformer" and self.width % self.heads:
+            raise BabelscopeError(f"width {self.width} cannot be divided among {self.heads} heads")
+        plain = (self.norm, self.positions) == ("post", "sinusoidal")
+        if self.architecture == "transformer" and self.vocabularies == "separate" and not plain:
+            raise BabelscopeError(
+                "a Transformer with separate vocabularies has post-norm and sinusoidal positions (Marian's); "
+                "for others there is no format to save it in"
+            )
+        if self.architecture == "recurrent" and not plain:
+            raise BabelscopeError("a recurrent network has no positions, and norm=post")
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields, but of those that older versions did not have only what is not their default."""
+        told = dataclasses.asdict(self)
+        for field in dataclasses.fields(self):
+            if field.name in _LATER and told[field.name] == field.default:
+                del told[field.name]
+        return told
+
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "activation": ("swish", "relu"),
+    "architecture": get_args(Architecture),
+    "norm": get_args(Norm),
+    "positions": get_args(Positions),
+    "vocabularies": get_args(Vocabularies),
+}
+_LATER = frozenset({"architecture", "norm", "positions", "vocabularies", "kernel"})
+PARTS = (
+    "width",
+    "encoder_ffn",
+    "decoder_ffn",
+    "encoder_layers",
+    "decoder_layers",
+    "heads",
+    "kernel",
+    *CHOICES,
+)
+"""Fields that make the network, each of which can be set by name."""
+
+
+def _check_number(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise BabelscopeError(f"{name} is {value}; it must be between {least} and {most}")
 
 
 def _lab(name: str, width: int, decoder_layers: int, **recipe: Any) -> Shape:

@@ -1,4 +1,4 @@
-"""One sentencepiece vocabulary for both languages, in the files that MarianTokenizer reads.
+"""One sentencepiece vocabulary for both languages, or one for each, in the files that MarianTokenizer reads.
 
 Ids are sentencepiece's own: `</s>` 0, `<unk>` 1, the pieces, and after them `<pad>`, which sentencepiece does
 not know. So text can be encoded without MarianTokenizer, which gives the same ids 15 times more slowly.
@@ -10,8 +10,9 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.util.errors import BabelscopeError
@@ -19,6 +20,8 @@ from babelscope.util.text import read_bytes, shorten
 
 EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
+TARGET_VOCABULARY = "target_vocab.json"
+"""Beside FILES where the target has a vocabulary of its own."""
 
 # MarianTokenizer does not treat these as text: special tokens anywhere, a language code at the start.
 _SPECIAL = re.compile(r"</s>|<unk>|<pad>|^>>.*<<")
@@ -28,15 +31,20 @@ _MOST_SENTENCES = 5_000_000
 
 
 class Pieces:
-    """A trained vocabulary: text to ids and back."""
+    """A trained vocabulary: text to ids and back; `target_side` is the target's, where it has one of its own."""
 
-    def __init__(self, proto: bytes) -> None:
+    def __init__(self, proto: bytes, own_target: Pieces | None = None) -> None:
         import sentencepiece
 
         self.proto = proto
+        self.own_target = own_target
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
         self.pad: int = self._processor.get_piece_size()
         self.size = self.pad + 1
+
+    @property
+    def target_side(self) -> Pieces:
+        return self.own_target or self
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, EOS at the end."""
@@ -60,8 +68,8 @@ def find_special_token(text: str) -> str | None:
     return found.group() if found else None
 
 
-def train_pieces(texts: Iterator[str], size: int) -> Pieces:
-    """A unigram vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
+def train_pieces(texts: Iterator[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Pieces:
+    """A vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(0)
@@ -70,7 +78,7 @@ def train_pieces(texts: Iterator[str], size: int) -> Pieces:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=texts,
             model_writer=proto,
-            model_type="unigram",
+            model_type=kind,
             vocab_size=size,
             hard_vocab_limit=False,
             character_coverage=1.0,
@@ -90,14 +98,34 @@ def train_pieces(texts: Iterator[str], size: int) -> Pieces:
     return Pieces(proto.getvalue())
 
 
+def train_both(source: Callable[[], Iterator[str]], target: Callable[[], Iterator[str]], size: int) -> Pieces:
+    """A vocabulary for each language, of `size` pieces or of as many as the poorer text has.
+
+    They have equally many, since MarianTokenizer takes the number of `<pad>` on both sides from the source's.
+    """
+    sides = [train_pieces(source(), size), train_pieces(target(), size)]
+    fewest = min(side.pad for side in sides)
+    ours, theirs = (
+        side if side.pad == fewest else train_pieces(texts(), fewest)
+        for side, texts in zip(sides, (source, target), strict=True)
+    )
+    if ours.size != theirs.size:
+        raise BabelscopeError(
+            f"the vocabularies have {ours.pad} and {theirs.pad} pieces, but must have equally many; ask for fewer"
+        )
+    return Pieces(ours.proto, theirs)
+
+
 def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None:
     """Write the files of a MarianTokenizer; `languages` such as en-de go into its configuration."""
-    vocabulary = {piece: number for number, piece in enumerate(pieces.pieces())}
-    if len(vocabulary) != pieces.size:
-        raise BabelscopeError("the vocabulary has a piece twice; is <pad> a word of the training text?")
-    for name in ("source.spm", "target.spm"):
-        (folder / name).write_bytes(pieces.proto)
-    write_json(folder / "vocab.json", vocabulary)
+    other = pieces.target_side
+    for name, own in (("source.spm", pieces), ("target.spm", other)):
+        (folder / name).write_bytes(own.proto)
+    for name, own in (("vocab.json", pieces), *([(TARGET_VOCABULARY, other)] if pieces.own_target else [])):
+        vocabulary = {piece: number for number, piece in enumerate(own.pieces())}
+        if len(vocabulary) != own.size:
+            raise BabelscopeError("the vocabulary has a piece twice; is <pad> a word of the training text?")
+        write_json(folder / name, vocabulary)
     source, _, target = languages.partition("-")
     write_json(
         folder / "tokenizer_config.json",
@@ -107,7 +135,7 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
             "unk_token": "<unk>",
             "pad_token": "<pad>",
             "model_max_length": 512,
-            "separate_vocabs": False,
+            "separate_vocabs": pieces.own_target is not None,
             "source_lang": source or None,
             "target_lang": target or None,
         },
@@ -116,29 +144,41 @@ def save_tokenizer(pieces: Pieces, folder: Path, *, languages: str = "") -> None
 
 def copy_tokenizer(folder: Path, to: Path) -> None:
     """Copy the tokenizer's files from one model folder to another."""
-    for name in FILES:
-        shutil.copyfile(folder / name, to / name)
+    for name in (*FILES, TARGET_VOCABULARY):
+        if name in FILES or (folder / name).exists():
+            shutil.copyfile(folder / name, to / name)
 
 
 def load_pieces(folder: Path) -> Pieces:
     """The vocabulary of a model folder that `save_tokenizer` wrote."""
+    separate = (folder / TARGET_VOCABULARY).exists()
+    target = _load_side(folder, "target.spm", TARGET_VOCABULARY) if separate else None
+    pieces = _load_side(folder, "source.spm", "vocab.json")
+    fits = target.size == pieces.size if target else pieces.proto == read_bytes(folder / "target.spm")
+    if not fits:
+        raise _no_vocabulary(folder)
+    return Pieces(pieces.proto, target)
+
+
+def _load_side(folder: Path, model: str, vocabulary: str) -> Pieces:
     try:
-        vocabulary = json.loads(read_bytes(folder / "vocab.json"))
+        known = json.loads(read_bytes(folder / vocabulary))
     except ValueError:
-        raise BabelscopeError(f"{folder / 'vocab.json'} is not JSON") from None
-    proto = read_bytes(folder / "source.spm")
+        raise BabelscopeError(f"{folder / vocabulary} is not JSON") from None
     try:
-        pieces = Pieces(proto)
+        pieces = Pieces(read_bytes(folder / model))
     except RuntimeError:
-        raise BabelscopeError(f"{folder / 'source.spm'} is not a sentencepiece model") from None
-    if proto != read_bytes(folder / "target.spm") or vocabulary != {
-        p: i for i, p in enumerate(pieces.pieces())
-    }:
-        raise BabelscopeError(
-            f"{folder}: its tokenizer is not one joint vocabulary in sentencepiece's order with <pad> last, "
-            "which a new model needs; give a vocabulary size instead, to train a new one"
-        )
+        raise BabelscopeError(f"{folder / model} is not a sentencepiece model") from None
+    if known != {piece: number for number, piece in enumerate(pieces.pieces())}:
+        raise _no_vocabulary(folder)
     return pieces
+
+
+def _no_vocabulary(folder: Path) -> BabelscopeError:
+    return BabelscopeError(
+        f"{folder}: its tokenizer is not a vocabulary in sentencepiece's order with <pad> last, joint, or separate "
+        "and of one size, which a new model needs; give a vocabulary size instead, to train a new one"
+    )
 
 
 def refuse_special_tokens(texts: Sequence[str], where: str) -> None:

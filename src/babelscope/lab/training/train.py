@@ -26,7 +26,14 @@ from babelscope.lab.training.checkpoints import (
 )
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.muon import Muon
-from babelscope.lab.training.networks import network_weights, new_network, save_network, torch_seed
+from babelscope.lab.training.networks import (
+    hidden_states,
+    network_weights,
+    new_network,
+    output_weight,
+    save_network,
+    torch_seed,
+)
 from babelscope.lab.training.parallel import Batch, Corpus, ParallelText, hold_out, read_parallel
 from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.settings import TrainingSettings
@@ -35,9 +42,10 @@ from babelscope.lab.training.tokenizer import (
     copy_tokenizer,
     load_pieces,
     save_tokenizer,
+    train_both,
     train_pieces,
 )
-from babelscope.util.errors import SystemFailure
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.locks import locked_folder
 from babelscope.util.seeds import stream
 
@@ -71,11 +79,12 @@ def train(
     shared = load_pieces(tokenizer) if tokenizer else None
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
+        _check_vocabularies(settings, shared, tokenizer)
     configuration = {
         "settings": settings.as_json(),
         "data": _digests(text),
         "dev": _digests(held) if held else "held out",
-        "tokenizer": hashlib.sha256(shared.proto).hexdigest() if shared else "new",
+        "tokenizer": _pieces_digest(shared) if shared else "new",
     }
     with (
         contextlib.nullcontext() if locked else locked_folder(out),
@@ -155,7 +164,9 @@ class TrainingRun:
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "random": torch.get_rng_state(),
-            "pieces": torch.frombuffer(bytearray(self.pieces.proto), dtype=torch.uint8),
+            "pieces": [
+                torch.frombuffer(bytearray(proto), dtype=torch.uint8) for proto in _protos(self.pieces)
+            ],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -239,12 +250,7 @@ class TrainingRun:
             torch.from_numpy(ids).to(self.device) for ids in (batch.source, batch.shifted, batch.target)
         )
         real = source != self.corpus.pad
-        hidden = self.network.model(
-            input_ids=source,
-            attention_mask=None if bool(real.all()) else real.long(),
-            decoder_input_ids=shifted,
-            use_cache=False,
-        ).last_hidden_state.flatten(0, 1)
+        hidden = hidden_states(self.network, source, real, shifted).flatten(0, 1)
         labels = target.flatten()
         kept = np.flatnonzero(batch.target != self.corpus.pad)
         if len(kept) < len(labels):
@@ -254,8 +260,7 @@ class TrainingRun:
 
     def _output(self) -> Tensor:
         """The output layer [vocabulary without pad, width]; pad is the last id and never predicted."""
-        weight: Tensor = self.network.model.shared.weight[: self.corpus.pad]
-        return weight
+        return output_weight(self.network)[: self.corpus.pad]
 
     def _measure_dev_loss(self) -> None:
         """Measure the development loss; keep the weights if it is the lowest so far."""
@@ -304,6 +309,21 @@ def _optimizers(network: Any, settings: TrainingSettings) -> list[torch.optim.Op
     return [adam, Muon(matrices)] if matrices else [adam]
 
 
+def _protos(pieces: Pieces) -> list[bytes]:
+    return [pieces.proto, *([pieces.own_target.proto] if pieces.own_target else [])]
+
+
+def _pieces_digest(pieces: Pieces) -> str:
+    return hashlib.sha256(b"".join(_protos(pieces))).hexdigest()
+
+
+def _check_vocabularies(settings: TrainingSettings, shared: Pieces, tokenizer: Path | None) -> None:
+    """Refuse another model's vocabulary that is joint where the shape's are separate, or the other way round."""
+    found = "separate" if shared.own_target else "joint"
+    if found != settings.shape.vocabularies:
+        raise BabelscopeError(f"{tokenizer} has {found} vocabularies; say --set vocabularies={found}")
+
+
 def _digests(text: ParallelText) -> list[str]:
     return [text.files["source_sha256"], text.files["target_sha256"]]
 
@@ -320,9 +340,15 @@ def _open_run(
     """The run of the last checkpoint, or a new one with the `shared` vocabulary or a new one."""
     saved = load_checkpoint(out)
     if saved:
-        pieces = Pieces(saved["pieces"].numpy().tobytes())
+        stored = saved["pieces"]  # before vocabularies could be separate, a tensor and not a list
+        protos = [each.numpy().tobytes() for each in (stored if isinstance(stored, list) else [stored])]
+        pieces = Pieces(protos[0], Pieces(protos[1]) if len(protos) > 1 else None)
+    elif shared:
+        pieces = shared
+    elif settings.shape.vocabularies == "separate":
+        pieces = train_both(lambda: iter(text.source), lambda: iter(text.target), settings.vocabulary)
     else:
-        pieces = shared or train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
+        pieces = train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
     run = TrainingRun(settings, pieces, text, dev, device=device)
     if saved:
         run.restore(saved)

@@ -1,0 +1,96 @@
+"""Opens folders that `lab train` made: checkpoints of transformers, and plain networks of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from babelscope.core.specs import Options
+from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
+from babelscope.util.errors import BabelscopeError
+
+_WEIGHTS = "model.safetensors"
+_MOST_JSON = 1_000_000
+
+
+def open_trained(name: str, folder: Path, options: Options | None = None) -> Any:
+    """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`."""
+    from babelscope.systems.huggingface import HuggingFace, read_options
+
+    if (folder / "locality.json").exists():
+        from babelscope.lab.experiments.locality_systems import open_locality
+
+        return open_locality(name, folder, options)
+    if (folder / PLAIN).exists():
+        longest = options.integer("max_length", 0, least=0) if options else 0
+        truncate = options.flag("truncate") if options else False
+        if options:
+            options.refuse_unused()
+        return _open_plain(name, folder, longest=longest, truncate=truncate)
+    arguments = read_options(options) if options else {}
+    if options:
+        options.refuse_unused()
+    return HuggingFace(name, folder, **arguments)
+
+
+def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any:
+    import torch
+
+    from babelscope.decoding.model import Vocabulary
+    from babelscope.decoding.stepwise import Stepwise
+    from babelscope.lab.training.tokenizer import EOS
+    from babelscope.systems.own import OwnSystem
+    from babelscope.systems.tokenizers import Tokens
+    from babelscope.util.sealed_files import SealedFiles
+
+    files = SealedFiles(folder, [PLAIN, _WEIGHTS])
+    config = _read_config(files.read_json(PLAIN, most=_MOST_JSON), folder / PLAIN)
+    tensors = _read_weights(files.paths[_WEIGHTS])
+    files.check()
+    with torch.device("meta"):  # nothing is allocated before the weights are known to fit
+        expected = {
+            key: tuple(each.shape) for key, each in NETWORKS[config.architecture](config).state_dict().items()
+        }
+    if config.joint:
+        expected.pop("source.weight")
+        tensors.pop("source.weight", None)
+    found = {key: tuple(each.shape) for key, each in tensors.items()}
+    if found != expected:
+        wrong = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
+        raise BabelscopeError(f"{folder / _WEIGHTS} does not fit {PLAIN}: {', '.join(wrong[:3])}")
+    network = NETWORKS[config.architecture](config)
+    network.load_state_dict(tensors, strict=False)
+    pad = config.vocabularies[1] - 1
+    limit = min(longest or config.longest, config.longest)
+    vocabulary = Vocabulary(config.vocabularies[1], (pad,), EOS, (pad,), config.longest, limit)
+    model = Stepwise(network.eval().requires_grad_(False), vocabulary)
+    return OwnSystem(
+        name,
+        model,
+        Tokens(folder),
+        digest=files.digest(),
+        source_size=config.vocabularies[0],
+        files=files,
+        truncate=truncate,
+        settings={"max_length": limit},
+    )
+
+
+def _read_config(told: dict[str, Any], where: Path) -> PlainConfig:
+    try:
+        return PlainConfig(**{**told, "vocabularies": tuple(told["vocabularies"])})
+    except (TypeError, KeyError, BabelscopeError) as error:
+        raise BabelscopeError(
+            f"{where} is no configuration of a network that `lab train` made: {error}"
+        ) from None
+
+
+def _read_weights(path: Path) -> dict[str, Any]:
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return {key: each.to(torch.float32) for key, each in load_file(path).items()}
+    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
+        raise BabelscopeError(f"{path} cannot be read: {error}") from None

@@ -1,0 +1,192 @@
+"""`lab prepare`: what each filter removes, counted and shown, and what it costs in memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.lab.training.preparing import FILTERS, Preparation, Seen, choose, prepare
+from babelscope.lab.training.tokenizer import load_pieces
+from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
+
+ENGLISH = [f"The old man reads the letter number {n} in the garden of the house" for n in range(40)]
+GERMAN = [f"Der alte Mann liest den Brief Nummer {n} in dem Garten des Hauses" for n in range(40)]
+
+
+def write(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
+    source, target = folder / "a.en", folder / "a.de"
+    source.write_text("".join(f"{one}\n" for one, _ in pairs), encoding="utf-8")
+    target.write_text("".join(f"{other}\n" for _, other in pairs), encoding="utf-8")
+    return source, target
+
+
+def removed(folder: Path) -> dict[int, str]:
+    lines = (folder / "removed.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["line"]: row["filter"] for row in map(json.loads, lines)}
+
+
+def test_each_filter_removes_its_own_and_says_why(tmp_path: Path) -> None:
+    pairs = list(zip(ENGLISH, GERMAN, strict=True))
+    pairs[3] = (ENGLISH[3], "")
+    pairs[4] = (ENGLISH[4], f"{GERMAN[4]} </s>")
+    pairs[5] = (ENGLISH[5] * 20, GERMAN[5] * 20)
+    pairs[6] = (ENGLISH[6], "Der alte Mann")
+    pairs[7] = pairs[2]
+    pairs[8] = (ENGLISH[8], ENGLISH[8])
+    pairs[9] = ("Le vieil homme lit la lettre dans le jardin de la maison avec son fils", GERMAN[9])
+    plan = Preparation(languages="en-de", longest=100, skip=("alignment",))
+    report = prepare(*write(tmp_path, pairs), tmp_path / "out", plan)
+    ours = {
+        4: "unusable",
+        5: "unusable",
+        6: "length",
+        7: "ratio",
+        8: "duplicate",
+        9: "language",
+        10: "language",
+    }
+    assert removed(tmp_path / "out") == ours
+    counted = {name: report["filters"][name]["removed"] for name in FILTERS if name != "alignment"}
+    assert counted == {name: Counter(ours.values())[name] for name in counted}
+    entered = [report["filters"][name]["entered"] for name in ("unusable", "length", "ratio", "duplicate")]
+    assert entered == [40, 38, 37, 36]
+    (example,) = report["filters"]["ratio"]["examples"]
+    assert (example["line"], example["why"]) == (7, "14 words to 3")
+    kept = (tmp_path / "out" / "train.de").read_text(encoding="utf-8").splitlines()
+    assert kept == [other for number, (_, other) in enumerate(pairs, 1) if number not in ours]
+    assert report["kept"] == len(kept) == 33
+
+
+def test_a_line_that_is_not_utf8_is_removed_and_spaces_become_single_ones(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.en.gz", tmp_path / "a.de"
+    lines = [f"{text}\n".encode() for text in ENGLISH]
+    lines[1] = b"caf\xe9 \n"
+    lines[2] = b"The old\tman  reads\r\n"
+    source.write_bytes(gzip.compress(b"".join(lines)))
+    target.write_text("".join(f"{text}\n" for text in GERMAN), encoding="utf-8")
+    plan = Preparation(languages="en-de", skip=("alignment", "language", "ratio"))
+    report = prepare(source, target, tmp_path / "out", plan)
+    assert removed(tmp_path / "out") == {2: "unusable"}
+    assert (tmp_path / "out" / "train.en").read_text(encoding="utf-8").splitlines()[1] == "The old man reads"
+    assert report["filters"]["unusable"]["examples"][0]["why"] == "not UTF-8"
+
+
+def test_a_sample_is_drawn_evenly_and_by_the_seed() -> None:
+    drawn = Counter[int]()
+    for seed in range(400):
+        chosen = [place for place, use in enumerate(choose(10, 4, seed, "test")) if use]
+        assert len(chosen) == 4
+        drawn.update(chosen)
+    assert all(110 < drawn[place] < 210 for place in range(10)), drawn
+    assert list(choose(9, 3, 1, "a")) == list(choose(9, 3, 1, "a")) != list(choose(9, 3, 2, "a"))
+
+
+def test_seen_is_a_set_of_at_most_24_bytes_a_member() -> None:
+    seen, known = Seen(), set[str]()
+    draw = random.Random(1)
+    for _ in range(20_000):
+        text = str(draw.randrange(15_000))
+        assert seen.add(text) == (text not in known)
+        known.add(text)
+    assert seen.bytes <= 24 * len(known)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"languages": "en"}, "two codes"),
+        ({"languages": "en-xx"}, "does not know the language 'xx'"),
+        ({"languages": "en-zh"}, "written without spaces"),
+        ({"languages": "en-de", "skip": ("unusable",)}, "cannot be skipped"),
+        ({"languages": "en-de", "ratio": 0.5}, "at least 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(BabelscopeError, match=said):
+        Preparation(**given)
+
+
+def test_languages_the_wrong_way_round_leave_nothing_and_say_so(tmp_path: Path) -> None:
+    files = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
+    with pytest.raises(
+        BabelscopeError, match=r"no pair is left: language removed 40; .* the right way round"
+    ):
+        prepare(*files, tmp_path / "out", Preparation(languages="de-en", skip=("alignment",)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    files = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
+    with pytest.raises(BabelscopeError, match="is not empty"):
+        prepare(*files, tmp_path, Preparation(languages="en-de"))
+
+
+def test_unequal_files_are_refused_with_both_counts(tmp_path: Path) -> None:
+    source, target = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
+    target.write_text("Eins\n", encoding="utf-8")
+    with pytest.raises(BabelscopeError, match=r"40.*1|1.*40"):
+        prepare(source, target, tmp_path / "out", Preparation(languages="en-de", skip=("alignment",)))
+
+
+def test_the_command_makes_text_and_a_vocabulary_to_train_with(
+    tmp_path: Path, babelscope: Babelscope
+) -> None:
+    source, target = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
+    words = ["lab", "prepare", "--source", str(source), "--target", str(target), "--languages", "en-de"]
+    options = ["--skip", "alignment", "--sample", "30", "--vocabulary", "60"]
+    said = babelscope(*words, *options, "--out", str(tmp_path / "one"))
+    assert said.code == 0, said.err
+    assert "sample" in said.out
+    assert max(map(len, said.out.splitlines()[:-1])) <= 80  # the last is the folder's own name
+    assert len((tmp_path / "one" / "train.en").read_text(encoding="utf-8").splitlines()) == 30
+    assert load_pieces(tmp_path / "one" / "tokenizer").encode(["The old man"])
+    said = babelscope(*words, *options, "--separate", "--out", str(tmp_path / "two"))
+    assert said.code == 0, said.err
+    both = load_pieces(tmp_path / "two" / "tokenizer")
+    assert both.own_target
+    assert both.size == both.target_side.size
+
+
+def planted(shared: Path, folder: Path, size: int) -> tuple[tuple[Path, Path], list[str]]:
+    """Multi30k with planted noise, a twelfth of the pairs of each kind, and what each line is."""
+    sides = {}
+    for code in ("en", "de", "fr"):
+        with gzip.open(shared / "data" / "multi30k" / f"train.{code}.gz", "rt", encoding="utf-8") as file:
+            sides[code] = [line.rstrip("\n") for line, _ in zip(file, range(size), strict=False)]
+    share = size // 12
+    lines: list[tuple[str, str, str]] = []
+    for number, (english, german) in enumerate(zip(sides["en"], sides["de"], strict=True)):
+        words = german.split()
+        noise = {
+            0: ("misaligned", sides["de"][(number + share // 2) % size]),
+            1: ("truncated", " ".join(words[: len(words) // 2])),
+            2: ("copied", english),
+            3: ("french", sides["fr"][number]),
+        }
+        kind, target = noise.get(number // share, ("clean", german))
+        lines.append((english, target, kind))
+    lines += [(english, target, "duplicate") for english, target, _ in lines[-share:]]
+    return write(folder, [(one, other) for one, other, _ in lines]), [kind for _, _, kind in lines]
+
+
+def test_planted_noise_is_found_in_multi30k(tmp_path: Path, shared: Path) -> None:
+    files, kinds = planted(shared, tmp_path, 6000)
+    prepare(*files, tmp_path / "out", Preparation(languages="en-de"))
+    found = removed(tmp_path / "out")
+    by = Counter((name, kinds[line - 1]) for line, name in found.items())
+    total = Counter(kinds)
+    assert by["duplicate", "duplicate"] + by["ratio", "duplicate"] == total["duplicate"]
+    assert by["language", "copied"] + by["language", "french"] >= 0.97 * (total["copied"] + total["french"])
+    assert by["language", "clean"] == 0
+    assert by["ratio", "truncated"] >= 0.95 * total["truncated"]
+    assert by["ratio", "clean"] <= 0.03 * total["clean"]
+    reached = total["misaligned"] - by["ratio", "misaligned"]
+    assert by["alignment", "misaligned"] >= 0.9 * reached
+    assert by["alignment", "clean"] <= 0.2 * total["clean"]
