@@ -72,6 +72,18 @@ def attend(queries: Array, table: Array, paths: Array, rows: Array, lengths: Arr
                     mixed[i, head, j] += weight * table[key, 1, head, j]
 
 
+@inlined
+def _exponentials(weights: Any, start: int, stop: int, top: Any) -> None:
+    """In place: e^weight over the sum of all, from `start` to `stop`; `top` is the largest."""
+    norm = np.float32(0)
+    for place in range(start, stop):
+        weight = _exp(weights[place] - top)
+        weights[place] = weight
+        norm += weight
+    for place in range(start, stop):
+        weights[place] /= norm
+
+
 @compiled
 def attend_after_prompt(
     queries: Array,
@@ -120,21 +132,17 @@ def attend_after_prompt(
                     total = np.float32(math.tanh(total / cap)) * cap
                 weights[place] = total
                 top = max(top, total)
-            norm = np.float32(0)
-            for place in range(skipped, before + after):
-                weight = _exp(weights[place] - top)
-                weights[place] = weight
-                norm += weight
+            _exponentials(weights, skipped, before + after, top)
             for j in range(width):
                 mixed[i, head, j] = 0
             for place in range(first, before):
                 key = places[i, place]
-                weight = weights[place] / norm
+                weight = weights[place]
                 for j in range(width):
                     mixed[i, head, j] += weight * prompts[key, 1, shared, j]
             for place in range(second, after):
                 key = paths[i, place]
-                weight = weights[before + place] / norm
+                weight = weights[before + place]
                 for j in range(width):
                     mixed[i, head, j] += weight * table[key, 1, shared, j]
 
