@@ -253,5 +253,7 @@ def test_verdicts_can_be_held_against_annotators(
     files = ("--task", "winomt", str(annotator), "copy.jsonl", "--verdicts", "verdicts.jsonl")
     told = babelscope("agreement", *files, "--json")
     rows = [json.loads(line) for line in told.out.split("\n")[:-1]]
-    (row,) = [row for row in rows if row.get("verdicts") == "verdicts"]
-    assert (row["value"], row["judgements"], row["unknown"], row["missing"]) == (1, 2 * len(said), 0, 0)
+    found = [row for row in rows if row.get("verdicts") == "verdicts"]
+    assert [row["weighting"] for row in found] == ["none", "category"]
+    for row in found:
+        assert (row["value"], row["judgements"], row["unknown"], row["missing"]) == (1, 2 * len(said), 0, 0)

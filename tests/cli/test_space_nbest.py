@@ -173,6 +173,7 @@ def released() -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "per_file", "empty", "top", "beam", "bias", "ranked"),
     [

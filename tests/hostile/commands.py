@@ -83,6 +83,7 @@ translate --system {ct2} a.en
 translate --system {t5} a.en
 sample --system lab:teacher --source a.en --n 2
 top-k --system lab:teacher a.en --k 2 --budget-expansions 200
+mbr --system lab:teacher --source a.en --n 3
 score --system lab:teacher --source a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
@@ -106,6 +107,7 @@ annotate sample --tests winomt:wino.tsv --translations wino.de --to sampled.json
 2 agreement judge.jsonl
 correlate scores.jsonl --human scores.jsonl --field score
 data list
+data metric chrf
 data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt --data-dir fetched
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl

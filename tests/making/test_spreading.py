@@ -252,6 +252,7 @@ def test_a_worker_that_dies_is_replaced_but_not_forever(tmp_path: Path) -> None:
         list(ray_map(die, [0]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray")
 def test_the_commands_say_the_same_with_ray(
     babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -127,6 +127,10 @@ def likelihood(rng: random.Random, _number: int) -> Record:
     return {"references": [{"tokens": ["a", "b", "c"], "logprobs": logs, "notes": []}]}
 
 
+def quality(rng: random.Random, number: int) -> Record:
+    return {**challenge(rng, number), "extra": {}}
+
+
 def errors(rng: random.Random, number: int) -> Record:
     pair = contrast(rng, number)
     alarm = pair["detected"]["best"]
@@ -147,6 +151,7 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
     "challenge": (challenge, [{"metrics": ("chrf",), "matched_corpora": 2, "length_corpora": 4}]),
     "likelihood": (likelihood, [{}]),
     "errors": (errors, [{}]),
+    "quality": (quality, [{"metric": ("chrf",)}, {"metric": ("bleu", "chrf")}]),
 }
 
 

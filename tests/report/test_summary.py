@@ -43,6 +43,7 @@ def study(systems: int, tests: int, methods: int) -> str:
     ])  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", ["--report", "--no-report"])
 def test_a_large_study_is_told_in_forty_lines(
     babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str

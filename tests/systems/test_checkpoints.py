@@ -127,6 +127,7 @@ def score(name: str, hub: str, home: Path, **env: str) -> subprocess.CompletedPr
     )
 
 
+@pytest.mark.slow
 def test_a_hub_model_is_fetched_pinned_and_kept(hub: Hub, tmp_path: Path) -> None:
     first = score("hf:owner/tiny", hub.url, tmp_path)
     assert first.returncode == 0, first.stderr

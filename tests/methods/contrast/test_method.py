@@ -154,13 +154,29 @@ def gap(record: Record) -> float:
     return float(record["scores"]["best"] - record["scores"]["contrastive"][0])
 
 
+def repeated(items: list[MinimalPair]) -> list[MinimalPair]:
+    return [*items, *(pair(f"{each.id}'", each.source, each.correct, *each.contrastive) for each in items)]
+
+
 @FEW
 @given(PAIRS)
-def test_duplicating_all_items_changes_no_estimate(items: list[MinimalPair]) -> None:
-    twice = [*items, *(pair(f"{each.id}'", each.source, each.correct, *each.contrastive) for each in items)]
-    for one, two in zip(run(items, spread=0).rows, run(twice, spread=0).rows, strict=True):
+def test_duplicating_all_items_of_sources_changes_no_estimate(items: list[MinimalPair]) -> None:
+    alone = [pair(n, f"{e.source}{n * 'a'}b", e.correct, *e.contrastive) for n, e in enumerate(items)]
+    for one, two in zip(run(alone, spread=0).rows, run(repeated(alone), spread=0).rows, strict=True):
         assert figures_of(one) == figures_of(two)
         assert two.estimate.n == 2 * one.estimate.n
+
+
+@FEW
+@given(PAIRS)
+def test_duplicating_all_items_changes_no_value_and_widens_no_interval(items: list[MinimalPair]) -> None:
+    """Where the items of a source differ more than sources do, an interval is that of so many items."""
+    for one, two in zip(run(items, spread=0).rows, run(repeated(items), spread=0).rows, strict=True):
+        assert figures_of(one)[0] == pytest.approx(figures_of(two)[0], nan_ok=True)
+        assert two.estimate.n == 2 * one.estimate.n
+        if not one.estimate.no_interval and one.estimate.n:
+            assert one.estimate.low - 1e-9 <= two.estimate.low
+            assert two.estimate.high <= one.estimate.high + 1e-9
 
 
 @FEW

@@ -51,12 +51,14 @@ def true_shares(result: Result) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 def test_the_truth_is_what_was_planted(result: Result) -> None:
     truth = true_shares(result)
     assert 0.25 < truth[PLANTED_TYPE] < 0.55
     assert all(truth[name] <= 0.05 for name in FALSE_TYPES)
 
 
+@pytest.mark.slow
 def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], result: Result) -> None:
     assert {name for name, each in types.items() if each.reading == "control"} == {
         "placeholder_ding",

@@ -157,7 +157,8 @@ def overview(group: Group, *, lead: bool = True) -> Table:
         "* a control" if any(line[-5].startswith("*") for line in lines) else "",
         f"{OWN} on references that are its own output" if any(OWN in line[-3] for line in lines) else "",
     ]
-    title = "; ".join(filter(None, ["By error type, how often the error is preferred", *marks]))
+    told = "By error type, how often the error is preferred, with its 95 % interval"
+    title = "; ".join(filter(None, [told, *marks]))
     return Table(title, [*headings, *_HEADINGS], lines, len(headings))
 
 

@@ -68,6 +68,10 @@ class SystemRecords:
         """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
         known, left_out = self._known(values)
         columns, scale = self._columns(known), _SCALES.get(name, (-math.inf, math.inf))
+        if name == "kqrg" and all(
+            0 <= value <= 1 for _, value in known
+        ):  # a metric may leave its bound (COMET)
+            scale = (0.0, 1.0)
         estimate = clustered_proportion(*columns) if share else clustered_mean(*columns, within=scale)
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
