@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from babelscope import contrast
@@ -161,6 +161,8 @@ def repeated(items: list[MinimalPair]) -> list[MinimalPair]:
 @FEW
 @given(PAIRS)
 def test_duplicating_all_items_of_sources_changes_no_estimate(items: list[MinimalPair]) -> None:
+    # A tie counts half, and halves vary less than items that are right or wrong can.
+    assume(all(each.correct not in each.contrastive for each in items))
     alone = [pair(n, f"{e.source}{n * 'a'}b", e.correct, *e.contrastive) for n, e in enumerate(items)]
     for one, two in zip(run(alone, spread=0).rows, run(repeated(alone), spread=0).rows, strict=True):
         assert figures_of(one) == figures_of(two)
