@@ -267,7 +267,7 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
             records.append({**record, "verdict": verdict})
         decided = [record for record in records if record["verdict"] != "undecided"]
         truth = [sum(record["truth"] for record in some) / max(1, len(some)) for some in (decided, records)]
-        all_ = accuracy_rows(records)[0].estimate
+        all_ = next(row.estimate for row in accuracy_rows(records) if row.name == "all")
         whole = undecided_rows(records)[1].estimate
         inside["decided"] += bool(decided) and all_.low <= truth[0] <= all_.high
         inside["all"] += whole.low <= truth[1] <= whole.high
