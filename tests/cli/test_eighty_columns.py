@@ -176,6 +176,7 @@ def test_help_fits(babelscope: Babelscope, name: str, monkeypatch: pytest.Monkey
     assert not faults(babelscope(*name.split(), "--help").out)
 
 
+@pytest.mark.slow
 def test_what_is_printed_for_people_fits(
     babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
     assert again.to_json() == result.to_json()
 
 
+@pytest.mark.slow
 def test_the_demo_command(babelscope: Babelscope) -> None:
     done = babelscope("demo", "--n", "10", "--out", "run", "--json")
     rows = [json.loads(line) for line in done.out.split("\n")[:-1]]

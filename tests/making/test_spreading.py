@@ -221,6 +221,7 @@ def ray() -> Iterator[Any]:
     disconnect()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray")
 def test_ray_tells_errors_as_themselves(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad").write_text((folder / "c.align").read_text().replace("0-0", "99-0"))

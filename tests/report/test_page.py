@@ -145,6 +145,7 @@ def test_hostile_text_is_shown_as_text(new_page: NewPage, tmp_path: Path) -> Non
     assert hebrew.evaluate("element => getComputedStyle(element).direction") == "rtl"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}]
 )

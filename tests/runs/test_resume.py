@@ -51,6 +51,7 @@ def asked(folder: Path, name: str) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
     moments = random.Random(20)
     whole = write_study(tmp_path, "whole")

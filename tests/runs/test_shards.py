@@ -307,6 +307,7 @@ def run_shard(study: str, shard: str) -> None:
     run_study(study, shard=shard)
 
 
+@pytest.mark.slow
 def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
     moments = random.Random(20)
     whole, killed = (write_study(tmp_path / name, delay=0.004, items=30) for name in ("whole", "killed"))

@@ -231,6 +231,7 @@ def write_study(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_kills_change_nothing_in_a_study(
     ray: Any,  # noqa: ARG001
     babelscope: Babelscope,

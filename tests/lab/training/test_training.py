@@ -246,6 +246,7 @@ def killable(folder: str, out: str) -> None:
 _KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1, optimizer="muon")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> None:
     learn(tmp_path, tmp_path / "never killed", _KILLED)
     out, moment, reached = tmp_path / "killed", random.Random(7), [0]

@@ -248,6 +248,7 @@ def test_every_published_mucow_figure(shared: Path, pair: str, rows: int, tied: 
     assert counted(lenient) == (expected["correct_if_ties_counted_correct"], tied, expected["items"])
 
 
+@pytest.mark.slow
 def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> None:
     folder = shared / "data" / "distil-lingeval"
     if not folder.is_dir():
