@@ -232,8 +232,13 @@ def _compare_runs(
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
+    groups = comparing.group_runs(opened, summary_only=summary)
+    # A run may have methods without this figure.
+    with_figure = [each for each in groups if any(row.name == figure for row in each.columns[0].cell.rows)]
+    if opened and variables and not with_figure:
+        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     found = _Comparison(
-        comparing.group_runs(opened, summary_only=summary),
+        groups,
         [(run.name, run.manifest.signature) for run in opened],
         read_systems(table if opened else [], opened),
     )
@@ -243,8 +248,7 @@ def _compare_runs(
                 found.more["paired"] += comparing.paired_differences(group)
                 found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
             found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
-            # A run may have methods without this figure.
-            if variables and any(row.name == figure for row in group.columns[0].cell.rows):
+            if variables and group in with_figure:
                 found.more["regression"] += comparing_groups.regress_figure(
                     group, found.known, variables, figure
                 )
@@ -253,8 +257,6 @@ def _compare_runs(
         if len(table) > 1 or table[0].is_dir():
             raise BabelscopeError("without runs, --table is one table that has the figure, too")
         found.more["regression"] += comparing_groups.regress_column(table[0], figure, variables)
-    elif variables and not found.more["regression"]:
-        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
 
 
