@@ -8,10 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from babelscope.core.answers import System
 from babelscope.core.comparable import Comparable
+from babelscope.core.factors import Factor, Factors, check_factors
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
@@ -52,6 +53,8 @@ class SystemPart(_ManifestModel):
 
     spec: _Text
     fingerprint: Json
+    factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
+    """What the study says of it: its width, its seed."""
 
 
 class TestsPart(_ManifestModel):
@@ -175,6 +178,7 @@ def manifest_of(
     specs: Mapping[Literal["systems", "tests"], Mapping[str, str]],
     *,
     authors: Mapping[str, Mapping[str, System]] = MappingProxyType({}),
+    factors: Mapping[str, Factors] = MappingProxyType({}),
     by: Iterable[str] = (),
     seed_groups: Iterable[str] = (),
     shard: ShardPart | None = None,
@@ -193,7 +197,11 @@ def manifest_of(
         seed_groups=list(seed_groups),
         methods={setup.label: describe_method(setup) for setup in setups},
         systems={
-            label: SystemPart(spec=spec, fingerprint=systems[label].fingerprint.as_json())
+            label: SystemPart(
+                spec=spec,
+                fingerprint=systems[label].fingerprint.as_json(),
+                factors=dict(factors.get(label, {})),
+            )
             for label, spec in specs["systems"].items()
             if label in systems
         },

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from babelscope.core.results import Record, Row
+from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
 from babelscope.methods.space.normalisation import normalisation_rows
@@ -43,7 +44,7 @@ _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-wi
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> list[Row]:
+def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
     cell = SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]
@@ -56,7 +57,8 @@ def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> 
         for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
     searched = [*_empty_mode_rows(cell), *_search_rows(cell), *normalisation_rows(cell)]
-    return [*rows, *searched, *treatment_rows(cell, _found_by_treatment), *length_rows(cell)]
+    rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
+    return [*rows, *searched, *rest]
 
 
 def _judged_by_treatment(cell: SystemRecords) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
 
-_LATER = ("gains", "ties", "temperature", "top_p", "epsilon", "beams")
+_LATER = ("gains", "ties", "temperature", "top_p", "epsilon", "beams", "confidence")
 """Settings that are signed only where they are used."""
 
 
@@ -59,6 +59,8 @@ class SpaceSettings(Settings):
     """Memory an exact search may hold at once."""
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
+    confidence: bool = False
+    """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Understood for one version, and without effect: intervals need no resamples."""
 
@@ -78,6 +80,11 @@ class SpaceSettings(Settings):
     def drawing(self) -> Drawing:
         """How samples are drawn."""
         return Drawing(temperature=self.temperature, top_p=self.top_p, epsilon=self.epsilon)
+
+    @property
+    def draws_from_model(self) -> bool:
+        """Whether samples are drawn from the model's own distribution."""
+        return self.drawing == Drawing()
 
     @field_validator("beams", mode="before")
     @classmethod

@@ -93,6 +93,16 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     )
 
 
+def over(rows: Sequence[Row]) -> list[Headline]:
+    """What figures 2 and 3 of the paper draw over the size of models: ranking, its quality, empty modes."""
+    return headlines(
+        ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
+        ("kRG, top", one(rows, "krg", region="top", view="tokens"), "percent"),
+        ("kQRG, top", one(rows, "kqrg", region="top", view="tokens"), "percent"),
+        ("kQRG, beam", one(rows, "kqrg", region="beam", view="tokens"), "percent"),
+    )
+
+
 def caveats(group: Group) -> list[Caveat]:
     """Who was not resolved and what that changes, then where our defaults are not the paper's."""
     return [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
@@ -267,4 +277,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer, headline)
+VIEW = View(section, about, answer, headline, over)
