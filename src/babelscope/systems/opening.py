@@ -132,7 +132,7 @@ _BUILT_IN = (
         "babelscope.systems.openai:open_openai",
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
-        frozenset({"translate", "score"}),
+        frozenset({"translate", "score", "sample", "reply"}),
         contacts="server",
         beam=False,
         needs={"score": "with logprobs=vllm or logprobs=echo"},
