@@ -78,7 +78,7 @@ def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path
     assert "not likelihoods" in " ".join(done.out.split())
     names = {each["name"] for each in json.loads((run / "summary.json").read_text())["rows"]}
     assert names == {"answer_accuracy", "answer_undecided", "position_bias", "answer_given"}
-    assert babelscope("report", str(run), "--out", "report.html").code == 0
+    assert babelscope("report", str(run), "--to", "report.html").code == 0
     assert "Choice by answer" in Path("report.html").read_text()
 
 

@@ -62,7 +62,7 @@ _BUILT_IN = (
         "babelscope.systems.ctranslate2:open_ctranslate2",
         "a CTranslate2 folder with its tokenizer beside it",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
-        frozenset({"translate", "score"}),
+        frozenset({"translate", "score", "sample"}),
         "ct2",
         contacts="hub",
     ),
