@@ -154,7 +154,7 @@ class Decoding:
         """What candidates count, and which remain: of those weighed by probability each token sequence once."""
         from babelscope.core.answers import properties
 
-        scored = all(each.has_scores for each in candidates)
+        scored = all(each.has_total for each in candidates)
         listed = properties(system).stored and scored
         weights = self.weights or (Weights.probability if listed else Weights.count)
         if weights is Weights.count:

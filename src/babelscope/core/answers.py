@@ -13,11 +13,12 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
 
-Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole"]
+Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos"]
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
-answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known."""
+answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
+without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence."""
 
 # Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3
@@ -74,6 +75,11 @@ class Scored:
     def has_scores(self) -> bool:
         """False for the answers of a black box, which come without log-probabilities."""
         return bool(self.logprobs)
+
+    @property
+    def has_total(self) -> bool:
+        """Whether its log-probabilities have the end of sentence, if it has one: only then is their sum its own."""
+        return self.has_scores and "without_eos" not in self.notes
 
     @property
     def total(self) -> float:
@@ -330,7 +336,9 @@ class HasRegions(Protocol):
         """For each item of a test set, by its id and place, at most `k` hypotheses a region."""
 
 
-Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores", "regions"]
+Capability = Literal[
+    "translate", "score", "sample", "top_k", "next_tokens", "item_scores", "regions", "reply"
+]
 CAPABILITIES: Mapping[Capability, str] = {
     "translate": "translates",
     "score": "gives log-probabilities of given targets",
@@ -339,6 +347,7 @@ CAPABILITIES: Mapping[Capability, str] = {
     "next_tokens": "gives next-token distributions",
     "item_scores": "has stored scores of items",
     "regions": "has stored lists of hypotheses",
+    "reply": "answers prompts in words",
 }
 _METHODS: Mapping[Capability, tuple[str, ...]] = {
     **{name: (name,) for name in CAPABILITIES},

@@ -24,6 +24,8 @@ from babelscope.util.errors import BabelscopeError
 
 _BUILT_IN = {
     **{name: f"babelscope.methods.{name}.method:METHOD" for name in BUILT_IN},
+    "contrast_answers": "babelscope.methods.answers.method:CONTRAST",
+    "condition_answers": "babelscope.methods.answers.method:CONDITION",
     "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
 }
@@ -81,6 +83,8 @@ class Method:
     have, or would have otherwise."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
+    otherwise: Mapping[Capability, str] = field(default_factory=dict)
+    """Capability -> what to do with a system that has it, but lacks what is needed."""
     check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
     """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
     system is asked."""

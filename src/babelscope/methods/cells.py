@@ -243,7 +243,11 @@ def _require_capabilities(cell: Cell) -> None:
     more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
         system = cell.systems[role]
-        require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        try:
+            require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        except BabelscopeError as error:
+            others = [said for has, said in setup.method.otherwise.items() if has in capabilities(system)]
+            raise BabelscopeError("; ".join([str(error), *others])) from None
         extra = _without_substitutes(setup, system, more.get(role, ()))
         require(system, *extra, what_for=f"{setup.label} with these settings")
 

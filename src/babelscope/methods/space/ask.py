@@ -169,7 +169,7 @@ def _hypothesis(scored: Scored) -> Record:
     """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
     unknown = not scored.text.strip() and not _UNKNOWN.isdisjoint(scored.tokens)
-    logprob = scored.total if scored.has_scores else None
+    logprob = scored.total if scored.has_total else None
     return {"text": scored.text, "logprob": logprob, **notes, **({"unknown": True} if unknown else {})}
 
 

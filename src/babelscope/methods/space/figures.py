@@ -170,6 +170,7 @@ def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iter
         "tied": sum(each.tied for each in known),
         "twins": sum(each.twins for each in known),
         "unfinished": _unfinished_in(cell.records, name, size),
+        **_without_logprob(cell.records, name),
     }
     for measure in ("krg", "krg_random", "krg_above_random", "kqrg"):
         values = [None if each is None else float(getattr(each, measure)) for each in found]
@@ -246,3 +247,12 @@ def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:
         return sum(_unfinished(record["beam"]) for record in records)
     found = [(record["samples"]["hypotheses"], record["samples"]["drawn"][:size]) for record in records]
     return sum(_unfinished([hypotheses[number] for number in drawn]) for hypotheses, drawn in found)
+
+
+def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
+    """In how many sentences a server did not tell the whole log-probability of a sample, where it did not."""
+    if name != "samples":
+        return {}
+    lists = [record["samples"]["hypotheses"] for record in records]
+    count = sum(any(each["logprob"] is None for each in own) for own in lists)
+    return {"without_logprob": count} if count else {}

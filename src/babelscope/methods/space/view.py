@@ -116,6 +116,8 @@ def _caveats(column: Column) -> Iterator[str]:
         "unresolved": "could not be searched within the budget; "
         + ("figures are of the best that was found" if kept else "figures are of the others"),
         "short": "have fewer hypotheses than were asked for",
+        "without_logprob": "have samples whose log-probability the system does not tell whole (no end of sentence, "
+        "rare tokens, or another temperature than 1): kRG and kQRG of samples are without these",
     }
     yield from (caveat.text for caveat in noted_of(column.name, counted, words))
     if warned := warnings_of(rows):
