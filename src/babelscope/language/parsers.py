@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.registry import Registry
+from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
@@ -29,13 +29,15 @@ def open_parser(spec: str) -> Parser:
 
 
 def parser_language(spec: str) -> str | None:
-    """The language of a parser, by its name; None for a model file, which does not say it."""
-    from babelscope.language.published_models import MODELS
+    """The language of a parser, by its name or, of a published model, its bytes; None where nothing says it."""
+    from babelscope.language.published_models import MODELS, find_model
 
     kind, _, name = spec.partition(":")
     if kind == "stanza":
         return name or None
-    known = MODELS.get(f"udpipe/{name}") if name not in UDPIPE_MODELS.names() else None
+    if kind != "udpipe" or not name or name in UDPIPE_MODELS.names():
+        return None
+    known = MODELS.get(f"udpipe/{name}") or find_model(Path(name))
     return known.project.languages[0] if known else None
 
 
@@ -86,7 +88,8 @@ def _model_file(name: str) -> Path:
     if (path := Path(name)).is_file():
         return path
     short = [*UDPIPE_MODELS.names(), *(each[len("udpipe/") :] for each in MODELS)]
-    raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
+    hint = did_you_mean(name, short, "see babelscope data list", cutoff=0.4)
+    raise BabelscopeError(f"{name}: no such model file, nor a known model; {hint}")
 
 
 def _open_stanza(language: str) -> Parser:
