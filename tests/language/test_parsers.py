@@ -164,7 +164,9 @@ def test_a_parser_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch)
         open_parser("udpipe:x")
     with pytest.raises(BabelscopeError, match="stanza is not installed"):
         open_parser("stanza:de")
-    with pytest.raises(BabelscopeError, match="a parser is udpipe:FILE or stanza:LANGUAGE, not 'malt'"):
+    with pytest.raises(
+        BabelscopeError, match="a parser is udpipe:FILE, spacy:MODEL or stanza:LANGUAGE, not 'malt'"
+    ):
         open_parser("malt")
 
 

@@ -1,4 +1,4 @@
-"""`babelscope data get udpipe/NAME` from a server on loopback: right and wrong bytes, broken connections, full disks."""
+"""Models got from a server on loopback: right and wrong bytes, broken connections, no network, full disks."""
 
 from __future__ import annotations
 
