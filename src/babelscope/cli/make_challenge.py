@@ -68,7 +68,7 @@ def challenge(
         str | None,
         typer.Option(
             metavar="PARSER",
-            help="Parse here instead: udpipe:MODEL (a file or a known name) or stanza:LANGUAGE.",
+            help="Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
             show_default=False,
         ),
     ] = None,

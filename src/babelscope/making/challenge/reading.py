@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.align import Links, align, longest_sentence, parse_links
-from babelscope.language.fitness import require_links, watch_language
+from babelscope.language.fitness import require_links, watch_language, watch_trees
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
@@ -175,6 +175,8 @@ class Corpus:
         elif self.parser is not None:
             parser = _opened_parser(self.parser) if isinstance(self.parser, str) else self.parser
             trees = parse_in_batches(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
+        if self.first == 1 and (self.parses is not None or self.parser is not None):
+            trees = watch_trees(trees, str(self.parses or "the parser"))
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
             links = self._stream(self.alignments, "alignments")
