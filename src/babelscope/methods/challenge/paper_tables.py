@@ -96,8 +96,8 @@ def _by_distance(own: Sequence[Row], rows: Sequence[Row], metric: str) -> Table:
         figures = [_cell(kept.get(distance), metric) for distance in distances]
         for name in ("distance_pearson", "distance_spearman"):
             found = over_sets.get((name, line))
-            # The number of sets stands in the headings.
-            figures.append((with_interval(found.estimate, 2, "+") if found else "", ""))
+            sets = f"{found.estimate.n} sets" if found else ""
+            figures.append((with_interval(found.estimate, 2, "+") if found else "", sets))
         cells.append(([*told, shown[line[1]], phenomenon_of(first.labels)], figures))
     labels = [*(["tests"] if several else []), "system", "phenomenon"]
     headings = ["all" if not distance else f"≥ {distance}" for distance in distances]

@@ -121,7 +121,7 @@ def findings(group: Group) -> list[Finding]:
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
-                f"{f' with {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
+                f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
                 f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
@@ -198,7 +198,7 @@ def caveats(group: Group) -> list[Caveat]:
 
 
 def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
-    """Sets below the size that a verdict needs, in one sentence; with another one if no set has that size."""
+    """What is said of sets below the size that a verdict needs."""
     needed = _verdict_from(group)
     sizes = {
         _part_name(kind, distance): scores[distance].estimate.n
@@ -210,11 +210,11 @@ def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
     if not small:
         return []
     largest = max(small, key=lambda name: small[name])
-    every = len(small) == len(sizes)
-    which = f"None of {len(sizes)} sets has" if every else f"{len(small)} of {len(sizes)} sets have not"
+    which = f"All {len(sizes)} sets" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)} sets"
     return [
-        f"{which} the {needed} sentences that a verdict needs (--verdict-from); the largest of them, {largest}, "
-        f"has {small[largest]:,}. On so few, a score moves with every sentence, so their figures stand without one."
+        f"{which} {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a verdict needs "
+        f"(--verdict-from); the largest of them, {largest}, has {small[largest]:,}. On so few, a score moves with "
+        "every sentence, so that figures stand without a verdict."
     ]
 
 
