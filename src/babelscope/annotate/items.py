@@ -258,6 +258,11 @@ def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
 
 
+def _extraction(record: Mapping[str, Any]) -> dict[str, Any]:
+    # Nobody's translation: what was extracted is judged.
+    return {"blocks": _challenge({**record, "translation": None})["blocks"]}
+
+
 def _construction(record: Mapping[str, Any], text: str) -> Pieces | None:
     """The text with head and dependent marked: exactly if its tokens are known, else all words like them."""
     tokens, places = record.get("tokens"), [record.get(end) for end in _ENDS]
@@ -338,6 +343,7 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "mucow": _mucow,
     "winomt": _winomt,
     "challenge": _challenge,
+    "extraction": _extraction,
     "assessment": _assessment,
     "ranking": _ranking,
     "choice": _choice,

@@ -118,6 +118,9 @@ METRICS: Registry[Metric] = Registry(
     "babelscope.metrics",
     {
         "bleu": "babelscope.metrics.bleu:METRIC",
+        "bleu-lc": "babelscope.metrics.bleu_variants:LOWERCASE",
+        "multi-bleu": "babelscope.metrics.bleu_variants:MULTI",
+        "multi-bleu-lc": "babelscope.metrics.bleu_variants:MULTI_LOWERCASE",
         "chrf": "babelscope.metrics.chrf:METRIC",
         "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
         "ter": "babelscope.metrics.ter:METRIC",

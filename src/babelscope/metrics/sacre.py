@@ -22,7 +22,7 @@ class SacreBleu(Metric):
     """`module:class` of its scorer, imported when first used."""
     options: Mapping[str, Any] = field(default_factory=dict)
     sentence_options: Mapping[str, Any] = field(default_factory=dict)
-    """Additional options for single sentences."""
+    """Options for single sentences, in addition or in the place of others."""
 
     @functools.cached_property
     def _scorer(self) -> Any:
@@ -30,7 +30,7 @@ class SacreBleu(Metric):
 
     @functools.cached_property
     def _sentence_scorer(self) -> Any:
-        return resolve(self.place)(**self.options, **self.sentence_options)
+        return resolve(self.place)(**{**self.options, **self.sentence_options})
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence scores; `sources` are not read."""

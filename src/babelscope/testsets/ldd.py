@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from babelscope.testsets.ldd_reordering import text_sets, with_reordering
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.json_lines import LocatedRecord
@@ -44,7 +45,8 @@ def read_ldd(spec: str | Path) -> TestSet:
         raise BabelscopeError(f"{folder}: no such folder")
     sets = _sets(Path(folder), language)
     if len(rest) == 2:
-        rows = _corpus(Path(rest[0]), Path(rest[1]), sets)
+        reordered = text_sets(Path(folder), language, _OTHER[language])
+        rows = with_reordering(_corpus(Path(rest[0]), Path(rest[1]), sets), reordered, add_others=False)
         name = Path(rest[0]).name
     else:
         rows = _own_text(Path(folder), language, sets)
@@ -75,7 +77,7 @@ def _sets(folder: Path, language: str) -> ByLine:
                 own.append({"phenomenon": phenomenon, "side": "source", "distance": least})
             elif "head" not in own[0]:  # a parse gives exact distances
                 own[0]["distance"] = max(least, own[0]["distance"])
-    if not found:
+    if not found and not text_sets(folder, language, _OTHER[language]):
         raise BabelscopeError(f"{folder} has no .ids files of sets with the source language {language}")
     return found
 
@@ -107,7 +109,7 @@ def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedReco
     """All lines of a corpus as items with their dependencies."""
     columns = [read_lines(path, keep_separators=True) for path in (source, reference)]
     require_equal_counts({str(source): len(columns[0]), str(reference): len(columns[1])})
-    beyond = max(sets)
+    beyond = max(sets, default=0)
     if beyond > len(columns[0]):
         raise BabelscopeError(f"the .ids files name line {beyond}, but {source} has {len(columns[0])} lines")
     for number, (text, translation) in enumerate(zip(*columns, strict=True), 1):
@@ -120,7 +122,8 @@ def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedReco
     for path in sorted(folder.glob(f"*.{language}")):
         other = path.with_suffix(f".{endings[1]}")
         if other.exists() and not re.match(r"(de|en)_", path.name) and "_reorder" not in path.name:
-            yield from _corpus(path, other, sets)
+            reordered = text_sets(folder, *endings)
+            yield from with_reordering(_corpus(path, other, sets), reordered, add_others=False)
             return
     warnings.warn(
         f"{folder} has no whole corpus, only sentences with a phenomenon: `all` is all of these",
@@ -138,7 +141,8 @@ def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedReco
         )
         for line, (number, text, translation) in enumerate(zip(numbers, *columns, strict=True), 1):
             texts.setdefault(number, (at(files[0], line), _fields(number, text, translation, sets[number])))
-    yield from (texts[number] for number in sorted(texts))
+    known = (texts[number] for number in sorted(texts))
+    yield from with_reordering(known, text_sets(folder, *endings), add_others=True)
 
 
 def _fields(number: int, source: str, reference: str, found: ByPhenomenon) -> dict[str, Any]:

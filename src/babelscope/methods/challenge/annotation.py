@@ -45,6 +45,11 @@ _SHOWN = {
 }
 
 
+def shown_words(dependency: Mapping[str, Any]) -> Record:
+    """What an annotator is shown of the two words of a dependency, as far as it is known."""
+    return {name: dependency[own] for name, own in _SHOWN.items() if dependency.get(own) is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One system's translation of one instance."""
@@ -185,7 +190,7 @@ def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
                 "reference": record["references"][0],
                 "translation": record["translation"],
                 "phenomenon": found.phenomenon,
-                **{name: shown[source] for name, source in _SHOWN.items() if shown.get(source) is not None},
+                **shown_words(shown),
             }
             key = digest_json([record["id"], number, asked])[:16]
             told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}

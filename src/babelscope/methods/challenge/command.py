@@ -50,8 +50,13 @@ def _said(result: Result, given: Given) -> str:
     return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
 
 
-def _latex(result: Result, given: Given) -> str:
-    """The tables in LaTeX, if wanted."""
+def _printed(result: Result, given: Given) -> str:
+    """The paper's tables in Markdown, or all tables in LaTeX, if wanted."""
+    if given["table"]:
+        from babelscope.core.tables import as_markdown
+        from babelscope.methods.challenge.paper_tables import paper_tables
+
+        return "\n\n".join([*map(as_markdown, paper_tables(result.rows)), result.signature])
     if not given["latex"]:
         return ""
     from babelscope.core.latex import for_paper
@@ -85,6 +90,12 @@ COMMAND = JudgingCommand(
             only_with=("annotate",),
         ),
         reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
+        Option(
+            "table",
+            "Print the paper's tables 4 to 6 as Markdown: phenomena by system and corpus, then by distance.",
+            bool,
+            not_with=("json", "all", "answers", "latex"),
+        ),
         Option("latex", "Print the tables in LaTeX (booktabs).", bool, not_with=("json", "all", "answers")),
     ),
     changed={
@@ -95,6 +106,13 @@ COMMAND = JudgingCommand(
             "metavar": "N",
             "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
         },
+        "order-distances": {
+            "name": "order-distance",
+            "metavar": "N",
+            "help": "The same for reordering, in its own unit (positions apart, words off the diagonal, links "
+            "crossed); 0: all that was found. May be repeated. Else 0, 5, 10, 15 and 20.",
+        },
+        "max-sentences": {"metavar": "N"},
         "beam": {"help": "Of the translations."},
         "annotate": {
             "help": "Write a blind queue for annotators there: was the dependency translated right?"
@@ -114,7 +132,7 @@ COMMAND = JudgingCommand(
     check=_check,
     check_tests=_check_tests,
     show=_said,
-    instead=_latex,
+    instead=_printed,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,

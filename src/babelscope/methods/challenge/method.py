@@ -11,6 +11,7 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.challenge.figures import (
+    Controls,
     SystemScores,
     control_rows,
     difference_rows,
@@ -68,14 +69,13 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
     """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
-    own = system_scores(records, settings.distances, exact=settings.exact)
+    own = system_scores(records, settings.partition(seed))
     counts = answer_counts(records)
     left_out = own.left_out()
+    controls = Controls(settings.matched_corpora, settings.length_tolerance, settings.controls)
     return [
         *quality_rows(own, left_out, counts),
-        *control_rows(
-            own, left_out, seed=seed, draws=settings.matched_corpora, apart=settings.length_tolerance
-        ),
+        *control_rows(own, left_out, controls, seed=seed),
         *distance_rows(own, left_out),
         *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
     ]
@@ -86,7 +86,7 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     return comparable_scores(settings.metrics)
 
 
-def system_differences(group: Group, settings: ChallengeSettings, _seed: int) -> list[Row]:
+def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
     """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
     by_system = {column.name: column.cell.records for column in group.columns}
     if len(by_system) < 2:
@@ -95,7 +95,7 @@ def system_differences(group: Group, settings: ChallengeSettings, _seed: int) ->
     found: dict[str, tuple[SystemScores, Any]] = {}
     for system, records in by_system.items():
         both = [record for record in records if record["item"] in common]
-        own = system_scores(both, settings.distances, exact=settings.exact)
+        own = system_scores(both, settings.partition(seed))
         found[system] = own, own.left_out()
     return difference_rows(found, {})
 
@@ -108,7 +108,7 @@ def check_items(items: Sequence[ParallelSentence], _settings: object) -> None:
 
 METHOD = Method(
     name="challenge",
-    version=2,
+    version=3,
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,

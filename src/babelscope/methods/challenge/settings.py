@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
+from babelscope.methods.challenge.sets import Partition
 from babelscope.metrics.base import find_metric
+
+ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
 class ChallengeSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {
+            "paper": {
+                "distances": (0, 1, 2, 3),
+                "order_distances": (5,),
+                "max_sentences": 10_000,
+                "controls": "all",
+            }
+        }
+    }
+
+    protocol: Literal["checked", "paper"] = "checked"
+    """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences a set, controls drawn from all
+    sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
     """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased, on 13a tokens; or any other metric."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
+    order_distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = ORDER_DISTANCES
+    """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
+    0 for all that was found."""
     exact: bool = False
     """Sets of exactly so many words between, too."""
+    max_sentences: int | None = Field(default=None, ge=10)
+    """Most sentences of each set, that of all sentences too, drawn at random (the paper: 10,000 and 1,000)."""
+    verdict_from: int = Field(default=100, ge=3)
+    """Sentences that a set needs for a verdict; figures of smaller ones are shown without."""
+    controls: Literal["others", "all"] = "others"
+    """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
@@ -40,12 +66,18 @@ class ChallengeSettings(Settings):
             find_metric(name)  # told before any system is asked
         return names
 
-    @field_validator("metrics", "distances", "length_sizes")
+    @field_validator("metrics", "distances", "order_distances", "length_sizes")
     @classmethod
     def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(set(values)) < len(values):
             raise ValueError("each may be given once")
         return values
+
+    def partition(self, seed: int) -> Partition:
+        """How these settings put sentences into sets."""
+        return Partition(
+            self.distances, self.order_distances, exact=self.exact, cap=self.max_sentences, seed=seed
+        )
 
 
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
