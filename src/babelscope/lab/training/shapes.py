@@ -156,8 +156,8 @@ SHAPES = {
             decoder_layers=3,
             architecture="llama",
             learning_rate=4.5e-3,
-            batch_tokens=3000,
-            steps=2000,
+            batch_tokens=1500,
+            steps=1300,
         ),
         # minimal-pairs table 4, contrastive-conditioning table A1. Both print 8192 for big, but with a joint
         # vocabulary of 42,024 only a decoder of 4096 gives the 269.7M parameters that they print beside it.
