@@ -38,7 +38,9 @@ DevSource = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False)
 ]
 
-Shape = Annotated[str, typer.Option(help="lab-teacher, lab-student, tiny, or the papers' big, small, mini.")]
+Shape = Annotated[
+    str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
+]
 Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
 Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.", show_default=False)]
 More = Annotated[
@@ -48,7 +50,7 @@ More = Annotated[
         metavar="NAME=VALUE",
         help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
         "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16); "
-        "and of the network: architecture (transformer, recurrent, convolutional), width, encoder_layers, "
+        "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
         show_default=False,
@@ -104,6 +106,10 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
     ] = None,
     shape: Shape = "lab-teacher",
+    family: Annotated[
+        str | None,
+        typer.Option(help="llama: decoder-only, as a prompt and its answer.", show_default=False),
+    ] = None,
     vocabulary: Annotated[
         int | None, typer.Option(help="Pieces of the joint vocabulary [1500].", show_default=False)
     ] = None,
@@ -127,6 +133,8 @@ def train(
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
     if tokenizer and vocabulary:
         raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
+    if family:
+        more = [*more, f"architecture={family}"]
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
     with telling_what_is_kept(work_kept_in(out)):

@@ -6,6 +6,7 @@ import math
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from babelscope.lab.training.checkpoints import CARD, write_json
 from babelscope.lab.training.parallel import ParallelText
@@ -106,14 +107,23 @@ def train_command(
     return shlex.join([*words, "--threads", str(threads), "--out", "NEW_FOLDER"])
 
 
-def write_card(card: dict[str, Any], folder: Path) -> None:
-    """Write README.md, then card.json, which marks the folder as complete."""
+def _how_to_open(card: dict[str, Any], folder: Path) -> str:
+    settings = card["configuration"]["settings"]
+    if settings["shape"].get("architecture") == "llama":
+        source, _, target = settings["languages"].partition("-")
+        spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}"
+        return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"
     plain = (folder / PLAIN).exists()
-    opened = (
+    return (
         "lab:FOLDER`"
         if plain
         else "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
     )
+
+
+def write_card(card: dict[str, Any], folder: Path) -> None:
+    """Write README.md, then card.json, which marks the folder as complete."""
+    opened = _how_to_open(card, folder)
     made = "distilled from a teacher" if "distilled" in card else "trained"
     figures = [
         ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.specs import Options
+from babelscope.lab.training.checkpoints import CARD, read_json
 from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
 from babelscope.util.errors import BabelscopeError
 
@@ -27,10 +28,27 @@ def open_trained(name: str, folder: Path, options: Options | None = None) -> Any
         if options:
             options.refuse_unused()
         return _open_plain(name, folder, longest=longest, truncate=truncate)
+    if (folder / "tokenizer.json").exists():
+        return open_prompts(folder, options or Options(name, {}))
     arguments = read_options(options) if options else {}
     if options:
         options.refuse_unused()
     return HuggingFace(name, folder, **arguments)
+
+
+def open_prompts(folder: Path, options: Options) -> Any:
+    """A decoder-only model with the options of `llm:`; the languages of its prompt are those it was trained with."""
+    from babelscope.systems.prompted import open_prompted
+
+    card = read_json(folder / CARD)
+    try:
+        source, _, target = card["configuration"]["settings"]["languages"].partition("-")
+    except (TypeError, KeyError, AttributeError):
+        raise BabelscopeError(
+            f"{folder / CARD} does not say the languages of the model's prompt; open it as "
+            f"llm:{folder}?source=LANGUAGE&target=LANGUAGE"
+        ) from None
+    return open_prompted(str(folder), options.with_defaults(source=source, target=target))
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any:

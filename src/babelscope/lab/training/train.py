@@ -24,6 +24,7 @@ from babelscope.lab.training.checkpoints import (
     open_folder,
     save_checkpoint,
 )
+from babelscope.lab.training.decoder_only import PromptPieces
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.muon import Muon
 from babelscope.lab.training.networks import (
@@ -95,7 +96,9 @@ def train(
             return earlier
         with training_numerics(threads):
             run = _open_run(out, settings, shared, training, development, device, progress)
-            if tokenizer:
+            if isinstance(run.pieces, PromptPieces):
+                run.pieces.save(out)
+            elif tokenizer:
                 copy_tokenizer(tokenizer, out)
             else:  # before training, so that other models can use it while this one trains
                 save_tokenizer(run.pieces, out, languages=settings.languages)
@@ -349,6 +352,8 @@ def _open_run(
         pieces = train_both(lambda: iter(text.source), lambda: iter(text.target), settings.vocabulary)
     else:
         pieces = train_pieces(iter([*text.source, *text.target]), settings.vocabulary)
+    if settings.shape.architecture == "llama":
+        pieces = PromptPieces(pieces.proto, settings.languages)
     run = TrainingRun(settings, pieces, text, dev, device=device)
     if saved:
         run.restore(saved)
