@@ -8,8 +8,9 @@ from typing import Any
 
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record
-from babelscope.methods.tokenising import record_statistics, stated_languages
+from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
+from babelscope.metrics.records import record_statistics
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 

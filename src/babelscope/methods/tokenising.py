@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator
 
 from babelscope.core.results import Record
@@ -19,7 +18,7 @@ from babelscope.core.tokenisers import (
     require_split,
     unsplit_script,
 )
-from babelscope.metrics.base import Array, Metric, find_metric
+from babelscope.metrics.base import Metric, find_metric
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 Side = Literal["source", "target"]
@@ -40,48 +39,6 @@ def stated_languages(item: ParallelSentence | SourceSentence) -> Record:
     """The languages that an item states, for its record: judging needs them."""
     stated = {"source_language": item.source_language, "target_language": item.target_language}
     return {name: value for name, value in stated.items() if value}
-
-
-def tokenisers_of(records: Sequence[Record], named: str, side: Side = "target") -> list[Tokeniser | None]:
-    """The tokeniser of each record: the one that is named, else its language's; None for a measure's own."""
-    return [chosen_tokeniser(named, _language(record, f"{side}_language")) for record in records]
-
-
-def _language(record: Record, field: str) -> str | None:
-    language = record.get(field) or record.get("extra", {}).get(field)
-    return language if isinstance(language, str) else None
-
-
-def score_by_tokeniser(
-    metric: Metric,
-    tokenisers: Sequence[Tokeniser | None],
-    score: Callable[[Metric, list[int]], Iterable[Scored]],
-) -> list[Scored]:
-    """What `score` gives for the numbers of all texts, asked of the metric with each tokeniser in turn."""
-    if not metric.words_by:
-        return list(score(metric, list(range(len(tokenisers)))))
-    groups: dict[Tokeniser | None, list[int]] = {}
-    for number, tokeniser in enumerate(tokenisers):
-        groups.setdefault(tokeniser, []).append(number)
-    found: dict[int, Scored] = {}
-    for tokeniser, numbers in groups.items():
-        # The whole test set was checked before any system was asked.
-        found.update(zip(numbers, score(metric.tokenised(tokeniser, checked=True), numbers), strict=True))
-    return [found[number] for number in range(len(tokenisers))]
-
-
-def record_statistics(metric: Metric, texts: Sequence[str], records: Sequence[Record], named: str) -> Array:
-    """The statistics of a text for each record, [records, columns], against the record's references."""
-
-    def statistics(by: Metric, numbers: list[int]) -> Array:
-        some = [records[number] for number in numbers]
-        return by.statistics(
-            [texts[number] for number in numbers],
-            [tuple(record["references"]) for record in some],
-            [record["source"] for record in some],
-        )
-
-    return np.array(score_by_tokeniser(metric, tokenisers_of(records, named), statistics))
 
 
 def check_reference_words(

@@ -13,7 +13,7 @@ import json
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -278,29 +278,3 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
     )
     qualities = dict(zip(once, map(found.scale.quality, scores), strict=True))
     return [qualities[each] for each in segments]
-
-
-def score_records(
-    metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
-) -> list[tuple[str, dict[str, Any]]]:
-    """Add to each (place, record) the quality of its `translation` as the field `score`."""
-    found = find_metric(metric)
-    segments = []
-    for place, record in records:
-        texts = [record.get("source"), record.get("translation")]
-        references = record.get("references")
-        if not found.reads_references:
-            references = []
-        if (
-            not isinstance(references, list)
-            or (not references and found.reads_references)
-            or not all(isinstance(text, str) for text in (*texts, *references))
-        ):
-            needed = ", and a list 'references'" if found.reads_references else ""
-            raise BabelscopeError(f"{place} needs the texts 'source' and 'translation'{needed}")
-        segments.append(Segment(record["source"], record["translation"], tuple(references)))
-    qualities = sentence_qualities(found, segments)
-    return [
-        (place, {**record, "score": quality})
-        for (place, record), quality in zip(records, qualities, strict=True)
-    ]

@@ -28,7 +28,8 @@ from babelscope.methods.measuring import (
     score_sentences,
     translated_records,
 )
-from babelscope.methods.tokenising import check_reference_words, check_source_words, tokenisers_of
+from babelscope.methods.tokenising import check_reference_words, check_source_words
+from babelscope.metrics.records import tokenisers_of
 from babelscope.testsets.items import ParallelSentence
 
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar

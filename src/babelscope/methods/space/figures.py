@@ -36,9 +36,9 @@ from babelscope.methods.space.sentences import (
 )
 from babelscope.methods.space.sweep import sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
-from babelscope.methods.tokenising import record_statistics
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics
+from babelscope.metrics.records import record_statistics
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")

@@ -14,7 +14,6 @@ from babelscope.methods.space.gains import (
 )
 from babelscope.methods.space.regions import Region
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.tokenising import score_by_tokeniser, tokenisers_of
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -25,6 +24,7 @@ from babelscope.metrics.base import (
 )
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
+from babelscope.metrics.records import score_by_tokeniser, tokenisers_of
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
