@@ -149,6 +149,20 @@ def require_split(tokeniser: Tokeniser, texts: Sequence[str], *, what: str, todo
         )
 
 
+AT_SPACES = Tokeniser("a split at spaces and marks", str.split)
+"""What stands for all that splits words by itself and has no choice of tokenisers."""
+
+
+def require_spaces(texts: Sequence[str], *, what: str, todo: str = "set words apart by spaces first") -> None:
+    """Refuse texts without spaces between words, for what splits words at spaces and in no other way."""
+    require_split(AT_SPACES, texts, what=what, todo=todo)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text has letters of a script without spaces between words."""
+    return _ANY_SCRIPT.search(text) is not None
+
+
 @functools.cache
 def _pattern(split: frozenset[str]) -> re.Pattern[str] | None:
     """Runs of letters of the scripts that are not in `split`, a named group each; None if there is none."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.tokenisers import Tokeniser, chosen_tokeniser, require_split
+from babelscope.core.tokenisers import AT_SPACES, Tokeniser, chosen_tokeniser, require_split
 from babelscope.language.align import Links, align, longest_sentence, parse_links
 from babelscope.language.fitness import require_links, watch_language
 from babelscope.language.parsers import Parser, open_parser
@@ -312,7 +312,7 @@ def word_splitter(path: str | Path, tokeniser: Tokeniser | None = None, side: st
     looked_at = list(itertools.islice(stream_lines(path), _LOOKED_AT))
     option = "--source-tokenize" if side == "source" else "--tokenize"
     require_split(
-        tokeniser or _AT_SPACES,
+        tokeniser or AT_SPACES,
         looked_at,
         what=f"the lines of {path}",
         todo=f"say {option} zh (Chinese), ja-mecab, char or spm:FILE",
@@ -322,6 +322,3 @@ def word_splitter(path: str | Path, tokeniser: Tokeniser | None = None, side: st
     lone = sum(len(_LONE_MARK.findall(line)) for line in looked_at)
     ends = sum(len(_ENDS_IN_MARK.findall(line)) for line in looked_at)
     return str.split if lone >= ends else _MARKS.findall
-
-
-_AT_SPACES = Tokeniser("a split at spaces and marks", _MARKS.findall)
