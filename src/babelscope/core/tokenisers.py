@@ -20,7 +20,7 @@ SCRIPTS: Mapping[str, str] = {
     "Kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001aff0-\U0001b16f",
     "Thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
     "Lao": "\u0e81-\u0ece\u0edc-\u0edf",
-    "Tibetan": "\u0f40-\u0fbc",
+    "Tibetan": "\u0f00\u0f40-\u0fbc",
     "Myanmar": "\u1000-\u103f\u1050-\u108f\u109a-\u109d\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f",
     "Khmer": "\u1780-\u17d3\u17d7\u17dc\u17dd",
 }

@@ -95,8 +95,8 @@ def _open_sentencepiece(path: str, _stamp: object) -> Tokeniser:
     unknown = processor.unk_id()
 
     def unsplit(text: str) -> str:
-        pieces = processor.encode_as_immutable_proto(text).pieces
-        return "".join(piece.surface for piece in pieces if piece.id == unknown)
+        pieces = processor.encode_as_pieces(text)
+        return "".join(piece for piece in pieces if processor.piece_to_id(piece) == unknown)
 
     # Split again at spaces, as BLEU does.
     return Tokeniser(
