@@ -98,7 +98,9 @@ def test_the_exact_search_of_other_devices_states_it_too() -> None:
 def test_training_a_llama_states_it_too() -> None:
     network, source = network_of("llama", 1), torch.tensor([[5, 6, 40], [7, 8, 9]])
     with PretendedDevice():
-        states = llama_states(network, source, source < 40, torch.tensor([[40, 3, 4], [40, 3, 40]], device=source.device))
+        states = llama_states(
+            network, source, source < 40, torch.tensor([[40, 3, 4], [40, 3, 40]], device=source.device)
+        )
     assert states.shape == (2, 3, 32)
 
 

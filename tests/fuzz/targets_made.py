@@ -20,7 +20,7 @@ from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.runs.covariates import read_column, read_table
 from babelscope.runs.study import read_study
 from babelscope.systems.opening import open_system
@@ -109,8 +109,8 @@ def _qualities(folder: Path) -> Counts:
     for metric in ("bleu", "chrf", "chrf++"):
         assert len(sentence_qualities(metric, segments)) == len(texts)
     for segment in segments:
-        if words := tokens_13a(segment.references[0]):
-            sentence_ribes(tokens_13a(segment.hypothesis)[:20_000], [words[:20_000]])
+        if words := MTEVAL_13A.split(segment.references[0]):
+            sentence_ribes(MTEVAL_13A.split(segment.hypothesis)[:20_000], [words[:20_000]])
     return count(folder / "a.out"), len(texts)
 
 

@@ -86,6 +86,27 @@ def challenge(
         str | None,
         typer.Option(metavar="CODE", help="Of the parses, to take its rules only.", show_default=False),
     ] = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Language of the sources, kept in the set.", show_default=False),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Language of the references, kept in the set.", show_default=False),
+    ] = None,
+    source_tokenize: Annotated[
+        str,
+        typer.Option(
+            metavar="TOKENISER",
+            help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
+            "needs it, or at spaces and marks.",
+            show_default=False,
+        ),
+    ] = "",
+    tokenize: Annotated[
+        str,
+        typer.Option(metavar="TOKENISER", help="The same of the references.", show_default=False),
+    ] = "",
     phenomenon: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
@@ -151,6 +172,7 @@ def challenge(
     needs = {
         **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules"), unparsed),
         **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
+        **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
         "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
     }
@@ -165,6 +187,10 @@ def challenge(
         "source" if parsed_side == Side.source else "target",
         alignments,
         language=language or parser_language(parser or ""),
+        source_language=source_language,
+        target_language=target_language,
+        source_tokenize=source_tokenize,
+        tokenize=tokenize,
     )
     wanted = SearchSettings(
         phenomenon or (),
@@ -176,16 +202,7 @@ def challenge(
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
     if ray is not None or search.can_be_split:
-        asked = {
-            "command": "make challenge",
-            "version": __version__,
-            "files": [file_stamp(path) for path in corpus.files.values()],
-            "wanted": repr(wanted),
-            "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
-            "side": corpus.parsed_side,
-            "only_found": only_found,
-            "skip_bad": skip_bad,
-        }
+        asked = {**_asked(search, parser), "only_found": only_found, "skip_bad": skip_bad}
         _in_parts(search, to, asked, ray, only_found=only_found)
     elif to is not None:
         with replacing(to) as file:
@@ -194,6 +211,20 @@ def challenge(
         search.count(symmetrisation)
     _warn_of_parses(search)
     _print_found(search, exact=exact, as_json=as_json)
+
+
+def _asked(search: Search, parser: str | None) -> dict[str, Any]:
+    """What decides what is made, to go on only with parts of the same."""
+    corpus = search.corpus
+    return {
+        "command": "make challenge",
+        "version": __version__,
+        "files": [file_stamp(path) for path in corpus.files.values()],
+        "wanted": repr(search.wanted),
+        "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
+        "side": corpus.parsed_side,
+        "words": [corpus.source_language, corpus.target_language, *corpus.tokenisers],
+    }
 
 
 def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:

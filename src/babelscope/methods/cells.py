@@ -298,7 +298,10 @@ def config_of(
     numbers = {name: number for number, name in enumerate(tests)}
     return {
         "methods": [
-            {**setup.config, **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {})}
+            {
+                **setup.config_on(tests),
+                **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {}),
+            }
             for setup in setups
         ],
         "systems": [system.fingerprint.as_json() for system in systems],

@@ -18,6 +18,7 @@ from babelscope.core.settings import explain
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
 from babelscope.methods.cells import Cell
 from babelscope.runs.folder import read_object
+from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
@@ -195,7 +196,7 @@ def manifest_of(
         config=config,
         by=list(by),
         seed_groups=list(seed_groups),
-        methods={setup.label: describe_method(setup) for setup in setups},
+        methods={setup.label: describe_method(setup, tests) for setup in setups},
         systems={
             label: SystemPart(
                 spec=spec,
@@ -230,7 +231,7 @@ def manifest_of(
     )
 
 
-def describe_method(setup: Setup) -> MethodPart:
+def describe_method(setup: Setup, tests: Mapping[str, TestSet]) -> MethodPart:
     """The entry of a method in a manifest."""
     method, settings = setup.method, setup.settings
     return MethodPart(
@@ -238,7 +239,7 @@ def describe_method(setup: Setup) -> MethodPart:
         version=method.version,
         summary=method.summary,
         settings=settings.model_dump(mode="json"),
-        identity=dict(method.identity(settings)),
+        identity=setup.identity(tests),
         roles={role: system.fingerprint.as_json() for role, system in setup.roles.items()},
         comparable=[each.as_json() for each in method.comparable(settings)],
     )

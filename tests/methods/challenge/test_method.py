@@ -21,7 +21,7 @@ from babelscope.core.results import Result, Row
 from babelscope.methods.challenge.figures import Controls, _coefficients
 from babelscope.methods.challenge.sets import Subset
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -106,7 +106,7 @@ def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
         "chrf": sacrebleu.corpus_chrf(translations, references).score,
         "ribes": mean(
-            sentence_ribes(tokens_13a(t), [tokens_13a(r)])
+            sentence_ribes(MTEVAL_13A.split(t), [MTEVAL_13A.split(r)])
             for t, r in zip(translations, references[0], strict=True)
         ),
     }

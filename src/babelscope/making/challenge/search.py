@@ -46,6 +46,7 @@ class Search:
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
+        self._tokenisers = corpus.tokenisers  # one that is not there is told first
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
         asked = list(self.wanted.phenomena)
@@ -93,7 +94,7 @@ class Search:
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
             self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
-            yield _item(pair, instances, order)
+            yield self._item(pair, instances, order)
         self._require_something(self.corpus.source)
 
     def lines(self, symmetrisation: str = SYMMETRISATION, *, only_found: bool = False) -> Iterator[bytes]:
@@ -170,6 +171,9 @@ class Search:
 
         labels: dict[str, str | int] = {"language": wanted.language} if wanted.language else {}
         labels["rules"] = wanted.rules
+        for name, tokeniser in zip(("source_tokenize", "tokenize"), self._tokenisers, strict=True):
+            if tokeniser:
+                labels[name] = tokeniser
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
@@ -190,6 +194,28 @@ class Search:
         if not self.tally.sentences and not self.skipped:
             raise BabelscopeError(f"{path} has no sentences")
 
+    def _item(self, pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
+        extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
+        extra["words"] = [len(pair.source_words), len(pair.reference_words)]
+        if any(self._tokenisers):
+            extra["tokenize"] = self._tokenisers
+        if order is not None:
+            extra["order"] = {
+                "difference": order.difference and order.difference.measure,
+                "normalised": order.normalised and order.normalised.measure,
+                "tau": order.tau,
+            }
+        if pair.sent_id:
+            extra["sent_id"] = pair.sent_id
+        return ParallelSentence(
+            str(pair.number),
+            pair.source,
+            (pair.reference,),
+            source_language=self.corpus.source_language,
+            target_language=self.corpus.target_language,
+            extra=extra,
+        )
+
     def _wide_enough(self, instances: Sequence[Instance]) -> list[Instance]:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
@@ -200,20 +226,6 @@ def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[
         return b"".join(part.lines(only_found=only_found)), part.counted()
     part.count()
     return b"", part.counted()
-
-
-def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
-    extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
-    extra["words"] = [len(pair.source_words), len(pair.reference_words)]
-    if order is not None:
-        extra["order"] = {
-            "difference": order.difference and order.difference.measure,
-            "normalised": order.normalised and order.normalised.measure,
-            "tau": order.tau,
-        }
-    if pair.sent_id:
-        extra["sent_id"] = pair.sent_id
-    return ParallelSentence(str(pair.number), pair.source, (pair.reference,), extra=extra)
 
 
 def _dependency(instance: Instance, pair: Pair) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from babelscope.core.answers import Translates
 from babelscope.core.columns import Group
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
+from babelscope.core.tokenisers import DEFAULT, find_tokeniser
 from babelscope.methods.base import Method
 from babelscope.methods.challenge.figures import (
     Controls,
@@ -21,14 +22,15 @@ from babelscope.methods.challenge.figures import (
     system_scores,
 )
 from babelscope.methods.challenge.sets import read_instances
-from babelscope.methods.challenge.settings import ChallengeSettings, identity
+from babelscope.methods.challenge.settings import ChallengeSettings, identity, identity_on
 from babelscope.methods.measuring import (
     answer_counts,
     comparable_scores,
     score_sentences,
     translated_records,
 )
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.methods.tokenising import check_reference_words, check_source_words
+from babelscope.metrics.records import tokenisers_of
 from babelscope.testsets.items import ParallelSentence
 
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
@@ -49,22 +51,34 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
     judged: list[Record] = []
     for start in range(0, len(records), _SENTENCES_AT_ONCE):
         some = records[start : start + _SENTENCES_AT_ONCE]
-        measured = {name: score_sentences(name, some) for name in settings.metrics}
+        measured = {name: score_sentences(name, some, settings.tokenize) for name in settings.metrics}
+        lengths = _lengths(some, settings)
         for number, record in enumerate(some):
             judged.append(
                 {
                     **record,
-                    "lengths": {
-                        "source": len(tokens_13a(record["source"])),
-                        "reference": len(tokens_13a(record["references"][0])),
-                        "translation": len(tokens_13a(record["translation"])),
-                    },
+                    "lengths": lengths[number],
                     "scores": {name: scores[number] for name, (scores, _) in measured.items()},
                     # A metric whose corpus score is the mean of sentence scores stores no statistics.
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
     return judged
+
+
+def _lengths(records: Sequence[Record], settings: ChallengeSettings) -> list[dict[str, int]]:
+    """Words of each source, first reference and translation."""
+    sources = tokenisers_of(records, settings.source_tokenize, "source")
+    targets = tokenisers_of(records, settings.tokenize)
+    usual = find_tokeniser(DEFAULT)
+    return [
+        {
+            "source": len((own or usual).split(record["source"])),
+            "reference": len((other or usual).split(record["references"][0])),
+            "translation": len((other or usual).split(record["translation"])),
+        }
+        for record, own, other in zip(records, sources, targets, strict=True)
+    ]
 
 
 def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
@@ -100,10 +114,13 @@ def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> 
     return difference_rows(found, {})
 
 
-def check_items(items: Sequence[ParallelSentence], _settings: object) -> None:
-    """Refuse items without dependencies: those of a plain parallel test set."""
+def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) -> None:
+    """Refuse items without dependencies, those of a plain parallel test set, and texts that cannot be split."""
     for item in items:
         read_instances(item.extra, f"item {item.id}")
+    # Lengths are in words of the same tokeniser, whatever the metric.
+    check_reference_words(items, dict.fromkeys(("bleu", *settings.metrics)), settings.tokenize)
+    check_source_words(items, settings.source_tokenize)
 
 
 METHOD = Method(
@@ -118,6 +135,7 @@ METHOD = Method(
     summarise=summarise,
     asks=frozenset({"beam"}),
     identity=identity,
+    identity_on=identity_on,
     comparable=comparable,
     across=system_differences,
     part_labels=frozenset({"phenomenon"}),

@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
+from babelscope.methods.base import Languages
 from babelscope.methods.challenge.sets import Partition
+from babelscope.methods.tokenising import Tokenize, language_identity, named_identity
 from babelscope.metrics.base import find_metric
 
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
@@ -16,6 +18,7 @@ ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 class ChallengeSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
+    signed_where_used = frozenset({"tokenize", "source_tokenize"})
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
@@ -32,7 +35,12 @@ class ChallengeSettings(Settings):
     """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences a set, controls drawn from all
     sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
-    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased, on 13a tokens; or any other metric."""
+    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""
+    tokenize: Tokenize = ""
+    """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
+    spm:FILE; if not given, as the item's target language needs it."""
+    source_tokenize: Tokenize = ""
+    """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
     order_distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = ORDER_DISTANCES
@@ -83,4 +91,17 @@ class ChallengeSettings(Settings):
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
     """In a signature, a metric counts by what it is, not by where its program lies."""
     names = [find_metric(name).identity for name in settings.metrics]
-    return {} if names == list(settings.metrics) else {"metrics": names}
+    named = {} if names == list(settings.metrics) else {"metrics": names}
+    splits = named_identity(tokenize=settings.tokenize, source_tokenize=settings.source_tokenize)
+    return {**named, **splits}
+
+
+def identity_on(settings: ChallengeSettings, languages: Languages) -> Mapping[str, Any]:
+    """The tokenisers that languages choose; lengths are in words, whatever the metric."""
+    chosen = {
+        "tokenize": language_identity(settings.tokenize, ["bleu"], [target for _, target in languages]),
+        "source_tokenize": language_identity(
+            settings.source_tokenize, ["bleu"], [source for source, _ in languages]
+        ),
+    }
+    return {name: value for name, value in chosen.items() if value}

@@ -15,6 +15,7 @@ from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.confidence import confidence_fields, with_reference
 from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
@@ -46,6 +47,7 @@ def ask(
         {
             "source": item.source,
             "references": list(item.references),
+            **stated_languages(item),
             "reference_logprob": logprobs.get(item.id),
             **with_reference(answers[item.question], references.get(item.id)),
         }
@@ -126,6 +128,7 @@ def _ask_lists(
         {
             "source": item.source,
             "references": list(item.references),
+            **stated_languages(item),
             "reference_logprob": None,
             **_of_lists(regions, settings.k),
         }

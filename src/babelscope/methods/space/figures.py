@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
@@ -37,7 +37,9 @@ from babelscope.methods.space.sentences import (
 )
 from babelscope.methods.space.sweep import sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
-from babelscope.metrics.corpus import corpus_estimate
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.corpus import estimate_of_statistics
+from babelscope.metrics.records import record_statistics
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
@@ -103,11 +105,14 @@ def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:
     if not all(record["references"] for record in cell.records):
         return
     for decoding, answers in _translations_by_decoding(cell).items():
-        kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
+        kept = [(a["text"], record) for a, record in zip(answers, cell.records, strict=True) if a]
+        texts, records = [text for text, _ in kept], [record for _, record in kept]
         counts = _decoding_counts(cell, decoding, answers)
         for metric in ("bleu", "chrf"):
-            texts, references = [text for text, _ in kept], [own for _, own in kept]
-            estimate = corpus_estimate(metric, texts, references)
+            estimate = Estimate.of_nothing()
+            if kept:
+                statistics = record_statistics(find_metric(metric), texts, records, cell.settings.tokenize)
+                estimate = estimate_of_statistics(find_metric(metric), statistics)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 

@@ -14,7 +14,7 @@ from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
 from babelscope.methods.space.lowering import lower
-from babelscope.methods.space.settings import SpaceSettings, check_references, identity
+from babelscope.methods.space.settings import SpaceSettings, check_references, identity, identity_on
 from babelscope.systems.opening import require
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
@@ -73,6 +73,7 @@ METHOD = Method(
     needs={"system": ()},
     check_system=check_system,
     identity=identity,
+    identity_on=identity_on,
     comparable=comparable,
     across=mbr_correlations,
     view="babelscope.methods.space.view:VIEW",
