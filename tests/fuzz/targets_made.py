@@ -13,8 +13,9 @@ from babelscope.language.cues import read_candidates, read_cues
 from babelscope.language.detecting import detectors
 from babelscope.language.german.analysis import default_analyser
 from babelscope.language.registry import error_types
+from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
-from babelscope.language.ud_rules import Finder, choose_rules, read_rules
+from babelscope.language.ud_rules import Finder, choose_rules
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries

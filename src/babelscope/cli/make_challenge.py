@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 import warnings
 from collections.abc import Mapping
 from enum import StrEnum
@@ -121,6 +122,15 @@ def challenge(
     own_rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
     ] = None,
+    show: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=1000,
+            help="Show N of what was found by --own-rules, or by all rules; without --to, only count.",
+        ),
+    ] = 0,
     min_distance: Annotated[
         int | None,
         typer.Option(min=0, help="At least so many words between; else any number.", show_default=False),
@@ -163,6 +173,7 @@ def challenge(
     from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
+    count = count or (show > 0 and to is None)
     if (to is None) != count:
         raise BabelscopeError("give --to FILE for a challenge set, or --count")
     if to is not None and source is None:
@@ -170,12 +181,16 @@ def challenge(
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
     unpaired = None if source is not None else "--source and --reference"
     needs = {
-        **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules"), unparsed),
+        **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules", "show"), unparsed),
         **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
         **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
         "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
     }
+    if show and as_json:
+        raise BabelscopeError(
+            "--show is for reading, and --json for programs; give --to FILE for all that is found"
+        )
     refuse_unused(context, needs)
     check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
@@ -199,6 +214,7 @@ def challenge(
         read_rules(own_rules) if own_rules else (),
         min_distance,
         Limits(min_displacement, max_tau),
+        show,
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
     if ray is not None or search.can_be_split:
@@ -237,13 +253,37 @@ def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:
         typer.echo(render(rows, terminal_width()))
         for reason, number in search.skipped.items():
             typer.echo(f"skipped {number}: {reason}")
+        _show_sample(search)
+
+
+def _show_sample(search: Search) -> None:
+    """Print the instances to be read, their two words in brackets."""
+    sample = search.sample
+    if not sample.size:
+        return
+    shown = sample.in_order()
+    typer.echo(
+        f"\n{len(shown)} of what was found, drawn at random:" if shown else "\nnothing was found to show"
+    )
+    for each in shown:
+        typer.echo(f"{each.sentence}: {each.phenomenon}, {each.distance:g} between")
+        text = textwrap.fill(each.marked, terminal_width(), initial_indent="  ", subsequent_indent="  ")
+        typer.echo(text)
 
 
 def _warn_of_parses(search: Search) -> None:
     """Warn of parses in which rules cannot find anything, and of ones that look like no sentences."""
+    from babelscope.language.ud_rules import LONGEST
+
     finder = search.finder
     for name in finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
+    if finder.too_long:
+        warnings.warn(
+            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words than head and "
+            "dependent were not applied there",
+            stacklevel=2,
+        )
     if 2 * finder.without_verb > finder.trees:
         warnings.warn(
             f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "

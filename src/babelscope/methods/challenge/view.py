@@ -25,7 +25,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
-from babelscope.language.ud_rules import RULES
+from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
 from babelscope.methods.challenge.sets import read_instances, unit_of
 from babelscope.methods.challenge.settings import ORDER_DISTANCES, ChallengeSettings
@@ -294,7 +294,7 @@ def tables(group: Group) -> list[Table]:
 
 def label(phenomenon: str) -> str:
     """A phenomenon in a few plain words; by its name where it is neither a reordering nor one of our rules."""
-    known = {**LABELS, **{rule.name: rule.label for rule in RULES}}
+    known = {**LABELS, **{rule.name: rule.label for rule in (*reversed(shipped_rules()), *RULES)}}
     return known.get(phenomenon) or plain_words(phenomenon)
 
 
