@@ -11,6 +11,7 @@ from babelscope.core.question import Asked, Question, as_question, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
+from babelscope.systems.prompts import Prompt, find_prompt
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.json_lines import json_number
 from babelscope.util.text import check_texts, read_bytes, shorten
@@ -43,12 +44,14 @@ class OpenAIServer:
         self._model = model
         self._client = client
         languages = {"source": options.text("source"), "target": options.text("target")}
-        self._prompt = _template(options, "prompt", PROMPT, languages)
+        prompt = _prompt_of(options)
+        self._prompt = prompt.filled(languages, options.spec)
         self._newlines = options.choice("newlines", ("error", "space"), "error")
         self._limit = options.integer("max_tokens", 0, least=0)
         self._logprobs = options.choice("logprobs", ("none", "echo", "vllm"), "none")
         settings = {
-            "prompt": self._prompt,
+            **languages,
+            "prompt": prompt.as_json(),
             "newlines": self._newlines,
             "max_tokens": self._limit,
             "logprobs": self._logprobs,
@@ -59,7 +62,9 @@ class OpenAIServer:
         if self._logprobs != "none":
             self.capabilities = frozenset({"translate", "score"})
             # A line break keeps the prompt's last token apart from the target's first.
-            self._score_prompt = _template(options, "score_prompt", self._prompt + "\n", languages)
+            self._score_prompt = _template(
+                options, "score_prompt", self._prompt.text("{text}") + "\n", languages
+            )
             self._eos = options.text("eos")
             settings |= {"score_prompt": self._score_prompt, "eos": self._eos}
         self.fingerprint = Fingerprint("openai", f"{url}#{model}", settings=settings)
@@ -79,12 +84,17 @@ class OpenAIServer:
         limit = {"max_tokens": self._limit} if self._limit else {}
         bodies = []
         for source in sources:
-            message = {"role": "user", "content": self._prompt.replace("{text}", source)}
-            bodies.append({"model": self._model, "messages": [message], "temperature": 0, **limit})
+            bodies.append({"model": self._model, "messages": self._messages(source), "temperature": 0, **limit})
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
         found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0].source, answer))
         return [[answer] for answer in found]
+
+    def _messages(self, source: str) -> list[dict[str, str]]:
+        """What is sent for a source; a plain prompt is one message of the user's."""
+        if self._prompt.kind == "plain":
+            return [{"role": "user", "content": self._prompt.text(source)}]
+        return self._prompt.messages(source)
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
         self._client.remember(store)
@@ -273,6 +283,13 @@ def reads_as(read: str, text: str) -> bool:
 
 def _without_spaces(text: str) -> str:
     return "".join(text.replace("\u2581", " ").split())
+
+
+def _prompt_of(options: Options) -> Prompt:
+    """The option `prompt` (a template, a TOML file or a name), or the template in the file `prompt_file`."""
+    if options.text("prompt_file"):
+        return Prompt(_template(options, "prompt", "", {}))
+    return find_prompt(options.text("prompt") or PROMPT)
 
 
 def _template(options: Options, name: str, default: str, languages: dict[str, str]) -> str:

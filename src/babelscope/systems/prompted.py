@@ -29,18 +29,16 @@ from babelscope.systems.checkpoints import (
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.open_model import OpenSystem
 from babelscope.systems.opened import SourceIds
+from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
 from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.text import check_texts, shorten
 
-PLAIN = "{source}: {text}\n{target}:"
-INSTRUCTION = (
+_PLAIN = Prompt("{source}: {text}\n{target}:")
+_INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
-
-NO_PROMPT = "none"
-"""The prompt of a model that scores texts by themselves."""
 _BUDGET = 2048
 
 
@@ -57,7 +55,8 @@ class Prompted(OpenSystem):
         *,
         source: str,
         target: str,
-        prompt: str = "",
+        prompt: Prompt | None = None,
+        reads_source: bool = True,
         chat: str = "auto",
         end: str = "",
         device: str = "auto",
@@ -79,18 +78,17 @@ class Prompted(OpenSystem):
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
-        self.reads_source = prompt != NO_PROMPT
+        self.reads_source = reads_source
         has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source
+        if prompt is not None and prompt.kind != "auto":
+            chat = _agreed_kind(name, prompt, chat)
         self._chat = has_template if chat == "auto" else chat == "yes"
         if self._chat and not self.reads_source:
             raise BabelscopeError(f"{name}: prompt=none asks nothing, so that chat=yes has no effect")
         if self._chat and not self.tokens.tokenizer.chat_template:
-            raise BabelscopeError(f"{name}: this model has no chat template; leave chat=yes out")
-        self.prompt = prompt or (INSTRUCTION if self._chat else PLAIN)
-        if "{text}" not in self.prompt and self.reads_source:
-            raise BabelscopeError(
-                f"{name}: the prompt must have {{text}} where the source goes: {self.prompt!r}"
-            )
+            raise BabelscopeError(f"{name}: this model has no chat template, so it can be asked plainly only")
+        self.prompt = prompt or (_INSTRUCTION if self._chat else _PLAIN)
+        self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._end_id = self._find_end()
         self._ends = self._other_ends()
@@ -161,7 +159,7 @@ class Prompted(OpenSystem):
         self.check_files()
         settings = {
             **self.languages,
-            "prompt": self.prompt,
+            "prompt": self.prompt.as_json() if self.reads_source else NO_PROMPT,
             "template": self.tokens.tokenizer.chat_template if self._chat else None,
             "end": self.end,
             "max_length": self._limit,
@@ -245,14 +243,7 @@ class Prompted(OpenSystem):
         tokenizer = self.tokens.tokenizer
         rows = []
         for number, source in enumerate(sources, 1):
-            values = {**self.languages, "text": source}
-            text = self.prompt
-            for field in ("source", "target", "text"):  # the text last: braces inside it are not fields
-                text = text.replace(f"{{{field}}}", values[field])
-            if self._chat:
-                message = [{"role": "user", "content": text}]
-                with library_errors(f"{self.folder}: its chat template fails"):
-                    text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+            text = self._chat_text(source) if self._chat else self._filled.text(source)
             with library_errors(f"{self.folder}: its tokenizer fails"):
                 ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
             if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
@@ -269,11 +260,23 @@ class Prompted(OpenSystem):
         check_ids(rows, self._size, self.name)
         return rows
 
+    def _chat_text(self, source: str) -> str:
+        """The chat as the model's template writes it, up to where the model answers."""
+        with library_errors(f"{self.folder}: its chat template fails"):
+            text = str(
+                self.tokens.tokenizer.apply_chat_template(
+                    self._filled.messages(source), tokenize=False, add_generation_prompt=True
+                )
+            )
+        # Some templates leave out a role that they do not know.
+        if self._filled.system.strip() not in text:
+            raise BabelscopeError(f"{self.name}: its chat template drops the system message; leave it out")
+        return text
+
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target texts as they follow the prompt, ending in the end token."""
-        # A plain prompt ends in a colon, so its answer begins with a space.
-        follows = self.reads_source and not self._chat
-        rows = [f" {text}" if text and follows else text for text in texts]
+        joint = self.prompt.joint if self.reads_source and not self._chat else ""
+        rows = [f"{joint}{text}" if text else text for text in texts]
         return self.tokens.encode_targets(rows, eos=self._end_id)
 
     def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
@@ -297,13 +300,23 @@ class Prompted(OpenSystem):
         return [tuple(row) for row in rows], notes
 
 
+def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
+    """Whether the chat template is used, as the prompt's file says; an error if the spec says otherwise."""
+    own = "yes" if prompt.kind == "chat" else "no"
+    if chat not in ("auto", own):
+        raise BabelscopeError(f"{name}: the prompt {prompt.name} is of the kind {prompt.kind}; leave chat={chat} out")
+    return own
+
+
 def open_prompted(rest: str, options: Options) -> Prompted:
     """Open `llm:NAME_OR_FOLDER?source=English&target=German`."""
     remote_code = options.flag("remote_code")
+    said = options.text("prompt")
     arguments: dict[str, Any] = {
         "source": options.text("source"),
         "target": options.text("target"),
-        "prompt": options.text("prompt"),
+        "prompt": find_prompt(said) if said not in ("", NO_PROMPT) else None,
+        "reads_source": said != NO_PROMPT,
         "chat": options.choice("chat", ("auto", "yes", "no"), "auto"),
         "end": options.choice("end", ("", "eos", "newline"), ""),
         "device": options.text("device", "auto"),
@@ -313,7 +326,7 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "length_penalty": read_length_penalty(options),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
-    if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):
+    if not said and not (arguments["source"] and arguments["target"]):
         raise BabelscopeError(
             f"{options.spec}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own"
         )

@@ -191,8 +191,12 @@ def open_to_read(path: str | Path) -> Iterator[IO[bytes]]:
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file."""
+    return parse_toml(read_bytes(path, most=LARGEST_TOML), path)
+
+
+def parse_toml(data: bytes, path: str | Path) -> dict[str, Any]:
+    """The tables in the bytes of a TOML file; `path` is for the messages."""
     try:
-        data = read_bytes(path, most=LARGEST_TOML)
         if _DOTTED.search(data):
             raise ValueError("a key has more than 32 parts")
         found = tomllib.loads(data.decode("utf-8"))
