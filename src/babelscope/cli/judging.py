@@ -191,7 +191,21 @@ def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
     tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}  # type: ignore[dict-item]
     if not tables["systems"]:
         raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
-    return tables
+    return {**tables, "systems": _by_prompts(tables["systems"], given["prompt"])}
+
+
+def _by_prompts(systems: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The systems of a study, those that take prompts with these."""
+    if not prompts:
+        return list(systems)
+    from babelscope.systems.opening import takes_prompts
+
+    asked = [each for each in systems if isinstance(each["spec"], str) and takes_prompts(each["spec"])]
+    if not asked:
+        raise BabelscopeError(
+            "--prompt is for systems that are asked by one (llm:, openai:), and there is none"
+        )
+    return [{**each, "prompt": list(prompts)} if each in asked else each for each in systems]
 
 
 def _result(command: JudgingCommand, given: Given) -> Result:

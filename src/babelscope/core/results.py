@@ -227,9 +227,7 @@ def _brief_system(fingerprint: object) -> str:
     """A system in a signature; also its prompt, and how files of scores were read: layout and direction."""
     settings = _settings_in(fingerprint)
     read = dict.fromkeys(
-        f"{each['layout']}.{each['direction']}"
-        for each in settings
-        if {"layout", "direction"} <= each.keys()
+        f"{each['layout']}.{each['direction']}" for each in settings if {"layout", "direction"} <= each.keys()
     )
     prompts = [each["prompt"] for each in settings if isinstance(each.get("prompt"), Mapping)]
     read |= dict.fromkeys(f"prompt.{str(each.get('digest'))[:8]}" for each in prompts)

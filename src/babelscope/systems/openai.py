@@ -84,7 +84,9 @@ class OpenAIServer:
         limit = {"max_tokens": self._limit} if self._limit else {}
         bodies = []
         for source in sources:
-            bodies.append({"model": self._model, "messages": self._messages(source), "temperature": 0, **limit})
+            bodies.append(
+                {"model": self._model, "messages": self._messages(source), "temperature": 0, **limit}
+            )
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
         found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0].source, answer))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.causal import Causal
 from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of, why_not_lean
+from babelscope.decoding.families.description import Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
@@ -32,7 +35,7 @@ from babelscope.systems.opened import SourceIds
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
-from babelscope.util.errors import BabelscopeError, RefusedText
+from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
 _PLAIN = Prompt("{source}: {text}\n{target}:")
@@ -40,6 +43,36 @@ _INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
 _BUDGET = 2048
+
+
+class _Loaded:
+    """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
+
+    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
+        model = ModelFolder(folder, remote_code=remote_code)
+        self.files = model.files
+        self.network = load_model(
+            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
+        )
+
+    @functools.cached_property
+    def weights(self) -> Weights:
+        """As the lean forward pass reads them: joined matrices are copies."""
+        return weights_of(self.network)
+
+
+_IN_MEMORY: weakref.WeakValueDictionary[tuple[Path, str, str, bool], _Loaded] = weakref.WeakValueDictionary()
+
+
+def _load(folder: Path, *, device: str, dtype: str, remote_code: bool) -> _Loaded:
+    """The network of a folder: the one that another system holds, if its files are unchanged."""
+    key = (folder.resolve(), device, dtype, remote_code)
+    if (held := _IN_MEMORY.get(key)) is not None:
+        with contextlib.suppress(SystemFailure):
+            held.files.check()
+            return held
+    loaded = _IN_MEMORY[key] = _Loaded(folder, device=device, dtype=dtype, remote_code=remote_code)
+    return loaded
 
 
 class Prompted(OpenSystem):
@@ -69,11 +102,8 @@ class Prompted(OpenSystem):
     ) -> None:
         self.name = name
         self.folder = folder
-        model = ModelFolder(folder, remote_code=remote_code)
-        self.files = model.files
-        self.network = load_model(
-            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
-        )
+        self._loaded = _load(folder, device=device, dtype=dtype, remote_code=remote_code)
+        self.files, self.network = self._loaded.files, self._loaded.network
         self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
@@ -140,7 +170,7 @@ class Prompted(OpenSystem):
         # No token begins an answer: what is fed first stands for the prompt's last token.
         vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
         if lean and not why_not_lean(self.network):
-            return Decoder(weights_of(self.network), vocabulary, self._ends)
+            return Decoder(self._loaded.weights, vocabulary, self._ends)
         return Causal(self.network, vocabulary, self._ends)
 
     def _start(self) -> list[int]:
@@ -304,7 +334,9 @@ def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
     """Whether the chat template is used, as the prompt's file says; an error if the spec says otherwise."""
     own = "yes" if prompt.kind == "chat" else "no"
     if chat not in ("auto", own):
-        raise BabelscopeError(f"{name}: the prompt {prompt.name} is of the kind {prompt.kind}; leave chat={chat} out")
+        raise BabelscopeError(
+            f"{name}: the prompt {prompt.name} is of the kind {prompt.kind}; leave chat={chat} out"
+        )
     return own
 
 

@@ -44,7 +44,9 @@ class Prompt:
     @property
     def digest(self) -> str:
         """SHA-256 of the prompt, whatever it is called and wherever its files lie."""
-        return digest_json([self.template, self.kind, self.system, list(map(list, self.examples)), self.between])
+        return digest_json(
+            [self.template, self.kind, self.system, list(map(list, self.examples)), self.between]
+        )
 
     def as_json(self) -> dict[str, Any]:
         """What a fingerprint holds of it."""
@@ -73,9 +75,7 @@ class Prompt:
     def text(self, source: str) -> str:
         """A plain prompt: system message, examples, then the source, whose braces are no fields."""
         head = f"{self.system}\n" if self.system else ""
-        shown = "".join(
-            self._of(each) + self.joint + target + self.between for each, target in self.examples
-        )
+        shown = "".join(self._of(each) + self.joint + target + self.between for each, target in self.examples)
         return head + shown + self._of(source)
 
     def messages(self, source: str) -> list[dict[str, str]]:
