@@ -48,16 +48,10 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
     assert ran.code == 0, ran.err
     rows = rows_of(ran.out)
     own = {
-        row["system"]: row["value"]
-        for row in rows
-        if row["name"] == "logprob" and "prompt=" in row["system"]
+        row["system"]: row["value"] for row in rows if row["name"] == "logprob" and "prompt=" in row["system"]
     }
     assert [name.rpartition("prompt=")[2] for name in own] == list(PROMPTS)
-    over = {
-        row["name"]: row
-        for row in rows
-        if row.get("over") == "prompts" and row["of"] == "logprob"
-    }
+    over = {row["name"]: row for row in rows if row.get("over") == "prompts" and row["of"] == "logprob"}
     values = list(own.values())
     expected = {
         "mean": statistics.fmean(values),
@@ -76,7 +70,17 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
 
 def test_the_summary_shows_the_spread(babelscope: Babelscope, folder: Path, tests: str) -> None:
     ran = babelscope(
-        *("likelihood", "--tests", tests, "--system", spec(folder), "--prompt", "lines", "--prompt", "question")
+        *(
+            "likelihood",
+            "--tests",
+            tests,
+            "--system",
+            spec(folder),
+            "--prompt",
+            "lines",
+            "--prompt",
+            "question",
+        )
     )
     assert ran.code == 0, ran.err
     assert "Over prompts (chosen, not drawn: no interval):" in ran.out
@@ -121,9 +125,10 @@ def test_prompts_that_cannot_be_asked_are_refused_before_models_load(
     assert "two prompts are the same" in told("--system", spec(folder), *twice)
     named = f"{spec(folder)}&prompt=lines"
     assert "names its prompt" in told("--system", named, "--prompt", "question")
-    assert "--prompt has no effect beside --rejudge" in babelscope(
-        "likelihood", "--rejudge", "run", "--prompt", "lines"
-    ).err
+    assert (
+        "--prompt has no effect beside --rejudge"
+        in babelscope("likelihood", "--rejudge", "run", "--prompt", "lines").err
+    )
 
 
 def test_a_prompt_of_any_text_survives_in_a_spec(folder: Path) -> None:

@@ -84,10 +84,10 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, told: st
 
 
 def test_sizes_are_bounded_and_links_out_of_the_folder_refused(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="mine.toml"):
+    with pytest.raises(BabelscopeError, match=r"mine\.toml"):
         read_prompt(write(tmp_path, f'template = "{{text}}{"a" * LARGEST}"'))
     path = write(tmp_path, 'template = "{text}"\nexamples = "pairs.tsv"', "a\tb\n" * LARGEST)
-    with pytest.raises(BabelscopeError, match="pairs.tsv"):
+    with pytest.raises(BabelscopeError, match=r"pairs\.tsv"):
         read_prompt(path)
     (tmp_path.parent / "secret.tsv").write_text("a\tb\n")
     (tmp_path / "pairs.tsv").unlink()

@@ -180,7 +180,7 @@ def _check_queue(command: JudgingCommand, given: Given) -> None:
 
 def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
     """The study that a command line stands for."""
-    tables = {
+    tables: dict[str, Any] = {
         "study": {"name": command.name, "seed": given["seed"], "by": given["by"]},
         "systems": [{"spec": spec} for spec in given["system"]],
         "tests": [{"spec": given["tests"]}],
@@ -188,7 +188,7 @@ def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
         "run": {"data_dir": given["data-dir"]},
     }
     own = command.study(given)
-    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}  # type: ignore[dict-item]
+    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}
     if not tables["systems"]:
         raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
     return {**tables, "systems": _by_prompts(tables["systems"], given["prompt"])}

@@ -10,6 +10,7 @@ from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Targe
 from babelscope.core.question import Asked, Question, as_question, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
+from babelscope.systems.chatter import Chatter
 from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
 from babelscope.systems.prompts import Prompt, find_prompt
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -37,6 +38,8 @@ class OpenAIServer:
     """
 
     costly = True
+    watches_itself = True
+    """It looks for chatter in its answers, as the option `clean` says."""
 
     def __init__(self, url: str, model: str, client: Client, options: Options) -> None:
         self.name = options.spec
@@ -46,6 +49,7 @@ class OpenAIServer:
         languages = {"source": options.text("source"), "target": options.text("target")}
         prompt = _prompt_of(options)
         self._prompt = prompt.filled(languages, options.spec)
+        self._chatter = Chatter.of(options, "count", languages["target"])
         self._newlines = options.choice("newlines", ("error", "space"), "error")
         self._limit = options.integer("max_tokens", 0, least=0)
         self._logprobs = options.choice("logprobs", ("none", "echo", "vllm"), "none")
@@ -56,6 +60,7 @@ class OpenAIServer:
             "max_tokens": self._limit,
             "logprobs": self._logprobs,
             "temperature": 0,
+            **self._chatter.settings,
         }
         self.capabilities: frozenset[Capability] = frozenset({"translate"})
         self._eos = ""
@@ -89,7 +94,7 @@ class OpenAIServer:
             )
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
-        found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0].source, answer))
+        found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0], answer))
         return [[answer] for answer in found]
 
     def _messages(self, source: str) -> list[dict[str, str]]:
@@ -122,14 +127,16 @@ class OpenAIServer:
             url = f"{self._url}/chat/completions"
             raise self._client.fault(url, "answered without a message", answer) from None
 
-    def _translation(self, source: str, answer: Any) -> Scored:
+    def _translation(self, question: Question, answer: Any) -> Scored:
         url = f"{self._url}/chat/completions"
         text, reason = self._message(answer)
-        what = f"the translation that {url} gave of {shorten(source)}"
+        what = f"the translation that {url} gave of {shorten(question.source)}"
         if text is None or (not text and reason != "stop"):
             raise SystemFailure(f"{what} is empty (finish_reason: {reason})")
+        # Before it must be one line: chatter is often on lines of its own.
+        text, said = self._chatter.read(question, text)
         text = line_of(text, what=what, newlines=self._newlines)
-        notes: list[Note | None] = [_ENDS.get(reason, "stopped"), None if text else "empty"]
+        notes: list[Note | None] = [*said, _ENDS.get(reason, "stopped"), None if text else "empty"]
         return Scored(text, notes=tuple(note for note in notes if note))
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:

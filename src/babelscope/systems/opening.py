@@ -191,9 +191,15 @@ def open_system(spec: str) -> Any:
             f"{name}: needs {error.name}; install it with: {install_hint(scheme.extra)}"
         ) from error
     path, options = split_spec(spec, rest)
+    clean = options.text("clean")  # of every system; some read it themselves
     with working(f"loading {spec}"):
         system = opener(path, options)
     options.refuse_unused()
+    if clean and not getattr(system, "watches_itself", False):
+        from babelscope.systems.chatter import Chatter
+        from babelscope.systems.watched import watched
+
+        return watched(system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", "")))
     return system
 
 

@@ -7,7 +7,7 @@ import functools
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,6 +19,7 @@ from babelscope.decoding.families.decoder import Decoder
 from babelscope.decoding.families.description import Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
+from babelscope.systems.chatter import Chatter
 from babelscope.systems.checkpoints import (
     check_ids,
     fetch,
@@ -43,6 +44,8 @@ _INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
 _BUDGET = 2048
+_UNWATCHED = Chatter()
+_Answer = TypeVar("_Answer")
 
 
 class _Loaded:
@@ -81,6 +84,9 @@ class Prompted(OpenSystem):
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
     """
 
+    watches_itself = True
+    """It looks for chatter in its answers, as the option `clean` says."""
+
     def __init__(
         self,
         name: str,
@@ -99,8 +105,10 @@ class Prompted(OpenSystem):
         length_penalty: float | None = None,
         remote_code: bool = False,
         lean: bool = True,
+        chatter: Chatter = _UNWATCHED,
     ) -> None:
         self.name = name
+        self._chatter = chatter
         self.folder = folder
         self._loaded = _load(folder, device=device, dtype=dtype, remote_code=remote_code)
         self.files, self.network = self._loaded.files, self._loaded.network
@@ -198,8 +206,12 @@ class Prompted(OpenSystem):
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
             **({"ends": self._ends} if self._ends else {}),
             **({} if self._lean else {"forward": "transformers"}),
+            **self._chatter.settings,
         }
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
+
+    def _watched(self, questions: Sequence[Asked], answers: list[_Answer]) -> list[_Answer]:
+        return self._chatter.watch(questions, answers)
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
@@ -356,6 +368,7 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "budget": options.integer("budget", _BUDGET),
         "max_length": options.integer("max_length", 256),
         "length_penalty": read_length_penalty(options),
+        "chatter": Chatter.of(options, "count", options.text("target")),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
     if not said and not (arguments["source"] and arguments["target"]):

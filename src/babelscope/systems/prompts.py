@@ -50,22 +50,24 @@ class Prompt:
 
     def as_json(self) -> dict[str, Any]:
         """What a fingerprint holds of it."""
-        plain = {"between": self.between} if self.examples else {}
-        more = {"system": self.system} if self.system else {}
-        more |= {"examples": [list(each) for each in self.examples], **plain} if self.examples else {}
-        return {"template": self.template, **more, "digest": self.digest}
+        found: dict[str, Any] = {"template": self.template}
+        if self.system:
+            found["system"] = self.system
+        if self.examples:
+            found |= {"examples": [list(each) for each in self.examples], "between": self.between}
+        return {**found, "digest": self.digest}
 
     def filled(self, languages: Mapping[str, str], what: str) -> Prompt:
         """The same with its languages; an error, which begins with `what`, if it needs one that nobody named."""
-        parts = {}
-        for part in ("template", "system"):
-            text: str = getattr(self, part)
+
+        def fill(text: str) -> str:
             for place in ("source", "target"):
                 if f"{{{place}}}" in text and not languages[place]:
                     raise BabelscopeError(f"{what}: say {place}=LANGUAGE, which the prompt needs")
                 text = text.replace(f"{{{place}}}", languages[place])
-            parts[part] = text
-        return replace(self, **parts)
+            return text
+
+        return replace(self, template=fill(self.template), system=fill(self.system))
 
     @property
     def joint(self) -> str:
