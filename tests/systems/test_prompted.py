@@ -66,7 +66,7 @@ def test_bad_input(tmp_path: Path) -> None:
     folder = build_causal(tmp_path / "m", chat=False)
     with pytest.raises(BabelscopeError, match=r"say \?source=LANGUAGE"):
         open_system(f"llm:{folder}")
-    with pytest.raises(BabelscopeError, match=r"must have \{text\}"):
+    with pytest.raises(BabelscopeError, match=r"has no \{text\}"):
         open_system(f"llm:{folder}?prompt=hello")
     with pytest.raises(BabelscopeError, match="no chat template"):
         open_system(f"llm:{folder}?source=English&target=German&chat=yes")

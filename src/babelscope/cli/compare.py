@@ -157,7 +157,7 @@ class _Comparison:
         self.known = known
         self.signatures = signatures
         self.more: dict[str, list[Row]] = {
-            name: [] for name in ("paired", "seeds", "evaluators", "regression")
+            name: [] for name in ("paired", "seeds", "prompts", "evaluators", "regression")
         }
 
     def rows(self) -> list[tuple[str, list[Row]]]:
@@ -186,6 +186,7 @@ class _Comparison:
         from functools import partial
 
         from babelscope.core import tables
+        from babelscope.runs.comparing_prompts import prompts_table
 
         of_rows = partial(tables.of_rows, even=even)
         found = [_side_by_side_table(group, even=even) for group in self.groups]
@@ -196,6 +197,8 @@ class _Comparison:
             found.append(_seeds_table(rows, even=even))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows))
+        if rows := self.more["prompts"]:
+            found.append(prompts_table(rows))
         if rows := self.more["evaluators"]:
             title = "agreement of evaluators, mean Spearman correlation over their pairs"
             found.append(of_rows(title, rows, interval="least, greatest"))
@@ -226,7 +229,7 @@ def _compare_runs(
     figure: str,
     summary: bool,
 ) -> _Comparison:
-    from babelscope.runs import comparing, comparing_groups
+    from babelscope.runs import comparing, comparing_groups, comparing_prompts
     from babelscope.runs.covariates import read_systems
     from babelscope.runs.reading import read_run
     from babelscope.util.progress import progress
@@ -248,6 +251,7 @@ def _compare_runs(
                 found.more["paired"] += comparing.paired_differences(group)
                 found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
             found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
+            found.more["prompts"] += comparing_prompts.prompt_rows(group)
             if variables and group in with_figure:
                 found.more["regression"] += comparing_groups.regress_figure(
                     group, found.known, variables, figure

@@ -180,7 +180,7 @@ def _check_queue(command: JudgingCommand, given: Given) -> None:
 
 def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
     """The study that a command line stands for."""
-    tables = {
+    tables: dict[str, Any] = {
         "study": {"name": command.name, "seed": given["seed"], "by": given["by"]},
         "systems": [{"spec": spec} for spec in given["system"]],
         "tests": [{"spec": given["tests"]}],
@@ -188,10 +188,24 @@ def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:
         "run": {"data_dir": given["data-dir"]},
     }
     own = command.study(given)
-    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}  # type: ignore[dict-item]
+    tables |= {**own, "study": {**tables["study"], **own.get("study", {})}}
     if not tables["systems"]:
         raise BabelscopeError(f"{command.name} needs --system, or --rejudge and a finished run")
-    return tables
+    return {**tables, "systems": _by_prompts(tables["systems"], given["prompt"])}
+
+
+def _by_prompts(systems: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The systems of a study, those that take prompts with these."""
+    if not prompts:
+        return list(systems)
+    from babelscope.systems.opening import takes_prompts
+
+    asked = [each for each in systems if isinstance(each["spec"], str) and takes_prompts(each["spec"])]
+    if not asked:
+        raise BabelscopeError(
+            "--prompt is for systems that are asked by one (llm:, openai:), and there is none"
+        )
+    return [{**each, "prompt": list(prompts)} if each in asked else each for each in systems]
 
 
 def _result(command: JudgingCommand, given: Given) -> Result:

@@ -8,17 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+from babelscope.core.notes import Note as Note
 from babelscope.core.question import Asked, Question, as_question
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
-
-Note = Literal["truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos"]
-"""truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
-end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
-server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
-answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
-without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence."""
 
 # Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3

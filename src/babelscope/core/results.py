@@ -224,12 +224,13 @@ def shorten_signature(whole: str) -> str:
 
 
 def _brief_system(fingerprint: object) -> str:
-    """A system in a signature; of files of scores, also the layout and direction in which they were read."""
+    """A system in a signature; also its prompt, and how files of scores were read: layout and direction."""
+    settings = _settings_in(fingerprint)
     read = dict.fromkeys(
-        f"{each['layout']}.{each['direction']}"
-        for each in _settings_in(fingerprint)
-        if {"layout", "direction"} <= each.keys()
+        f"{each['layout']}.{each['direction']}" for each in settings if {"layout", "direction"} <= each.keys()
     )
+    prompts = [each["prompt"] for each in settings if isinstance(each.get("prompt"), Mapping)]
+    read |= dict.fromkeys(f"prompt.{str(each.get('digest'))[:8]}" for each in prompts)
     return "/".join([_brief(fingerprint), *read])
 
 

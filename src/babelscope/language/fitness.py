@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from babelscope.language.identifying import identify, identify_all, is_known
+from babelscope.language.identifying import identify_all, is_clearly_other, is_known
 from babelscope.language.ud import Tree
 from babelscope.util.errors import BabelscopeError
 
@@ -45,8 +45,7 @@ def other_language(text: str, expected: str) -> str | None:
     """The language of one text, if that is clearly not the expected one; None also for short texts."""
     if _letters([text]) < LONG:
         return None
-    found = identify(text[:_READ], expected)
-    return found.language if found.verdict == "no" else None
+    return is_clearly_other(text[:_READ], expected)
 
 
 def other_language_of_set(texts: Sequence[str], expected: str) -> str | None:

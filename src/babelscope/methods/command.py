@@ -26,6 +26,15 @@ ASKED = (
         role="read",
     ),
     Option(
+        "prompt",
+        "How `llm:` and `openai:` systems are asked: a .toml file, a shipped prompt's name or a template; repeated, "
+        "figures are also given over all of them.",
+        metavar="PROMPT",
+        repeat=True,
+        role="read",
+        not_with=("rejudge",),
+    ),
+    Option(
         "rejudge",
         "A finished run, to be judged again under the settings given here; no system is asked.",
         Path,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from babelscope.core.comparable import Comparable
+from babelscope.core.notes import chatter_counts
 from babelscope.core.results import Record
 from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
@@ -53,11 +54,12 @@ def score_sentences(
 
 
 def answer_counts(records: Sequence[Record]) -> dict[str, int]:
-    """How many translations are empty, were cut, or did not end."""
+    """How many translations are empty, were cut, did not end, or came with chatter."""
     notes = Counter(note for record in records for note in record["notes"])
     return {
         "empty": sum(not record["translation"].strip() for record in records),
         **{note: notes[note] for note in NOTES},
+        **chatter_counts(notes),
     }
 
 

@@ -28,6 +28,7 @@ from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.report.sections import caveats_of, figure_of, shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, paired_differences, run_names
+from babelscope.runs.comparing_prompts import prompt_rows, prompts_table
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
 from babelscope.util.damage import explain_damage
@@ -280,6 +281,11 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
                 "sentences); p_holm is corrected for all tests of this table.",
             )
         )
+    if over := prompt_rows(group):
+        note = (
+            "Systems that differ by their prompt only. Prompts are chosen, not drawn: there is no interval."
+        )
+        tables.append(_shown(prompts_table(over), signatures, note=note))
     everything = [
         Row(row.name, row.estimate, {"system": column.name, **row.labels}, row.counts)
         for column in group.columns

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group, StoredRun
+from babelscope.core.notes import CHATTER
 from babelscope.core.page import Caveat, Finding, Section, View, plain
 from babelscope.methods.view import count_behind, find_view, noted_of
 from babelscope.methods.view import section_of as section_of_view
@@ -27,7 +28,7 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
     """The caveats of one method: each text once, after the systems and test sets it holds for."""
     found: dict[str, dict[str, list[str]]] = {}
     for group, section in contents:
-        for caveat in (*_skipped(group), *section.caveats):
+        for caveat in (*_counted(group), *section.caveats):
             found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
     said = []
     for text, systems in found.items():
@@ -38,8 +39,8 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
     return said
 
 
-def _skipped(group: Group) -> list[Caveat]:
-    """What no figure counts, and why, where the reading of the test set says so."""
+def _counted(group: Group) -> list[Caveat]:
+    """What no figure counts, and why, where the reading of the test set says so; and answers with chatter."""
     found = []
     for column in group.columns:
         cell = column.cell
@@ -50,7 +51,7 @@ def _skipped(group: Group) -> list[Caveat]:
             for reason, count in part.skipped.items()
         }
         why = f" ({'; '.join(f'{count} {reason}' for reason, count in reasons.items())})" if reasons else ""
-        names = {"skipped": f"were skipped: no figure counts them{why}"}
+        names = {"skipped": f"were skipped: no figure counts them{why}", **CHATTER}
         found += noted_of(column.name, cell.rows, names)
     return found
 

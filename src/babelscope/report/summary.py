@@ -13,6 +13,7 @@ from babelscope.core.tables import Table, as_text, by_shape
 from babelscope.report import generic
 from babelscope.report.paired import paired_findings
 from babelscope.report.sections import caveats_of, figure_of, shown_by
+from babelscope.runs.comparing_prompts import headlines_table, is_of_prompts
 from babelscope.util.tables import FIRM, draw, wrap
 from babelscope.util.terminal import visible
 
@@ -21,6 +22,7 @@ _TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "N
 _COUNTS = ("ties", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
+_MOST_OVER_PROMPTS = 6
 _INDENT, _HANGING = " " * 2, " " * 13
 
 
@@ -63,15 +65,16 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
     ]
     findings, caveats = _findings(result, shown, width), _caveats(shown, width)
     closing = _closing(result, len(result.rows), places, width)
-    room = most - len(title) - len(closing) - 1
+    over, counted = _over_prompts(result, figures, width)
+    room = most - len(title) - len(closing) - len(over) - 1
     reserved = min(_height(caveats), max(4, room // 5))
     table, count = _fitted(shown, figures, width, max(room // 2, room - reserved - _height(findings)))
     room -= len(table) + (1 if table else 0)
     said = _part("What stands out, worst first:", findings, room - reserved, "findings")
     kept = _part("Keep in mind:", caveats, room - len(said), "caveats")
     said = _part("What stands out, worst first:", findings, room - len(kept), "findings")
-    closing = _closing(result, len(result.rows) - count, places, width)
-    parts = [[*title, "", *table] if table else title, said, kept, ["", *closing]]
+    closing = _closing(result, len(result.rows) - count - counted, places, width)
+    parts = [[*title, "", *table] if table else title, over, said, kept, ["", *closing]]
     return "\n".join(line for part in parts for line in part)
 
 
@@ -223,6 +226,20 @@ def _numbers(headline: Headline) -> list[str]:
         ]
     form = "{:.4g}".format
     return [form(estimate.value), estimate.interval(form), f"{estimate.n:,}"]
+
+
+def _over_prompts(result: Result, figures: Sequence[_Figure], width: int) -> tuple[list[str], int]:
+    """The first figures over several prompts, with their spread, and how many rows these are."""
+    rows = [row for row in result.rows[len(result.rows) - result.comparisons :] if is_of_prompts(row)]
+    table = headlines_table(rows, ((each.shown.group, each.headline) for each in figures))
+    if table is None:
+        return [], 0
+    kept = list(table.rows)[:_MOST_OVER_PROMPTS]
+    right = range(table.labels, len(table.headings))
+    drawn = draw(list(table.headings), kept, right=right, width=width).split("\n")
+    left = len(table.rows) - len(kept)
+    more = [f"… {count_of(left, 'figures')} more over prompts: --all"] if left else []
+    return ["", "Over prompts (chosen, not drawn: no interval):", *drawn, *more], 4 * len(kept)
 
 
 # -- findings and caveats -------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -82,15 +82,15 @@ def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
 ) -> list[Row]:
     systems = {name: column.cell.factors for name, column in columns.items()}
+    groups = seed_groups(systems, patterns)
     values = {
-        title: _values_by_figure({name: columns[name] for name in names})
-        for title, names in seed_groups(systems, patterns).items()
+        title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
     }
     rows: list[Row] = []
-    for title, figures in values.items():
-        for figure, own in figures.items():
-            labels = _labels(group, figure, {**more, "system": title})
-            mean, sd = mean_and_sd(list(own.values()), "seeds")
+    for title, names in groups.items():
+        own = {name: columns[name] for name in names}
+        for labels, found in spread_over(group, own, {**more, "system": title}):
+            mean, sd = mean_and_sd(found, "seeds")
             rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
@@ -99,6 +99,14 @@ def _rows_of_seed_groups(
                 labels["note"] = told
             rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
     return rows
+
+
+def spread_over(
+    group: Group, columns: Mapping[str, Column], labels: Labels
+) -> Iterator[tuple[Labels, list[float]]]:
+    """The labels and the values of every figure that at least two of these systems have."""
+    for figure, own in _values_by_figure(columns).items():
+        yield _labels(group, figure, labels), list(own.values())
 
 
 def _caution(group: Group, figure: str) -> str:

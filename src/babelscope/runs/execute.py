@@ -27,6 +27,7 @@ from babelscope.methods.view import sections_of
 from babelscope.runs.by_field import check_before_asking, check_fields, split_by
 from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.comparing_groups import seed_groups, seed_rows
+from babelscope.runs.comparing_prompts import prompt_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
@@ -180,6 +181,7 @@ def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> lis
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
         if patterns or any(SEED in column.cell.factors for column in group.columns):
             rows += seed_rows(group, patterns)
+        rows += prompt_rows(group)
     return rows
 
 

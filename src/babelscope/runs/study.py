@@ -29,6 +29,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.cells import check_kinds, config_of, make_cells
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
+from babelscope.runs.prompts import by_prompt
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.by_tests import ByTests
@@ -94,12 +95,22 @@ class SystemEntry(_Table):
     factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
+    prompt: list[_Text] = []
+    """Of `llm:` and `openai:`: prompts (docs/prompts.md). The system is asked by each, and figures are also given
+    over all of them."""
 
     @model_validator(mode="after")
     def _parts_have_a_name(self) -> Self:
         if not self.name and not isinstance(self.spec, str):
             raise ValueError("a system with a spec for each test set needs a name")
         return self
+
+    def by_prompt(self) -> list[SystemEntry]:
+        """An entry for each of its prompts; itself if it has none."""
+        if self.prompt and not isinstance(self.spec, str):
+            raise BabelscopeError("a system with a spec for each test set names its prompts there (?prompt=)")
+        own = by_prompt(self.text, self.name, self.prompt)
+        return [SystemEntry(spec=spec, name=name) for spec, name in own] or [self]
 
     @property
     def label(self) -> str:
@@ -281,6 +292,10 @@ def _open_and_run(
                 loaded = load(entry.spec, data_dir=run.data_dir)
                 # Without a run folder, rows have the names that test sets and systems give themselves.
                 tests[entry.label if folder else entry.name or loaded.name] = loaded
+        entries: list[tuple[SystemEntry, str]] = []
+        for number, asked in enumerate(study.systems):
+            with _errors_located(where, f"systems[{number}]"):
+                entries += [(each, f"systems[{number}]") for each in asked.by_prompt()]
         setups = []
         for number, method in enumerate(study.methods):
             with _errors_located(where, f"methods[{number}]"):
@@ -292,8 +307,8 @@ def _open_and_run(
             check_kinds(setups, tests)
             check(tests)
         systems: dict[str, System] = {}
-        for number, own in enumerate(study.systems):
-            with _errors_located(where, f"systems[{number}]"):
+        for own, place in entries:
+            with _errors_located(where, place):
                 system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
@@ -310,7 +325,7 @@ def _open_and_run(
             setups,
             cells,
             {
-                "systems": dict(zip(systems, (entry.text for entry in study.systems), strict=True)),
+                "systems": dict(zip(systems, (entry.text for entry, _ in entries), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             authors=authors,

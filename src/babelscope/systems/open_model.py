@@ -89,10 +89,11 @@ class OpenSystem(ModelSystem):
             distinct,
         )
         found = dict(zip(distinct, drawn, strict=True))
-        return [
+        answers = [
             self._written([(each.ids, each.logprobs) for each in found[row]], noted)
             for row, noted in zip(ids, notes, strict=True)
         ]
+        return self._watched(questions, answers)
 
     @checked
     def sample_distinct(
@@ -134,7 +135,7 @@ class OpenSystem(ModelSystem):
             hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
             certificate = (each.exact, each.bound, each.mass, each.expansions, each.minimum, each.seconds)
             answers.append(TopK(tuple(hypotheses), *certificate))
-        return answers
+        return self._watched(questions, answers)
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float

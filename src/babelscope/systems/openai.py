@@ -10,8 +10,10 @@ from babelscope.core.question import Asked, Question, as_question, sources_of
 from babelscope.core.replies import Reply
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
+from babelscope.systems.chatter import Chatter
 from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
 from babelscope.systems.openai_samples import Sampler
+from babelscope.systems.prompts import Prompt, find_prompt
 from babelscope.systems.spelling import reads_as, without_spaces
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.json_lines import json_number
@@ -37,6 +39,8 @@ class OpenAIServer:
     """
 
     costly = True
+    watches_itself = True
+    """It looks for chatter in its answers, as the option `clean` says."""
 
     def __init__(self, url: str, model: str, client: Client, options: Options) -> None:
         self.name = options.spec
@@ -44,16 +48,20 @@ class OpenAIServer:
         self._model = model
         self._client = client
         languages = {"source": options.text("source"), "target": options.text("target")}
-        self._prompt = _template(options, "prompt", PROMPT, languages)
+        prompt = _prompt_of(options)
+        self._prompt = prompt.filled(languages, options.spec)
+        self._chatter = Chatter.of(options, "count", languages["target"])
         self._newlines = options.choice("newlines", ("error", "space"), "error")
         self._limit = options.integer("max_tokens", 0, least=0)
         self._logprobs = options.choice("logprobs", ("none", "echo", "vllm"), "none")
         settings = {
-            "prompt": self._prompt,
+            **languages,
+            "prompt": prompt.as_json(),
             "newlines": self._newlines,
             "max_tokens": self._limit,
             "logprobs": self._logprobs,
             "temperature": 0,
+            **self._chatter.settings,
         }
         self._sampler = Sampler.from_options(options, self._newlines)
         settings |= self._sampler.settings
@@ -62,7 +70,9 @@ class OpenAIServer:
         if self._logprobs != "none":
             self.capabilities |= {"score"}
             # A line break keeps the prompt's last token apart from the target's first.
-            self._score_prompt = _template(options, "score_prompt", self._prompt + "\n", languages)
+            self._score_prompt = _template(
+                options, "score_prompt", self._prompt.text("{text}") + "\n", languages
+            )
             self._eos = options.text("eos")
             settings |= {"score_prompt": self._score_prompt, "eos": self._eos}
         self.fingerprint = Fingerprint("openai", f"{url}#{model}", settings=settings)
@@ -79,10 +89,10 @@ class OpenAIServer:
         check_texts(sources, what="source")
         if n_best != 1:
             raise BabelscopeError(f"openai: gives one translation a source, but n_best={n_best} was asked")
-        bodies = [self._chat(self._prompt.replace("{text}", source)) for source in sources]
+        bodies = [self._chat(self._messages(source)) for source in sources]
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
-        found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0].source, answer))
+        found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0], answer))
         return [[answer] for answer in found]
 
     def sample(
@@ -91,14 +101,16 @@ class OpenAIServer:
         """Samples as the server draws them: its seed is asked for, but nobody can hold it to that."""
         sources = sources_of(questions)
         check_texts(sources, what="source")
-        bodies = [self._chat(self._prompt.replace("{text}", source)) for source in sources]
+        bodies = [self._chat(self._messages(source)) for source in sources]
         asked = list(zip(questions, bodies, strict=True))
         url = f"{self._url}/chat/completions"
-        return self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
+        found = self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
+        return self._chatter.watch(questions, found)
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
         """The answer to each prompt at temperature 0; what the server refuses is told, not raised."""
-        answers = self._ask("chat/completions", list(map(self._chat, prompts)), self._message)
+        bodies = [self._chat([{"role": "user", "content": prompt}]) for prompt in prompts]
+        answers = self._ask("chat/completions", bodies, self._message)
         found = []
         for answer in answers:
             text, reason = (None, None) if isinstance(answer, Refusal) else self._message(answer)
@@ -107,10 +119,15 @@ class OpenAIServer:
             found.append(Reply(text or "", ended) if kept or reason == "length" else Reply("", "refused"))
         return found
 
-    def _chat(self, content: str) -> Request:
+    def _chat(self, messages: list[dict[str, str]]) -> Request:
         limit = {"max_tokens": self._limit} if self._limit else {}
-        message = {"role": "user", "content": content}
-        return {"model": self._model, "messages": [message], "temperature": 0, **limit}
+        return {"model": self._model, "messages": messages, "temperature": 0, **limit}
+
+    def _messages(self, source: str) -> list[dict[str, str]]:
+        """What is sent for a source; a plain prompt is one message of the user's."""
+        if self._prompt.kind == "plain":
+            return [{"role": "user", "content": self._prompt.text(source)}]
+        return self._prompt.messages(source)
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
         self._client.remember(store)
@@ -136,14 +153,16 @@ class OpenAIServer:
             url = f"{self._url}/chat/completions"
             raise self._client.fault(url, "answered without a message", answer) from None
 
-    def _translation(self, source: str, answer: Any) -> Scored:
+    def _translation(self, question: Question, answer: Any) -> Scored:
         url = f"{self._url}/chat/completions"
         text, reason = self._message(answer)
-        what = f"the translation that {url} gave of {shorten(source)}"
+        what = f"the translation that {url} gave of {shorten(question.source)}"
         if text is None or (not text and reason != "stop"):
             raise SystemFailure(f"{what} is empty (finish_reason: {reason})")
+        # Before it must be one line: chatter is often on lines of its own.
+        text, said = self._chatter.read(question, text)
         text = line_of(text, what=what, newlines=self._newlines)
-        notes: list[Note | None] = [_ENDS.get(reason, "stopped"), None if text else "empty"]
+        notes: list[Note | None] = [*said, _ENDS.get(reason, "stopped"), None if text else "empty"]
         return Scored(text, notes=tuple(note for note in notes if note))
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
@@ -275,6 +294,13 @@ class OpenAIServer:
         return Scored(
             target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("unfinished",)
         )
+
+
+def _prompt_of(options: Options) -> Prompt:
+    """The option `prompt` (a template, a TOML file or a name), or the template in the file `prompt_file`."""
+    if options.text("prompt_file"):
+        return Prompt(_template(options, "prompt", "", {}))
+    return find_prompt(options.text("prompt") or PROMPT)
 
 
 def _template(options: Options, name: str, default: str, languages: dict[str, str]) -> str:

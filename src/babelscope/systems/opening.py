@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
+from urllib.parse import quote
 
 from babelscope.core.answers import CAPABILITIES, Capability, System, capabilities
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.specs import Options, split_spec
+from babelscope.core.specs import Options, parse_options, split_options, split_spec
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
 from babelscope.util.progress import working
@@ -33,12 +35,16 @@ class Scheme:
     """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
     stored: bool = False
     """True if its answers stand in files, so that it is opened where the study runs, never in other processes."""
+    prompted: tuple[str, ...] = ()
+    """Names, with * for any text, of those of its systems that take `?prompt=`."""
     beam: bool = True
     """False if it has no beam whose size could be set."""
     needs: Mapping[Capability, str] = field(default_factory=dict)
     """What an option must say before it has a capability: capability -> words for the user."""
 
 
+_PLAIN_IN_OPTIONS = "/:;,.()'!@$*+ {}[]\"<>|^`~"
+"""Marks that stay as they are in the value of an option; percent signs, &, ?, # and line breaks do not."""
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
     Scheme(
@@ -56,6 +62,7 @@ _BUILT_IN = (
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING,
         contacts="hub",
+        prompted=("*",),
     ),
     Scheme(
         "ct2",
@@ -134,6 +141,7 @@ _BUILT_IN = (
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score", "sample", "reply"}),
         contacts="server",
+        prompted=("*",),
         beam=False,
         needs={"score": "with logprobs=vllm or logprobs=echo"},
     ),
@@ -183,9 +191,15 @@ def open_system(spec: str) -> Any:
             f"{name}: needs {error.name}; install it with: {install_hint(scheme.extra)}"
         ) from error
     path, options = split_spec(spec, rest)
+    clean = options.text("clean")  # of every system; some read it themselves
     with working(f"loading {spec}"):
         system = opener(path, options)
     options.refuse_unused()
+    if clean and not getattr(system, "watches_itself", False):
+        from babelscope.systems.chatter import Chatter
+        from babelscope.systems.watched import watched
+
+        return watched(system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", "")))
     return system
 
 
@@ -204,6 +218,23 @@ def find_scheme(spec: str) -> Scheme:
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
     return scheme
+
+
+def takes_prompts(spec: str) -> bool:
+    """Whether a system is asked by a prompt that its spec may name; nothing is opened."""
+    name = split_options(spec.partition(":")[2])[0]
+    return any(fnmatchcase(name, pattern) for pattern in find_scheme(spec).prompted)
+
+
+def with_prompt(spec: str, prompt: str) -> str:
+    """The spec with the option `prompt`."""
+    path, query = split_options(spec.partition(":")[2])
+    if "prompt" in parse_options(query):
+        raise BabelscopeError(f"{spec} names its prompt: leave that out, or do not say another")
+    if not takes_prompts(spec):
+        raise BabelscopeError(f"{spec} is not asked by a prompt; leave the prompt out")
+    scheme, options = spec.partition(":")[0], f"{query}&" if query else ""
+    return f"{scheme}:{path}?{options}prompt={quote(prompt, safe=_PLAIN_IN_OPTIONS)}"
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:

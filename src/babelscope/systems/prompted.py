@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -13,9 +16,10 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.causal import Causal
 from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of, why_not_lean
+from babelscope.decoding.families.description import Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
+from babelscope.systems.chatter import Chatter
 from babelscope.systems.checkpoints import (
     check_ids,
     fetch,
@@ -29,19 +33,49 @@ from babelscope.systems.checkpoints import (
 from babelscope.systems.model_folders import ModelFolder
 from babelscope.systems.open_model import OpenSystem
 from babelscope.systems.opened import SourceIds
+from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import one_line
-from babelscope.util.errors import BabelscopeError, RefusedText
+from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
-PLAIN = "{source}: {text}\n{target}:"
-INSTRUCTION = (
+PLAIN = Prompt("{source}: {text}\n{target}:")
+_INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
-
-NO_PROMPT = "none"
-"""The prompt of a model that scores texts by themselves."""
 _BUDGET = 2048
+_UNWATCHED = Chatter()
+_Answer = TypeVar("_Answer")
+
+
+class _Loaded:
+    """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
+
+    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
+        model = ModelFolder(folder, remote_code=remote_code)
+        self.files = model.files
+        self.network = load_model(
+            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
+        )
+
+    @functools.cached_property
+    def weights(self) -> Weights:
+        """As the lean forward pass reads them: joined matrices are copies."""
+        return weights_of(self.network)
+
+
+_IN_MEMORY: weakref.WeakValueDictionary[tuple[Path, str, str, bool], _Loaded] = weakref.WeakValueDictionary()
+
+
+def _load(folder: Path, *, device: str, dtype: str, remote_code: bool) -> _Loaded:
+    """The network of a folder: the one that another system holds, if its files are unchanged."""
+    key = (folder.resolve(), device, dtype, remote_code)
+    if (held := _IN_MEMORY.get(key)) is not None:
+        with contextlib.suppress(SystemFailure):
+            held.files.check()
+            return held
+    loaded = _IN_MEMORY[key] = _Loaded(folder, device=device, dtype=dtype, remote_code=remote_code)
+    return loaded
 
 
 class Prompted(OpenSystem):
@@ -50,6 +84,9 @@ class Prompted(OpenSystem):
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
     """
 
+    watches_itself = True
+    """It looks for chatter in its answers, as the option `clean` says."""
+
     def __init__(
         self,
         name: str,
@@ -57,7 +94,8 @@ class Prompted(OpenSystem):
         *,
         source: str,
         target: str,
-        prompt: str = "",
+        prompt: Prompt | None = None,
+        reads_source: bool = True,
         chat: str = "auto",
         end: str = "",
         device: str = "auto",
@@ -67,30 +105,28 @@ class Prompted(OpenSystem):
         length_penalty: float | None = None,
         remote_code: bool = False,
         lean: bool = True,
+        chatter: Chatter = _UNWATCHED,
     ) -> None:
         self.name = name
+        self._chatter = chatter
         self.folder = folder
-        model = ModelFolder(folder, remote_code=remote_code)
-        self.files = model.files
-        self.network = load_model(
-            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
-        )
+        self._loaded = _load(folder, device=device, dtype=dtype, remote_code=remote_code)
+        self.files, self.network = self._loaded.files, self._loaded.network
         self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         self.languages = {"source": source, "target": target}
-        self.reads_source = prompt != NO_PROMPT
+        self.reads_source = reads_source
         has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source
+        if prompt is not None and prompt.kind != "auto":
+            chat = _agreed_kind(name, prompt, chat)
         self._chat = has_template if chat == "auto" else chat == "yes"
         if self._chat and not self.reads_source:
             raise BabelscopeError(f"{name}: prompt=none asks nothing, so that chat=yes has no effect")
         if self._chat and not self.tokens.tokenizer.chat_template:
-            raise BabelscopeError(f"{name}: this model has no chat template; leave chat=yes out")
-        self.prompt = prompt or (INSTRUCTION if self._chat else PLAIN)
-        if "{text}" not in self.prompt and self.reads_source:
-            raise BabelscopeError(
-                f"{name}: the prompt must have {{text}} where the source goes: {self.prompt!r}"
-            )
+            raise BabelscopeError(f"{name}: this model has no chat template, so it can be asked plainly only")
+        self.prompt = prompt or (_INSTRUCTION if self._chat else PLAIN)
+        self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._end_id = self._find_end()
         self._ends = self._other_ends()
@@ -142,7 +178,7 @@ class Prompted(OpenSystem):
         # No token begins an answer: what is fed first stands for the prompt's last token.
         vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
         if lean and not why_not_lean(self.network):
-            return Decoder(weights_of(self.network), vocabulary, self._ends)
+            return Decoder(self._loaded.weights, vocabulary, self._ends)
         return Causal(self.network, vocabulary, self._ends)
 
     def _start(self) -> list[int]:
@@ -161,7 +197,7 @@ class Prompted(OpenSystem):
         self.check_files()
         settings = {
             **self.languages,
-            "prompt": self.prompt,
+            "prompt": self.prompt.as_json() if self.reads_source else NO_PROMPT,
             "template": self.tokens.tokenizer.chat_template if self._chat else None,
             "end": self.end,
             "max_length": self._limit,
@@ -170,8 +206,12 @@ class Prompted(OpenSystem):
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
             **({"ends": self._ends} if self._ends else {}),
             **({} if self._lean else {"forward": "transformers"}),
+            **self._chatter.settings,
         }
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
+
+    def _watched(self, questions: Sequence[Asked], answers: list[_Answer]) -> list[_Answer]:
+        return self._chatter.watch(questions, answers)
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
@@ -245,14 +285,7 @@ class Prompted(OpenSystem):
         tokenizer = self.tokens.tokenizer
         rows = []
         for number, source in enumerate(sources, 1):
-            values = {**self.languages, "text": source}
-            text = self.prompt
-            for field in ("source", "target", "text"):  # the text last: braces inside it are not fields
-                text = text.replace(f"{{{field}}}", values[field])
-            if self._chat:
-                message = [{"role": "user", "content": text}]
-                with library_errors(f"{self.folder}: its chat template fails"):
-                    text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+            text = self._chat_text(source) if self._chat else self._filled.text(source)
             with library_errors(f"{self.folder}: its tokenizer fails"):
                 ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
             if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
@@ -269,11 +302,23 @@ class Prompted(OpenSystem):
         check_ids(rows, self._size, self.name)
         return rows
 
+    def _chat_text(self, source: str) -> str:
+        """The chat as the model's template writes it, up to where the model answers."""
+        with library_errors(f"{self.folder}: its chat template fails"):
+            text = str(
+                self.tokens.tokenizer.apply_chat_template(
+                    self._filled.messages(source), tokenize=False, add_generation_prompt=True
+                )
+            )
+        # Some templates leave out a role that they do not know.
+        if self._filled.system.strip() not in text:
+            raise BabelscopeError(f"{self.name}: its chat template drops the system message; leave it out")
+        return text
+
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target texts as they follow the prompt, ending in the end token."""
-        # A plain prompt ends in a colon, so its answer begins with a space.
-        follows = self.reads_source and not self._chat
-        rows = [f" {text}" if text and follows else text for text in texts]
+        joint = self.prompt.joint if self.reads_source and not self._chat else ""
+        rows = [f"{joint}{text}" if text else text for text in texts]
         return self.tokens.encode_targets(rows, eos=self._end_id)
 
     def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
@@ -297,13 +342,25 @@ class Prompted(OpenSystem):
         return [tuple(row) for row in rows], notes
 
 
+def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
+    """Whether the chat template is used, as the prompt's file says; an error if the spec says otherwise."""
+    own = "yes" if prompt.kind == "chat" else "no"
+    if chat not in ("auto", own):
+        raise BabelscopeError(
+            f"{name}: the prompt {prompt.name} is of the kind {prompt.kind}; leave chat={chat} out"
+        )
+    return own
+
+
 def open_prompted(rest: str, options: Options) -> Prompted:
     """Open `llm:NAME_OR_FOLDER?source=English&target=German`."""
     remote_code = options.flag("remote_code")
+    said = options.text("prompt")
     arguments: dict[str, Any] = {
         "source": options.text("source"),
         "target": options.text("target"),
-        "prompt": options.text("prompt"),
+        "prompt": find_prompt(said) if said not in ("", NO_PROMPT) else None,
+        "reads_source": said != NO_PROMPT,
         "chat": options.choice("chat", ("auto", "yes", "no"), "auto"),
         "end": options.choice("end", ("", "eos", "newline"), ""),
         "device": options.text("device", "auto"),
@@ -311,9 +368,10 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         "budget": options.integer("budget", _BUDGET),
         "max_length": options.integer("max_length", 256),
         "length_penalty": read_length_penalty(options),
+        "chatter": Chatter.of(options, "count", options.text("target")),
         "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
     }
-    if not arguments["prompt"] and not (arguments["source"] and arguments["target"]):
+    if not said and not (arguments["source"] and arguments["target"]):
         raise BabelscopeError(
             f"{options.spec}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own"
         )

@@ -47,7 +47,7 @@ class PromptPieces(Pieces):
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of the prompt for each source."""
-        languages = PLAIN.replace("{source}", self.source).replace("{target}", self.target)
+        languages = PLAIN.template.replace("{source}", self.source).replace("{target}", self.target)
         return self.ids([languages.replace("{text}", text) for text in texts])
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:

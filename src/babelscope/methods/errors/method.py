@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from babelscope.core.comparable import Comparable
+from babelscope.core.notes import chatter_counts
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.errors.ask import ask
@@ -16,10 +18,11 @@ from babelscope.testsets.items import MinimalPair, ParallelSentence
 
 def summarise(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -> list[Row]:
     """`generated_errors` by error type, and by kind of reference where there are several."""
-    notes = [note for record in records for note in record["best"]["notes"]]
+    notes = Counter(note for record in records for note in record["best"]["notes"])
     told = {
         "empty": sum(not record["best"]["text"].strip() for record in records),
-        **{note: notes.count(note) for note in ("truncated", "unfinished")},
+        **{note: notes[note] for note in ("truncated", "unfinished")},
+        **chatter_counts(notes),
     }
     return [
         Row(row.name, row.estimate, row.labels, {**row.counts, **told})

@@ -10,10 +10,12 @@ hypothesis is taken out of every list; the lists that have an empty one, and tho
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from babelscope.core.notes import chatter_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
@@ -96,7 +98,7 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     if decoding == "mode":
         unresolved = unresolved_in(cell, 1)
         missing = sum(not has_region(record, "top") for record in cell.records)
-    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers)}
+    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers), **_chatter(answers)}
     return {**counts, "missing": missing} if missing else counts
 
 
@@ -128,6 +130,8 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
         ]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
+        if noisy := sum(bool(_chatter([each])) for own in _drawn(cell.records, samples) for each in own):
+            counts["chatter"] = noisy
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
 
@@ -240,6 +244,11 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     yield those.mean("search_gap", [gap for _, gap in missed], labels)
 
 
+def _chatter(answers: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
+    """How many translations came with chatter, by its kind."""
+    return chatter_counts(Counter(note for each in answers if each for note in each.get("notes", ())))
+
+
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
     return sum("unfinished" in answer.get("notes", ()) for answer in answers if answer)
 
@@ -250,8 +259,13 @@ def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:
         return 0
     if name == "beam":
         return sum(_unfinished(record["beam"]) for record in records)
+    return sum(map(_unfinished, _drawn(records, size)))
+
+
+def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
+    """The first `size` samples of each sentence, in the order drawn."""
     found = [(record["samples"]["hypotheses"], record["samples"]["drawn"][:size]) for record in records]
-    return sum(_unfinished([hypotheses[number] for number in drawn]) for hypotheses, drawn in found)
+    return [[hypotheses[number] for number in drawn] for hypotheses, drawn in found]
 
 
 def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:

@@ -1,0 +1,32 @@
+"""Notes on answers: what must be known of one beside its text, and is counted beside every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Note = Literal[
+    "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos",
+    "preamble", "quoted", "explained", "repeated", "refused", "other_language", "cleaned",
+]  # fmt: skip
+"""truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
+end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
+server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
+answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
+without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
+The others are of `systems.chatter`, and `CHATTER` says what they mean."""
+CHATTER: Mapping[Note, str] = {
+    "preamble": "have a translation with words of the model before it",
+    "quoted": "have a translation in quotation marks that the source does not have",
+    "explained": "have a translation with a note or an explanation after it",
+    "repeated": "have a translation with the source beside it",
+    "refused": "have a refusal to translate in the place of a translation",
+    "other_language": "have an answer in another language than the one that was asked for",
+    "cleaned": "have a translation that chatter was cut off from",
+}
+"""Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
+
+
+def chatter_counts(notes: Mapping[str, int]) -> dict[str, int]:
+    """How many answers have each note of `CHATTER`; only those that there are, since not all systems are watched."""
+    return {note: notes[note] for note in CHATTER if notes.get(note)}

@@ -1,0 +1,249 @@
+"""Chatter: recognised where it stands, never in a clean translation, cut off only if asked for."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Question
+from babelscope.systems.chatter import Chatter
+from babelscope.systems.opening import open_system
+from babelscope.systems.watched import watched
+from babelscope.util.errors import BabelscopeError
+from tests.support.models import build_causal
+from tests.support.serving import Server
+
+SOURCE = "Two dogs run through the snow."
+PLAIN = "Zwei Hunde laufen durch den Schnee."
+
+CHATTER = [
+    (f"Here is the translation: {PLAIN}", {"preamble"}),
+    (f"Sure! Here's the German translation:\n\n{PLAIN}", {"preamble"}),
+    (f"Sure, this is my translation of your text.\n{PLAIN}", {"preamble"}),
+    (f"**Translation:** {PLAIN}", {"preamble"}),
+    (f"German: {PLAIN}", {"preamble"}),
+    (f"Übersetzung: {PLAIN}", {"preamble"}),
+    (f"Voici la traduction :\n{PLAIN}", {"preamble"}),
+    (f"以下是翻译：{PLAIN}", {"preamble"}),
+    (f"<think>\nThe user wants German.\n</think>\n\n{PLAIN}", {"preamble"}),
+    (f'"{PLAIN}"', {"quoted"}),
+    (f"„{PLAIN}“", {"quoted"}),
+    (f"»{PLAIN}«", {"quoted"}),
+    (f"« {PLAIN} »", {"quoted"}),
+    (f"「{PLAIN}」", {"quoted"}),
+    (f"**{PLAIN}**", {"quoted"}),
+    (f"```\n{PLAIN}\n```", {"quoted"}),
+    (f"{PLAIN}\n\nNote: 'laufen' may also be 'rennen'.", {"explained"}),
+    (f"{PLAIN} (Note: informal register.)", {"explained"}),
+    (f"{PLAIN} Hinweis: Das Subjekt steht im Plural.", {"explained"}),
+    (f"{PLAIN}\n**Explanation:**\n- Zwei: two", {"explained"}),
+    (f"{SOURCE}\n{PLAIN}", {"repeated"}),
+    (f"{SOURCE} -> {PLAIN}", {"repeated"}),
+    (f"{PLAIN} ({SOURCE})", {"repeated"}),
+    (f"English: {SOURCE}\nGerman: {PLAIN}", {"repeated", "preamble"}),
+    (f'Here is the translation:\n\n"{PLAIN}"\n\nNote: literal.', {"preamble", "quoted", "explained"}),
+]
+
+
+@pytest.mark.parametrize(("answer", "notes"), CHATTER)
+def test_chatter_is_noted_and_cut_off_only_if_asked(answer: str, notes: set[str]) -> None:
+    text, found = Chatter("count", "German").read(SOURCE, answer)
+    assert (text, set(found)) == (answer, notes)
+    text, found = Chatter("yes", "German").read(SOURCE, answer)
+    assert (text, set(found)) == (PLAIN, {*notes, "cleaned"})
+    assert Chatter("no", "German").read(SOURCE, answer) == (answer, ())
+
+
+CLEAN = [
+    ('"Two dogs run."', "„Zwei Hunde laufen.“"),
+    ("He said: “Come here.”", "Er sagte: „Komm her.“"),
+    ("Translation: the process of changing.", "Übersetzung: der Vorgang des Veränderns."),
+    ("The translation reads as follows.", "Die Übersetzung lautet: wie folgt."),
+    ("Note: the door is open.", "Hinweis: Die Tür ist offen."),
+    ("The door (note the colour) is open.", "Die Tür (Hinweis auf die Farbe) ist offen."),
+    ("A and B are letters.", '"A" und "B" sind Buchstaben, ebenso wie "C"'),
+    ("It starts at 12:30.", "Es beginnt um 12:30."),
+    ("Three things: a, b, c.", "Drei Dinge: a, b, c."),
+    ("I'm sorry, but I can't help you with that.", "Es tut mir leid, aber ich kann dabei nicht helfen."),
+    ("Unfortunately there is no translation.", "Leider gibt es keine Übersetzung."),
+    ("Microsoft Windows 10", "Microsoft Windows 10"),
+    ("Yes.", "Ja."),
+    ("Berlin - the capital of Germany", "Berlin - die Hauptstadt Deutschlands"),
+    ("German beer is good.", "Deutsches Bier ist gut."),
+    ("She asked: two dogs?", "Sie fragte: zwei Hunde?"),
+]
+
+
+@pytest.mark.parametrize(("source", "translation"), CLEAN)
+def test_a_clean_translation_has_no_notes(source: str, translation: str) -> None:
+    assert Chatter("yes", "German").read(source, translation) == (translation, ())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm sorry, but I can't assist with that request.",
+        "I cannot translate this text because it is offensive.",
+        "As an AI language model, I am not able to do this.",
+        "Es tut mir leid, ich kann diesen Text nicht übersetzen.",
+        "抱歉，我无法翻译这段文字。",
+    ],
+)
+def test_a_refusal_is_a_note_and_stays_as_it_is(answer: str) -> None:
+    assert Chatter("yes", "German").read(SOURCE, answer) == (answer, ("refused",))
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "other"),
+    [
+        ("German", "Two dogs are running through the deep snow in winter.", True),
+        ("German", PLAIN, False),
+        ("de", "Two dogs are running through the deep snow in winter.", True),
+        ("Russian", "Dve sobaki begut", True),
+        ("Russian", "Две собаки бегут по снегу.", False),
+        ("Russian", "iPhone 15", False),
+        (
+            "Japanese",
+            "两只狗在雪中奔跑，非常高兴，天气也很好，大家都喜欢它们，孩子们也跟着它们一起在雪地里跑来跑去。",
+            True,
+        ),
+        ("Japanese", "二匹の犬が雪の中を走っています。", False),
+        ("Serbian", "Dva psa trče kroz sneg.", False),
+        ("Klingon", "Two dogs are running through the deep snow in winter.", False),
+        ("", "Two dogs are running through the deep snow in winter.", False),
+    ],
+)
+def test_another_language_is_a_note(target: str, answer: str, other: bool) -> None:
+    assert ("other_language" in Chatter("count", target).read("...", answer)[1]) == other
+
+
+def test_the_language_of_an_item_counts_where_nobody_names_another() -> None:
+    english = "Two dogs are running through the deep snow in winter."
+    asked = Question("Zwei Hunde laufen.", target_language="de")
+    assert Chatter("count").read(asked, english)[1] == ("other_language",)
+    assert Chatter("count", "English").read(asked, english)[1] == ()
+
+
+def test_long_and_empty_answers_are_left_alone() -> None:
+    for text in ("", "  ", '"' + "a" * 30_000 + '"'):
+        assert Chatter("yes", "German").read(SOURCE, text) == (text, ())
+
+
+class Fixed:
+    """A black box that answers the same to everything."""
+
+    name = "fixed"
+    fingerprint = Fingerprint("fixed")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def translate(self, questions: Any, *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self.text)] for _ in questions]
+
+
+def test_any_black_box_is_watched_if_asked() -> None:
+    box = Fixed(f'"{PLAIN}"')
+    assert watched(box, Chatter()) is box
+    counted, cleaned = (watched(box, Chatter(how, "German")) for how in ("count", "yes"))
+    assert counted.translate([SOURCE]) == [[Scored(f'"{PLAIN}"', notes=("quoted",))]]
+    assert cleaned.translate([SOURCE]) == [[Scored(PLAIN, notes=("cleaned", "quoted"))]]
+    assert len({each.fingerprint.digest for each in (box, counted, cleaned)}) == 3
+    assert counted.capabilities == {"translate"}
+
+
+def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.de").write_text(f'"{PLAIN}"\n', encoding="utf-8")
+    (tmp_path / "in.tsv").write_text(f"{SOURCE}\t{PLAIN}\n", encoding="utf-8")
+    from babelscope.runs.judging import quality
+    from babelscope.testsets import load
+
+    result = quality(open_system("file:out.de?clean=yes"), load("tsv:in.tsv"))
+    [record] = result.records
+    assert (record["translation"], record["notes"]) == (PLAIN, ["cleaned", "quoted"])
+    assert result.rows[0].counts["quoted"] == result.rows[0].counts["cleaned"] == 1
+    raw = quality(open_system("file:out.de"), load("tsv:in.tsv"))
+    assert "quoted" not in raw.rows[0].counts
+    with pytest.raises(BabelscopeError, match="clean=maybe is not one of"):
+        open_system("file:out.de?clean=maybe")
+
+
+def test_a_model_is_watched_unless_told_not_to(tmp_path: Path) -> None:
+    spec = f"llm:{build_causal(tmp_path / 'm')}?source=English&target=Russian&max_length=30"
+    counted, cleaned, plain = (open_system(f"{spec}&clean={how}") for how in ("count", "yes", "no"))
+    assert open_system(spec).fingerprint == counted.fingerprint
+    assert len({each.fingerprint.digest for each in (counted, cleaned, plain)}) == 3
+    notes = Counter(note for [each] in counted.translate(["a b", "c d"], beam=1) for note in each.notes)
+    assert notes["other_language"] > 0  # random bytes are no Russian
+    drawn = counted.sample(["a b"], n=5, seed=1)[0]
+    assert any("other_language" in each.notes for each in drawn)
+    [[unwatched]] = plain.translate(["a b"], beam=1)
+    assert "other_language" not in unwatched.notes
+    assert [each.tokens for each in drawn] == [each.tokens for each in plain.sample(["a b"], n=5, seed=1)[0]]
+
+
+def test_a_server_s_chatter_is_cut_off_before_it_must_be_one_line() -> None:
+    answer = f"Here is the translation:\n\n{PLAIN}"
+    server = Server(
+        lambda _: {"choices": [{"message": {"content": answer}, "finish_reason": "stop"}]},
+    )
+    spec = f"openai:{server.url}/v1#m?source=English&target=German&retries=0"
+    [[cleaned]] = open_system(f"{spec}&clean=yes").translate([SOURCE])
+    assert (cleaned.text, set(cleaned.notes)) == (PLAIN, {"preamble", "cleaned"})
+    [[counted]] = open_system(f"{spec}&newlines=space").translate([SOURCE])
+    assert (counted.text, counted.notes) == (f"Here is the translation: {PLAIN}", ("preamble",))
+    server.shutdown()
+
+
+# -- clean references ------------------------------------------------------------------------------------
+
+MULTI30K = (
+    Path(os.environ.get("BABELSCOPE_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "multi30k"
+)
+NAMES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech"}
+
+
+def noted(pairs: list[tuple[str, str]], target: str) -> Counter[str]:
+    chatter = Chatter("count", target)
+    return Counter(note for source, text in pairs for note in chatter.read(source, text)[1])
+
+
+def test_the_lab_s_sentences_have_no_chatter() -> None:
+    from babelscope.testsets import load
+
+    items = load("lab:parallel?n=200").items
+    there = [(item.source, item.references[0]) for item in items]  # type: ignore[attr-defined]
+    assert noted(there, "German") == {}
+    assert noted([(text, source) for source, text in there], "English") == {}
+
+
+@pytest.mark.parametrize("target", ["de", "fr", "cs", "en"])
+def test_references_of_multi30k_have_no_chatter(target: str) -> None:
+    """None of the 1,000 references a language; docs/prompts.md states the rate over the training set too."""
+    if not MULTI30K.is_dir():
+        pytest.skip("needs multi30k in ../shared/data (BABELSCOPE_SHARED)")
+    source = "de" if target == "en" else "en"
+    texts = [
+        gzip.open(MULTI30K / f"test_2016_flickr.{each}.gz", "rt", encoding="utf-8").read().split("\n")[:-1]
+        for each in (source, target)
+    ]
+    assert noted(list(zip(*texts, strict=True)), NAMES[target]) == {}
+
+
+def test_the_tables_are_whole() -> None:
+    """Every language of the table of names is known to the identifier."""
+    import tomllib
+
+    from babelscope.language.identifying import is_known
+    from babelscope.systems import chatter
+
+    tables = tomllib.loads(Path(chatter.__file__).with_name("chatter.toml").read_text("utf-8"))
+    assert [name for name, (code, *_) in tables["languages"].items() if not is_known(code)] == []
+    assert all(len(pair) == 2 for pair in tables["quotes"])

@@ -1,0 +1,159 @@
+"""Prompts: read from small files that nobody trusts, rendered plainly or as a chat, identified by a digest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from babelscope.systems.opening import open_system
+from babelscope.systems.prompts import LARGEST, Prompt, find_prompt, read_prompt, shipped_names
+from babelscope.util.errors import BabelscopeError
+from tests.support.models import SOURCES, TARGETS, build_causal
+
+LANGUAGES = {"source": "English", "target": "German"}
+
+
+def write(folder: Path, text: str, examples: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "pairs.tsv").write_text(examples, encoding="utf-8")
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+FEW = 'template = "{source}: {text}\\n{target}:"\nsystem = "From {source}."\nexamples = "pairs.tsv"\n'
+
+
+def test_a_plain_prompt_shows_its_examples_before_the_source(tmp_path: Path) -> None:
+    prompt = read_prompt(write(tmp_path, FEW, "one\teins\ntwo\tzwei\n")).filled(LANGUAGES, "x")
+    assert prompt.name == "mine"
+    assert prompt.text("a {target}") == (
+        "From English.\nEnglish: one\nGerman: eins\nEnglish: two\nGerman: zwei\nEnglish: a {target}\nGerman:"
+    )
+
+
+def test_a_chat_shows_them_as_turns(tmp_path: Path) -> None:
+    prompt = read_prompt(write(tmp_path, FEW + 'kind = "chat"\n', "one\teins\n")).filled(LANGUAGES, "x")
+    assert [(each["role"], each["content"]) for each in prompt.messages("two")] == [
+        ("system", "From English."),
+        ("user", "English: one\nGerman:"),
+        ("assistant", "eins"),
+        ("user", "English: two\nGerman:"),
+    ]
+
+
+def test_the_digest_is_of_what_is_said_not_of_its_name_or_place(tmp_path: Path) -> None:
+    first = read_prompt(write(tmp_path / "a", FEW, "one\teins\n"))
+    renamed = read_prompt(write(tmp_path / "b", FEW + 'name = "other"\n', "one\teins\n"))
+    assert renamed.name == "other" != first.name
+    assert renamed.digest == first.digest
+    others = [
+        read_prompt(write(tmp_path / "c", FEW, "one\tein\n")),
+        read_prompt(write(tmp_path / "d", FEW + 'between = "\\n\\n"\n', "one\teins\n")),
+        read_prompt(write(tmp_path / "e", FEW + 'kind = "chat"\n', "one\teins\n")),
+        read_prompt(write(tmp_path / "f", FEW.replace("From", "To"), "one\teins\n")),
+    ]
+    assert len({first.digest, *(each.digest for each in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('name = "a"\ntemplat = "{text}"', r"mine.toml:2: .*did you mean template\?"),
+        ('name = "a"\n\ntemplate = "hello"', r"mine.toml:3: .*needs a template with \{text\}"),
+        ('name = "a"', r"mine.toml:1: .*needs a template"),
+        ('template = "{text}"\nkind = "chatty"', r"mine.toml:2: .*one of auto, plain, chat"),
+        ('template = "{text} {sorce}"', r"mine.toml:1: .*\{sorce\}.*did you mean source\?"),
+        ('template = "{text}"\nsystem = "{text}"', r"mine.toml:2: the system has \{text\}"),
+        ('template = "{text}"\nsystem = 3', r"mine.toml:2: system must be a text, not '3'"),
+        ('template = "{text}"\nsystem.a = "b"', r"mine.toml:2: system must be a text"),
+        ('template = "{text}"\nexamples = "../x.tsv"', r"mine.toml:2: .*own folder"),
+        ('template = "{text}"\nexamples = "/etc/hostname"', r"mine.toml:2: .*own folder"),
+        ('template = "{text}"\nexamples = "pairs.tsv"', r"pairs.tsv:2: an example is a source, a tab"),
+        ('template = "{text}"\nexamples = "none.tsv"', r"none.tsv"),
+        ('template = "{text}"\nbetween = ""', r"mine.toml:2: between stands after"),
+        ('template = "{text}"\nname = "a/b"', r"mine.toml:2: a name is"),
+        ('template = "{text}\\u0000"', r"mine.toml:1: template has a NUL"),
+        ("template = x\n", r"mine.toml: not TOML: .*line 1"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        read_prompt(write(tmp_path, text, "a\tb\nno tab\n"))
+
+
+def test_sizes_are_bounded_and_links_out_of_the_folder_refused(tmp_path: Path) -> None:
+    with pytest.raises(BabelscopeError, match=r"mine\.toml"):
+        read_prompt(write(tmp_path, f'template = "{{text}}{"a" * LARGEST}"'))
+    path = write(tmp_path, 'template = "{text}"\nexamples = "pairs.tsv"', "a\tb\n" * LARGEST)
+    with pytest.raises(BabelscopeError, match=r"pairs\.tsv"):
+        read_prompt(path)
+    (tmp_path.parent / "secret.tsv").write_text("a\tb\n")
+    (tmp_path / "pairs.tsv").unlink()
+    (tmp_path / "pairs.tsv").symlink_to(tmp_path.parent / "secret.tsv")
+    with pytest.raises(BabelscopeError, match="own folder"):
+        read_prompt(path)
+
+
+def test_three_prompts_are_shipped_and_found_by_name() -> None:
+    prompts = [find_prompt(name) for name in shipped_names()]
+    assert [each.name for each in prompts] == shipped_names() == ["instruction", "lines", "question"]
+    for each in prompts:
+        assert "Hallo" in each.filled(LANGUAGES, "x").text("Hallo")
+    with pytest.raises(BabelscopeError, match=r"did you mean lines\?"):
+        find_prompt("line")
+
+
+def test_a_template_in_the_spec_and_in_a_file_are_one_system(tmp_path: Path) -> None:
+    folder = build_causal(tmp_path / "m", chat=False)
+    spec = f"llm:{folder}?source=English&target=German&max_length=60"
+    file = write(tmp_path, 'template = "Now {text} in {target}:"')
+    by_file, by_text = (open_system(f"{spec}&prompt={each}") for each in (file, "Now {text} in {target}:"))
+    assert by_file.fingerprint == by_text.fingerprint
+    assert open_system(f"{spec}&prompt=lines").fingerprint == open_system(spec).fingerprint
+    assert by_file.fingerprint != open_system(spec).fingerprint
+
+
+def test_a_few_shot_prompt_is_what_the_model_reads(tmp_path: Path) -> None:
+    """Scores are those of the same text given as one template."""
+    folder = build_causal(tmp_path / "m", chat=False)
+    spec = f"llm:{folder}?source=English&target=German&max_length=40"
+    file = write(tmp_path, FEW.replace("From {source}.", "Now:"), "one\teins\n")
+    shots = open_system(f"{spec}&prompt={file}")
+    written = open_system(
+        f"{spec}&prompt=Now:%0AEnglish: one%0AGerman: eins%0A{{source}}: {{text}}%0A{{target}}:"
+    )
+    pairs = [(SOURCES[0][:20], TARGETS[0][:20])]
+    assert shots.score(pairs)[0].logprobs == written.score(pairs)[0].logprobs
+    assert shots.fingerprint != written.fingerprint
+
+
+def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path: Path) -> None:
+    plain, chat = build_causal(tmp_path / "p", chat=False), build_causal(tmp_path / "c", chat=True)
+    languages = "source=English&target=German&max_length=60"
+    file = write(tmp_path, 'template = "{text}"\nkind = "chat"')
+    with pytest.raises(BabelscopeError, match="no chat template"):
+        open_system(f"llm:{plain}?{languages}&prompt={file}")
+    with pytest.raises(BabelscopeError, match="is of the kind chat; leave chat=no out"):
+        open_system(f"llm:{chat}?{languages}&prompt={file}&chat=no")
+    with pytest.raises(BabelscopeError, match="say target=LANGUAGE"):
+        open_system(f"llm:{plain}?source=English&prompt=lines")
+    file = write(tmp_path, 'template = "{text}"\nkind = "plain"')
+    system = open_system(f"llm:{chat}?{languages}&prompt={file}")
+    [ids] = system._prompts(["a b"])
+    assert "assistant" not in system.tokens.tokenizer.decode(ids)
+
+
+def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path: Path) -> None:
+    folder = build_causal(tmp_path / "m", chat=True)
+    file = write(tmp_path, 'template = "{text}"\nsystem = "Be brief."')
+    system = open_system(f"llm:{folder}?source=English&target=German&max_length=60&prompt={file}")
+    system.tokens.tokenizer.chat_template = "{{ messages[-1]['content'] }}"
+    with pytest.raises(BabelscopeError, match="drops the system message"):
+        system.score([("a", "b")])
+
+
+def test_an_answer_follows_white_space_without_another_space() -> None:
+    assert Prompt("{text}\n").joint == ""
+    assert Prompt("{text} =").joint == " "
