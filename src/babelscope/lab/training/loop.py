@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -182,7 +183,10 @@ class TrainingRun:
     def _add_gradient(self, batch: Batch, share: float) -> float:
         """Add a batch's share to the gradient; return its share of the loss."""
         narrow = torch.bfloat16 if self.settings.precision == "bfloat16" else torch.float32
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=narrow == torch.bfloat16):
+        mixed = (
+            torch.autocast(self.device.type, narrow) if narrow != torch.float32 else contextlib.nullcontext()
+        )
+        with mixed:
             hidden, labels = self._hidden(batch)
         loss = smoothed_cross_entropy(
             hidden.float(), self._output(), labels, self.settings.label_smoothing, narrow
