@@ -14,8 +14,11 @@ _WEIGHTS = "model.safetensors"
 _MOST_JSON = 1_000_000
 
 
-def open_trained(name: str, folder: Path, options: Options | None = None) -> Any:
-    """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`."""
+def open_trained(name: str, folder: Path, options: Options | None = None, *, device: str = "auto") -> Any:
+    """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`.
+
+    Without options, on `device`.
+    """
     from babelscope.systems.huggingface import HuggingFace, read_options
 
     if (folder / "locality.json").exists():
@@ -27,10 +30,10 @@ def open_trained(name: str, folder: Path, options: Options | None = None) -> Any
         truncate = options.flag("truncate") if options else False
         if options:
             options.refuse_unused()
-        return _open_plain(name, folder, longest=longest, truncate=truncate)
+        return _open_plain(name, folder, longest=longest, truncate=truncate, device=device)
     if (folder / "tokenizer.json").exists():
-        return open_prompts(folder, options or Options(name, {}))
-    arguments = read_options(options) if options else {}
+        return open_prompts(folder, options or Options(name, {"device": device}))
+    arguments = read_options(options) if options else {"device": device}
     if options:
         options.refuse_unused()
     return HuggingFace(name, folder, **arguments)
@@ -51,7 +54,7 @@ def open_prompts(folder: Path, options: Options) -> Any:
     return open_prompted(str(folder), options.with_defaults(source=source, target=target))
 
 
-def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any:
+def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
     import torch
 
     from babelscope.decoding.model import Vocabulary
@@ -81,7 +84,8 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any
     pad = config.vocabularies[1] - 1
     limit = min(longest or config.longest, config.longest)
     vocabulary = Vocabulary(config.vocabularies[1], (pad,), EOS, (pad,), config.longest, limit)
-    model = Stepwise(network.eval().requires_grad_(False), vocabulary)
+    where = "cpu" if device == "auto" else device
+    model = Stepwise(network.to(where).eval().requires_grad_(False), vocabulary, device=where)
     return OwnSystem(
         name,
         model,
