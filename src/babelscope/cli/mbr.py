@@ -124,7 +124,7 @@ class Decoding:
         from babelscope.core.tokenisers import find_tokeniser, language_tokeniser
 
         names = sorted({language_tokeniser(language) for language in languages})
-        if not any(names) or not any(each.words_by and each.takes_tokeniser for each in self.metrics):
+        if not any(names) or not any(each.is_tokenised for each in self.metrics):
             return self
         if len(names) > 1:
             raise BabelscopeError(

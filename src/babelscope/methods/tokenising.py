@@ -47,11 +47,13 @@ def check_reference_words(
     """Refuse items whose references are in a script that the tokeniser of a metric cannot split."""
     items = [item for item in items if item.references]
     for metric in map(find_metric, metrics):
-        if metric.words_by:
-            for tokeniser, own in _grouped(items, named, "target").items():
-                texts = [text for item in own for text in item.references]
-                metric.tokenised(tokeniser).require_words(texts, _todo("target", "tokenize"))
-                _warn_of_some(metric.tokenised(tokeniser).splitter, texts)
+        if not metric.words_by:
+            continue
+        groups = _grouped(items, named, "target") if metric.is_tokenised else {None: items}
+        for tokeniser, own in groups.items():
+            texts = [text for item in own for text in item.references]
+            metric.tokenised(tokeniser).require_words(texts, _todo("target", "tokenize"))
+            _warn_of_some(metric.tokenised(tokeniser).splitter, texts)
 
 
 def check_source_words(items: Sequence[ParallelSentence], named: str) -> None:
@@ -97,13 +99,7 @@ def named_identity(**named: str) -> Mapping[str, Any]:
 
 def language_identity(named: str, metrics: Iterable[str], languages: Iterable[str]) -> list[str]:
     """The tokenisers that languages choose for these metrics, beside the metrics' own."""
-    if named or not any(splits_words(name) for name in metrics):
+    if named or not any(find_metric(name).is_tokenised for name in metrics):
         return []
     chosen = {language_tokeniser(language) for language in languages} - {""}
     return sorted(find_tokeniser(name).signed for name in chosen)
-
-
-def splits_words(metric: str | Metric) -> bool:
-    """Whether a metric splits words by a tokeniser that can be chosen."""
-    found = find_metric(metric)
-    return bool(found.words_by) and found.takes_tokeniser

@@ -122,6 +122,11 @@ class Metric(ABC):
         )
 
     @property
+    def is_tokenised(self) -> bool:
+        """Whether it splits words by a tokeniser that can be chosen."""
+        return bool(self.words_by) and self.takes_tokeniser
+
+    @property
     def splitter(self) -> Tokeniser:
         """What splits words for it, if anything does: the tokeniser it was told, or its own."""
         return self.tokeniser or find_tokeniser(self.words_by)

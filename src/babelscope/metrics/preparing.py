@@ -17,7 +17,7 @@ def prepare_metrics(names: Iterable[str], *, yes: bool = False, tokenize: str = 
     found = [find_metric(name) for name in dict.fromkeys(names)]
     if tokenize:
         tokeniser = find_tokeniser(tokenize)
-        if not any(metric.words_by and metric.takes_tokeniser for metric in found):
+        if not any(metric.is_tokenised for metric in found):
             told = f"{found[-1].name} takes none" if found else "there is no --metric"
             raise BabelscopeError(f"--tokenize {tokenize} is for a metric that splits words, and {told}")
         found = [metric.tokenised(tokeniser) for metric in found]

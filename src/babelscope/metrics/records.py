@@ -24,23 +24,26 @@ def tokenisers_of(
 
 
 def _language(record: Mapping[str, Any], field: str) -> str | None:
-    language = record.get(field) or record.get("extra", {}).get(field)
+    carried = record.get("extra")
+    language = record.get(field) or (carried.get(field) if isinstance(carried, dict) else None)
     return language if isinstance(language, str) else None
 
 
 def score_by_tokeniser(
     metric: Metric,
-    tokenisers: Sequence[Tokeniser | None],
+    records: Sequence[Mapping[str, Any]],
+    named: str,
     score: Callable[[Metric, list[int]], Iterable[Scored]],
     *,
     checked: bool = True,
 ) -> list[Scored]:
-    """What `score` gives for the numbers of all texts, asked of the metric with each tokeniser in turn.
+    """What `score` gives for the numbers of all records, asked of the metric with each tokeniser in turn.
 
     `checked` says that words of the whole test set were seen to be split, as methods do before any system is asked.
     """
-    if not metric.words_by:
-        return list(score(metric, list(range(len(tokenisers)))))
+    tokenisers: Sequence[Tokeniser | None] = [None] * len(records)
+    if metric.is_tokenised:  # others need no tokeniser to be there
+        tokenisers = tokenisers_of(records, named)
     groups: dict[Tokeniser | None, list[int]] = {}
     for number, tokeniser in enumerate(tokenisers):
         groups.setdefault(tokeniser, []).append(number)
@@ -61,7 +64,7 @@ def record_statistics(metric: Metric, texts: Sequence[str], records: Sequence[Re
             [record["source"] for record in some],
         )
 
-    return np.array(score_by_tokeniser(metric, tokenisers_of(records, named), statistics))
+    return np.array(score_by_tokeniser(metric, records, named, statistics))
 
 
 def score_records(
@@ -90,8 +93,8 @@ def score_records(
     def qualities_of(by: Metric, numbers: list[int]) -> list[float]:
         return sentence_qualities(by, [segments[number] for number in numbers])
 
-    tokenisers = tokenisers_of([record for _, record in records], named)
-    qualities = score_by_tokeniser(found, tokenisers, qualities_of, checked=False)
+    own = [record for _, record in records]
+    qualities = score_by_tokeniser(found, own, named, qualities_of, checked=False)
     return [
         (place, {**record, "score": quality})
         for (place, record), quality in zip(records, qualities, strict=True)

@@ -24,7 +24,7 @@ from babelscope.metrics.base import (
 )
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
-from babelscope.metrics.records import score_by_tokeniser, tokenisers_of
+from babelscope.metrics.records import score_by_tokeniser
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
@@ -61,7 +61,7 @@ def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list
         found = iter(sentence_qualities(metric, [each for own in segments for each in own]))
         return [[next(found) for _ in own] for own in segments]
 
-    return score_by_tokeniser(find_metric(name), tokenisers_of(records, tokenize), by_tokeniser)
+    return score_by_tokeniser(find_metric(name), records, tokenize, by_tokeniser)
 
 
 def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
