@@ -33,12 +33,14 @@ class TextSet:
     """Pairs that the corpus has."""
 
 
-def text_sets(folder: Path, language: str, other: str) -> list[TextSet]:
-    """The reordering sets of a folder that have text in both languages and no ids."""
+def text_sets(folder: Path, language: str, other: str, *, not_of: tuple[str, ...] = ()) -> list[TextSet]:
+    """The reordering sets of a folder that have text in both languages and no ids; `not_of`: other corpora's names."""
     made = []
     for path in sorted(folder.glob(f"*_reorder*.{language}")):
         match, beside = REORDERING.fullmatch(path.name), path.with_suffix(f".{other}")
         if match is None or not beside.exists() or path.with_suffix(".ids").exists():
+            continue
+        if path.name.startswith(not_of):
             continue
         columns = [
             [line.strip() for line in read_lines(each, keep_separators=True)] for each in (path, beside)
