@@ -117,7 +117,7 @@ CASES = [
     Case("report one --to out", "babelscope.report.building:collect", NOTHING),
     Case("annotate pairs.jsonl --no-open", "babelscope.annotate.items:read_tasks", NOTHING),
     Case(
-        "annotate challenge.jsonl --no-open",
+        "annotate far.jsonl --no-open",
         "babelscope.annotate.extraction:queue_of_set",
         NOTHING,
     ),

@@ -156,7 +156,18 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
     "contrast": (contrast, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "condition": (condition, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "space": (space, [{"k": 3, "samples": 2, "unresolved": each} for each in ("leave-out", "keep")]),
-    "challenge": (challenge, [{"metrics": ("chrf",), "matched_corpora": 2, "length_corpora": 4}]),
+    "challenge": (
+        challenge,
+        [
+            {
+                "metrics": ("chrf",),
+                "matched_corpora": 2,
+                "length_corpora": 4,
+                "verdict_from": 5,
+                "controls": "all",
+            }
+        ],
+    ),
     "likelihood": (likelihood, [{}]),
     "errors": (errors, [{}]),
     "contrast_answers": (

@@ -288,7 +288,10 @@ def tables(group: Group) -> list[Table]:
         ),
     )
     return pivot(
-        group, "By phenomenon and minimum distance", ("phenomenon", "side", "min_distance"), (*scores, away)
+        group,
+        "By phenomenon and minimum distance",
+        ("phenomenon", "side", "min_distance", "unit"),
+        (*scores, away),
     )
 
 
