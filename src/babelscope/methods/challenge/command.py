@@ -96,6 +96,16 @@ COMMAND = JudgingCommand(
             "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
         },
         "beam": {"help": "Of the translations."},
+        "target-parser": {
+            "metavar": "PARSER",
+            "help": "Judge each dependency, too: kept, lost or undecided. Parses references and translations; "
+            "udpipe:MODEL or stanza:LANGUAGE.",
+        },
+        "target-language": {
+            "metavar": "CODE",
+            "help": "Of the references, where the parser's name does not say it.",
+            "only_with": ("target-parser",),
+        },
         "annotate": {
             "help": "Write a blind queue for annotators there: was the dependency translated right?"
         },

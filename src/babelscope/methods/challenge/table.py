@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
+from babelscope.methods.challenge.verdict_view import verdict_table
 
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
 _DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
@@ -43,7 +44,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             some = [row for row in some if _subset_key(row) in _widest(some)]
         if some:
             parts.append(_metric_columns(title, some, labels, metrics, shown))
-    return parts
+    return [*parts, *verdict_table(rows, shown)]
 
 
 def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
