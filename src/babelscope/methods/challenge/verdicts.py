@@ -38,6 +38,8 @@ FEWEST_PAIRS = 500
 """Sentence pairs from which the aligner must learn before anything is decided by it."""
 _SYMMETRISATION = "grow-diag-final-and"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_NEAR = 3
+"""Words by which a position may differ between a parse and our count."""
 _NO_TREE = Tree((), (), "", "", 1, 1)
 _WITHOUT_VERB = 0.5
 """Share of references without a finite verb above which the parser does not fit them."""
@@ -151,15 +153,20 @@ class _Pair:
         return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
 
     def _span(self, dependency: Mapping[str, Any], end: str, text: str) -> Span | None:
-        """The characters of the head or the dependent: as given, else where its form is the only one."""
+        """The characters of head or dependent: as given, else its form where it is nearest to its position."""
         given = dependency.get(f"{end}_at")
         if isinstance(given, list) and len(given) == 2 and all(isinstance(each, int) for each in given):
             return given[0], given[1]
-        form = dependency.get(f"{end}_form")
+        form, position = dependency.get(f"{end}_form"), dependency.get(end)
         if not isinstance(form, str) or not form:
             return None
-        found = [each.span() for each in _TOKEN.finditer(text) if each.group() == form]
-        return found[0] if len(found) == 1 else None
+        tokens = enumerate(_TOKEN.finditer(text), 1)
+        found = [(number, each.span()) for number, each in tokens if each.group() == form]
+        if len(found) > 1 and isinstance(position, int):
+            # A parse counts otherwise than we do where it splits words, so a few words off is the same word.
+            away = sorted((abs(number - position), number, span) for number, span in found)
+            found = [away[0][1:]] if away[0][0] <= _NEAR and away[0][0] < away[1][0] else []
+        return found[0][1] if len(found) == 1 else None
 
     def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
