@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 
 from babelscope.language.rule_files import read_shipped
-from babelscope.language.ud import Tree, parse_tree
 from babelscope.language.ud_rules import LONGEST, RULES, Finder, choose_rules
-
-
-def tree(text: str) -> Tree:
-    """A tree of words `form lemma upos feats head relation`, one a line."""
-    rows = []
-    for number, line in enumerate(text.strip().split("\n"), 1):
-        form, lemma, upos, feats, head, relation = line.split()
-        rows.append(f"{number}\t{form}\t{lemma}\t{upos}\t_\t{feats}\t{head}\t{relation}\t_\t_")
-    return parse_tree(rows, "toy")
+from tests.support.trees import tree
 
 
 def found(name: str, text: str, language: str | None = None) -> list[tuple[str, str, float]]:

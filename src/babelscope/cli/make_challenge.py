@@ -174,10 +174,7 @@ def challenge(
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
     count = count or (show > 0 and to is None)
-    if (to is None) != count:
-        raise BabelscopeError("give --to FILE for a challenge set, or --count")
-    if to is not None and source is None:
-        raise BabelscopeError("a challenge set needs --source and --reference")
+    _check_outcome(source, to, count=count, shown_as_json=show > 0 and as_json)
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
     unpaired = None if source is not None else "--source and --reference"
     needs = {
@@ -187,10 +184,6 @@ def challenge(
         "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
     }
-    if show and as_json:
-        raise BabelscopeError(
-            "--show is for reading, and --json for programs; give --to FILE for all that is found"
-        )
     refuse_unused(context, needs)
     check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
     corpus = Corpus(
@@ -241,6 +234,18 @@ def _asked(search: Search, parser: str | None) -> dict[str, Any]:
         "side": corpus.parsed_side,
         "words": [corpus.source_language, corpus.target_language, *corpus.tokenisers],
     }
+
+
+def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_as_json: bool) -> None:
+    """Refuse options that do not say what is wanted, or want what cannot be had."""
+    if (to is None) != count:
+        raise BabelscopeError("give --to FILE for a challenge set, or --count")
+    if to is not None and source is None:
+        raise BabelscopeError("a challenge set needs --source and --reference")
+    if shown_as_json:
+        raise BabelscopeError(
+            "--show is for reading, and --json for programs; give --to FILE for all that is found"
+        )
 
 
 def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:

@@ -74,6 +74,8 @@ class Method:
     as_a_whole: bool = False
     """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
     to them. Such an `ask` may itself return `unanswered` records."""
+    whole_if: Callable[[Any], bool] = lambda _settings: False
+    """Settings -> whether all items form one chunk under these, because `judge` needs all records together."""
     asks: frozenset[str] = frozenset()
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     lowers: frozenset[str] = frozenset()

@@ -95,7 +95,7 @@ def entries(
 ) -> list[Entry]:
     """Every instance as every system translated it; neither system nor distance is shown."""
     found = []
-    for unit, case in _cases(records):
+    for unit, case in cases_of(records):
         instance = case.instance
         if instance.phenomenon in RESERVED:  # of a reordering, no two words are to be judged
             continue
@@ -130,7 +130,7 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
 
     By system, phenomenon and distance, for each annotator; then how far every two of them agree.
     """
-    cases = [case for _, case in _cases(records)]
+    cases = [case for _, case in cases_of(records)]
     known = {case.key for case in cases}
     rows: list[Row] = []
     for name, own in annotators.items():
@@ -179,7 +179,7 @@ def _shares(some: Sequence[Judgement], labels: dict[str, str | int]) -> list[Row
     return rows
 
 
-def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
+def cases_of(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
     """Every instance (item, number) of every system."""
     for record in records:
         extra = record.get("extra", {})

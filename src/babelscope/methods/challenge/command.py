@@ -10,6 +10,7 @@ from babelscope.core.tables import as_text
 from babelscope.methods.challenge.annotation import answer_rows, answers, check_annotatable, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
+from babelscope.methods.challenge.verdict_people import agreement_rows
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.json_lines import read_json_lines
@@ -41,7 +42,7 @@ def _answered(result: Result, given: Given) -> list[Row]:
         path.stem if names.count(path.stem) == 1 else str(path): answers(read_json_lines(path))
         for path in files
     }
-    return answer_rows(result.records, annotators)
+    return [*answer_rows(result.records, annotators), *agreement_rows(result.records, annotators)]
 
 
 def _said(result: Result, given: Given) -> str:
@@ -114,6 +115,16 @@ COMMAND = JudgingCommand(
         },
         "max-sentences": {"metavar": "N"},
         "beam": {"help": "Of the translations."},
+        "target-parser": {
+            "metavar": "PARSER",
+            "help": "Judge each dependency, too: kept, lost or undecided. Parses references and translations; "
+            "udpipe:MODEL or stanza:LANGUAGE.",
+        },
+        "target-language": {
+            "metavar": "CODE",
+            "help": "Of the references, where the parser's name does not say it.",
+            "only_with": ("target-parser",),
+        },
         "annotate": {
             "help": "Write a blind queue for annotators there: was the dependency translated right?"
         },

@@ -23,6 +23,7 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity, identity_on
+from babelscope.methods.challenge.verdicts import judge_dependencies, verdict_rows
 from babelscope.methods.measuring import (
     answer_counts,
     comparable_scores,
@@ -30,9 +31,11 @@ from babelscope.methods.measuring import (
     translated_records,
 )
 from babelscope.methods.tokenising import check_reference_words, check_source_words
+from babelscope.metrics.base import is_allowed
 from babelscope.metrics.records import tokenisers_of
 from babelscope.testsets.items import ParallelSentence
 
+DEPENDENCIES = "dependencies"
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
 
 
@@ -42,8 +45,17 @@ def ask(
     settings: ChallengeSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record a sentence with its translation; the dependencies stay in the field `extra`."""
-    return translated_records(systems["system"], items, settings.beam)
+    """A record a sentence with its translation; the dependencies stay in the field `extra`.
+
+    That is filled in after `judge`, so `judge` finds them in a field of their own, if it needs them.
+    """
+    records = translated_records(systems["system"], items, settings.beam)
+    if settings.target_parser is None:
+        return records
+    return [
+        {**record, DEPENDENCIES: item.extra["dependencies"]}
+        for record, item in zip(records, items, strict=True)
+    ]
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
@@ -63,7 +75,20 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
-    return judged
+    return with_verdicts(judged, settings)
+
+
+def with_verdicts(records: list[Record], settings: ChallengeSettings) -> list[Record]:
+    """The records with a verdict on each dependency, if a parser of the targets is given; else without any."""
+    gone = {DEPENDENCIES} if settings.target_parser else {DEPENDENCIES, "verdicts"}
+    bare = [{name: value for name, value in each.items() if name not in gone} for each in records]
+    if settings.target_parser is None:
+        return bare
+    # A stored run may be a stranger's: the model that it names is not opened, the stored verdicts are kept.
+    if not is_allowed(settings.target_parser) and all("verdicts" in each for each in records):
+        return bare
+    found = judge_dependencies(records, settings.target_parser, settings.target_language)
+    return [{**record, "verdicts": own} for record, own in zip(bare, found, strict=True)]
 
 
 def _lengths(records: Sequence[Record], settings: ChallengeSettings) -> list[dict[str, int]]:
@@ -92,6 +117,7 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
         *control_rows(own, left_out, controls, seed=seed),
         *distance_rows(own, left_out),
         *length_rows(own, seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
+        *verdict_rows(records, settings.distances),
     ]
 
 
@@ -134,6 +160,7 @@ METHOD = Method(
     check_items=check_items,
     summarise=summarise,
     asks=frozenset({"beam"}),
+    whole_if=lambda settings: settings.target_parser is not None,
     identity=identity,
     identity_on=identity_on,
     comparable=comparable,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
+from babelscope.language.align import longest_sentence
+from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.methods.base import Languages
 from babelscope.methods.challenge.sets import Partition
 from babelscope.methods.tokenising import Tokenize, language_identity, named_identity
 from babelscope.metrics.base import find_metric
+from babelscope.util.digests import digest_file
 
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
@@ -66,6 +71,18 @@ class ChallengeSettings(Settings):
     """Random corpora of the length check, for each size."""
     length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
     """Sentences in each of them."""
+    target_parser: str | None = None
+    """Parser of references and translations, by which each dependency is judged, too: kept, lost or undecided."""
+    target_language: str | None = None
+    """Language of the references, where the parser does not say it."""
+
+    @field_validator("target_parser")
+    @classmethod
+    def _opens(cls, spec: str | None) -> str | None:
+        if spec is not None:
+            open_parser(spec)  # told before any system is asked
+            longest_sentence()  # so is a missing aligner
+        return spec
 
     @field_validator("metrics")
     @classmethod
@@ -91,9 +108,19 @@ class ChallengeSettings(Settings):
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
     """In a signature, a metric counts by what it is, not by where its program lies."""
     names = [find_metric(name).identity for name in settings.metrics]
-    named = {} if names == list(settings.metrics) else {"metrics": names}
+    named: dict[str, Any] = {} if names == list(settings.metrics) else {"metrics": names}
+    if settings.target_parser is not None:
+        named["target_parser"] = parser_identity(settings.target_parser)
     splits = named_identity(tokenize=settings.tokenize, source_tokenize=settings.source_tokenize)
     return {**named, **splits}
+
+
+def parser_identity(spec: str) -> str:
+    """What the verdicts on dependencies depend on: the model, by its digest, and the aligner."""
+    kind, _, name = spec.partition(":")
+    path = UDPIPE_MODELS.find(name) if name in UDPIPE_MODELS.names() else Path(name)
+    told = f"{kind}:sha256:{digest_file(path)}" if kind == "udpipe" and path.is_file() else spec
+    return f"{told} sil-thot:{version('sil-thot')}"
 
 
 def identity_on(settings: ChallengeSettings, languages: Languages) -> Mapping[str, Any]:

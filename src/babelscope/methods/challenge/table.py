@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
+from babelscope.methods.challenge.verdict_view import verdict_table
 
 NAMES = {
     "bleu": "BLEU",
@@ -52,7 +53,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         if some:
             told = labels if several else labels[1:]
             parts.append(_metric_columns(title, some, told, metrics, shown))
-    return parts
+    return [*parts, *verdict_table(rows, shown)]
 
 
 def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:

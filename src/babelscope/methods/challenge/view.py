@@ -29,6 +29,16 @@ from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
 from babelscope.methods.challenge.sets import read_instances, unit_of
 from babelscope.methods.challenge.settings import ORDER_DISTANCES, ChallengeSettings
+from babelscope.methods.challenge.verdict_view import (
+    NAME as VERDICTS,
+)
+from babelscope.methods.challenge.verdict_view import (
+    verdict_findings,
+    verdict_headline,
+    verdict_lines,
+    verdict_of,
+    verdict_pivot,
+)
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 from babelscope.util.text import plain_words
 
@@ -164,10 +174,12 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     whole = {
         row.name: row
         for row in rows
-        if row.labels.get("phenomenon") == "all" and "metric" not in row.labels and row.name != "length"
+        if row.labels.get("phenomenon") == "all" and "metric" not in row.labels
+        if row.name not in ("length", VERDICTS)
     }
     ordered = [name for name in dict.fromkeys([*_NAMES, *whole]) if name in whole]
-    return [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
+    scores = [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
+    return [*scores, *verdict_headline(rows)]
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -339,7 +351,9 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     preferred = (scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
     measure = next(preferred, next(iter(scores.values())))
     facts = ", ".join(f"{_NAMES.get(metric, metric)} {score:.3g}" for metric, score in scores.items())
-    return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
+    lines: list[Line] = [("translation", record["translation"] or "(empty)"), *verdict_lines(record)]
+    verdict = verdict_of(record)
+    return Answer(verdict, "errors" if verdict == "lost" else "note", measure, facts, lambda: lines)
 
 
 _READING = (
@@ -361,10 +375,10 @@ def section(group: Group) -> Section:
         measure="score of the sentence",
         group="phenomenon",
         order=40,
-        findings=findings(group),
+        findings=[*findings(group), *verdict_findings(group)],
         caveats=caveats(group),
         pictures=pictures(group),
-        tables=tables(group),
+        tables=[*tables(group), *verdict_pivot(group)],
         names=names(group),
         measures={
             each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable
