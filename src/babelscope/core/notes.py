@@ -14,7 +14,7 @@ end of sentence. changed: the text does not survive tokenisation and detokenisat
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
 The others are of `systems.chatter`, and `CHATTER` says what they mean."""
-CHATTER: Mapping[Note, str] = {
+CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
     "quoted": "have a translation in quotation marks that the source does not have",
     "explained": "have a translation with a note or an explanation after it",
