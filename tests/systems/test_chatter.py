@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -204,9 +204,6 @@ def test_a_server_s_chatter_is_cut_off_before_it_must_be_one_line() -> None:
 
 # -- clean references ------------------------------------------------------------------------------------
 
-MULTI30K = (
-    Path(os.environ.get("BABELSCOPE_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "multi30k"
-)
 NAMES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech"}
 
 
@@ -217,24 +214,45 @@ def noted(pairs: list[tuple[str, str]], target: str) -> Counter[str]:
 
 def test_the_lab_s_sentences_have_no_chatter() -> None:
     from babelscope.testsets import load
+    from babelscope.testsets.items import ParallelSentence
 
-    items = load("lab:parallel?n=200").items
-    there = [(item.source, item.references[0]) for item in items]  # type: ignore[attr-defined]
+    items = [item for item in load("lab:parallel?n=200").items if isinstance(item, ParallelSentence)]
+    there = [(item.source, item.references[0]) for item in items]
+    assert len(there) == 200
     assert noted(there, "German") == {}
     assert noted([(text, source) for source, text in there], "English") == {}
 
 
 @pytest.mark.parametrize("target", ["de", "fr", "cs", "en"])
-def test_references_of_multi30k_have_no_chatter(target: str) -> None:
+def test_references_of_multi30k_have_no_chatter(target: str, shared: Path) -> None:
     """None of the 1,000 references a language; docs/prompts.md states the rate over the training set too."""
-    if not MULTI30K.is_dir():
-        pytest.skip("needs multi30k in ../shared/data (BABELSCOPE_SHARED)")
+    folder = shared / "data" / "multi30k"
+    if not folder.is_dir():
+        pytest.skip(f"no multi30k at {folder}")
     source = "de" if target == "en" else "en"
-    texts = [
-        gzip.open(MULTI30K / f"test_2016_flickr.{each}.gz", "rt", encoding="utf-8").read().split("\n")[:-1]
-        for each in (source, target)
-    ]
+    texts = [multi30k(folder, "test_2016_flickr", each) for each in (source, target)]
     assert noted(list(zip(*texts, strict=True)), NAMES[target]) == {}
+
+
+def multi30k(folder: Path, split: str, language: str) -> list[str]:
+    data = gzip.decompress((folder / f"{split}.{language}.gz").read_bytes())
+    return data.decode().split("\n")[:-1][:8000]
+
+
+@pytest.mark.slow
+def test_one_reference_of_multi30k_is_noted_in_three_directions(shared: Path) -> None:
+    """The figure in docs/prompts.md: a German sentence that stands in quotation marks, from three languages."""
+    folder = shared / "data" / "multi30k"
+    if not folder.is_dir():
+        pytest.skip(f"no multi30k at {folder}")
+    total, n = Counter[str](), 0
+    for split in ("test_2016_flickr", "val", "train"):
+        texts = {name: multi30k(folder, split, name) for name in NAMES}
+        for source, target in itertools.permutations(NAMES, 2):
+            pairs = list(zip(texts[source], texts[target], strict=True))
+            total += noted(pairs, NAMES[target])
+            n += sum(bool(text.strip()) for _, text in pairs)
+    assert (n, total) == (120_168, Counter(quoted=3))
 
 
 def test_the_tables_are_whole() -> None:

@@ -10,6 +10,7 @@ from babelscope.systems.opening import open_system
 from babelscope.systems.prompts import LARGEST, Prompt, find_prompt, read_prompt, shipped_names
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, build_causal
+from tests.support.serving import Server
 
 LANGUAGES = {"source": "English", "target": "German"}
 
@@ -157,3 +158,19 @@ def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path: Path
 def test_an_answer_follows_white_space_without_another_space() -> None:
     assert Prompt("{text}\n").joint == ""
     assert Prompt("{text} =").joint == " "
+
+
+def test_a_server_is_sent_the_same_prompt(tmp_path: Path) -> None:
+    server = Server(lambda _: {"choices": [{"message": {"content": "zwei"}, "finish_reason": "stop"}]})
+    spec = f"openai:{server.url}/v1#m?source=English&target=German&retries=0"
+    file = write(tmp_path, FEW + 'kind = "chat"\n', "one\teins\n")
+    open_system(f"{spec}&prompt={file}").translate(["two"])
+    prompt = read_prompt(file)
+    assert server.seen[-1].body["messages"] == prompt.filled(LANGUAGES, "x").messages("two")
+    file = write(tmp_path, FEW + 'kind = "plain"\n', "one\teins\n")
+    plain = open_system(f"{spec}&prompt={file}")
+    plain.translate(["two"])
+    text = read_prompt(file).filled(LANGUAGES, "x").text("two")
+    assert server.seen[-1].body["messages"] == [{"role": "user", "content": text}]
+    assert plain.fingerprint.settings["prompt"]["digest"] == read_prompt(file).digest
+    server.shutdown()

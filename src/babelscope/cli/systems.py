@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def systems(as_json: AsJson = False, to: ToFile = None) -> None:
     """List what can be opened as a system, with examples."""
     from babelscope.systems.opening import load_schemes
+    from babelscope.systems.prompts import shipped_names
 
     known, faults = load_schemes()
     rows = [_row(scheme) for scheme in known.values()]
@@ -28,6 +29,8 @@ def systems(as_json: AsJson = False, to: ToFile = None) -> None:
                 write(paragraph(f"{row['scheme']}:  {row['summary']}"))
                 write(paragraph(f"  example  {row['example']}"))
                 write(paragraph(f"  can      {', '.join(row['capabilities'])}"))
+                if row["prompts"]:
+                    write(paragraph(f"  prompts  {', '.join(shipped_names())} (?prompt=, --prompt)"))
                 if not row["installed"]:
                     write(paragraph(f"  needs    {row['install']}"))
     for fault in faults:
@@ -40,6 +43,7 @@ def _row(scheme: Scheme) -> dict[str, Any]:
         "summary": scheme.summary,
         "example": scheme.example,
         "capabilities": sorted(scheme.capabilities),
+        "prompts": bool(scheme.prompted),
         "installed": _installed(scheme.extra),
         "install": install_hint(scheme.extra) if scheme.extra else None,
     }

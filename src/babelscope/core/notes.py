@@ -15,7 +15,7 @@ server's content filter cut the answer. stopped: a server ended it for another r
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
 without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
 The others are of `systems.chatter`, and `CHATTER` says what they mean."""
-CHATTER: Mapping[Note, str] = {
+CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
     "quoted": "have a translation in quotation marks that the source does not have",
     "explained": "have a translation with a note or an explanation after it",

@@ -128,9 +128,9 @@ def _after_preamble(text: str, source: str, *, target: str) -> str:
     if not (mark or newline) or _words("translation").search(source):
         return text
     labels = {target.casefold(), _language(target)[0]} - {""}
-    if mark and _count(text, _COLONS) > _count(source, _COLONS):
-        if _words("translation").search(head) or head.strip(" *_#").casefold() in labels:
-            return rest.lstrip(" *_")
+    speaks = _words("translation").search(head) or head.strip(" *_#").casefold() in labels
+    if mark and speaks and _count(text, _COLONS) > _count(source, _COLONS):
+        return rest.lstrip(" *_")
     if newline and "\n" not in source and len(line) <= _PREAMBLE and _words("translation").search(line):
         return below
     return text
