@@ -49,7 +49,7 @@ def make_card(
         "label_smoothing": settings.label_smoothing,
         "seed": settings.seed,
         "dev_loss": run.dev_loss,
-        "dev_perplexity": math.exp(run.dev_loss),
+        "dev_perplexity": math.exp(min(run.dev_loss, 700.0)),  # beyond, no float is large enough
         **_selected(run),
         "steps": run.step,
         "epochs": run.epoch + 1,
