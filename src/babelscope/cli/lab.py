@@ -67,6 +67,9 @@ More = Annotated[
 ]
 
 
+OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy or hard.")]
+
+
 @app.command("corpus")
 def corpus(
     n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
@@ -76,21 +79,24 @@ def corpus(
     ] = None,
     split: Annotated[str, typer.Option(help="Which part of the data: train, dev, test or all.")] = "train",
     stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
+    world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:
     """Write distinct sentence pairs of the lab's grammar, with trees, alignment and labels."""
     from babelscope.lab.grammar import corpus as lab
+    from babelscope.lab.grammar.worlds import find_world
 
     if out is None and not stats:
         raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
     if split not in ("train", "dev", "test", "all"):
         raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
     part: Any = split
+    conditions = find_world(world)
     with telling_what_is_kept(PARTS_KEPT if out else NOTHING_KEPT):
         rows = (
-            lab.make_corpus(out, n, seed, part, count=stats)
+            lab.make_corpus(out, n, seed, part, count=stats, world=conditions)
             if out
-            else lab.count_phenomena(lab.generate(n, seed, part))
+            else lab.count_phenomena(lab.generate(n, seed, part, conditions))
         )
     if stats:
         for row in rows:

@@ -16,9 +16,10 @@ from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.lexicon import DATIVE_PREPOSITIONS
 from babelscope.lab.grammar.meaning import Meaning
 from babelscope.lab.grammar.morphology import CASES
-from babelscope.lab.grammar.plans import JOINS, draw_meaning
+from babelscope.lab.grammar.plans import JOINS
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
 from babelscope.lab.grammar.words import Word, conllu, plain_text
+from babelscope.lab.grammar.worlds import EASY, Noise, World, draw_noise, with_noise
 from babelscope.util.resumable import resumable_outputs
 from babelscope.util.version import __version__
 
@@ -38,34 +39,36 @@ def split_of(source: str) -> str:
     return "dev" if percent < DEV_PERCENT else "test" if percent < DEV_PERCENT + TEST_PERCENT else "train"
 
 
-def _draw_meanings(rng: random.Random, split: Split) -> Iterator[tuple[Meaning, list[Word]]]:
+def _draw_meanings(rng: random.Random, split: Split, world: World) -> Iterator[tuple[Meaning, list[Word]]]:
     """Endless meanings of a split, with their English words."""
     while True:
-        meaning = draw_meaning(rng)
+        meaning = world.meaning(rng)
         words = english_words(meaning)
         if split == "all" or split_of(plain_text(words)) == split:
             yield meaning, words
 
 
-def generate(n: int, seed: int, split: Split = "train") -> Iterator[SentencePair]:
-    """n distinct sentence pairs."""
-    return _PairDrawer(seed, split).pairs(n)
+def generate(n: int, seed: int, split: Split = "train", world: World = EASY) -> Iterator[SentencePair]:
+    """n distinct sentence pairs, without a world's noise."""
+    return _PairDrawer(seed, split, world).pairs(n)
 
 
 class _PairDrawer:
     """Draws distinct pairs; its state can be saved and restored."""
 
-    def __init__(self, seed: int, split: Split) -> None:
-        self._split = split
-        self._meanings, self._german = (
-            random_stream(seed, f"meanings/{split}"),
-            random_stream(seed, f"german/{split}"),
-        )
+    def __init__(self, seed: int, split: Split, world: World) -> None:
+        self._split, self._world = split, world
+        # The easy world is older than the others: its streams have no world in their names.
+        of = split if world == EASY else f"{world.name}/{split}"
+        names = ("meanings", "german") if world == EASY else ("meanings", "german", "noise")
+        self._streams = [random_stream(seed, f"{name}/{of}") for name in names]
+        self._meanings, self._german = self._streams[:2]
+        self._before = ""
         self._seen: set[bytes] = set()
 
     def pairs(self, n: int) -> Iterator[SentencePair]:
         """Draw pairs until n have been drawn in all."""
-        drawn = _draw_meanings(self._meanings, self._split)
+        drawn = _draw_meanings(self._meanings, self._split, self._world)
         while len(self._seen) < n:
             meaning, words = next(drawn)
             pair = realise(meaning, self._german, words)
@@ -74,18 +77,32 @@ class _PairDrawer:
 
     def state(self) -> list[Any]:
         """The state of its random streams, as JSON."""
-        return [self._meanings.getstate(), self._german.getstate()]
+        return [each.getstate() for each in self._streams]
 
     def restore(self, state: Sequence[Any], pairs: Iterable[tuple[str, str]]) -> None:
         """Restore a state that was saved after these pairs."""
-        for rng, (version, inner, gauss) in zip((self._meanings, self._german), state, strict=True):
+        for rng, (version, inner, gauss) in zip(self._streams, state, strict=True):
             rng.setstate((version, tuple(inner), gauss))
         for source, target in pairs:
             self._see(source, target)
+            self._before = target
+
+    def line_pair(self, pair: SentencePair) -> tuple[str, Noise | None]:
+        """The target of a pair as it is written, and what is wrong with it in a world with noise."""
+        target, kind = pair.target, None
+        if len(self._streams) > 2 and self._split == "train":
+            noise = self._streams[2]
+            kind = draw_noise(noise, self._world) if self._before else None
+            target = (
+                pair.target if kind is None else with_noise(kind, pair.source, target, self._before, noise)
+            )
+            self._before = target
+        return target, kind
 
     def _see(self, source: str, target: str) -> bool:
-        """Remember a pair; return whether it is new."""
+        """Remember a pair; return whether it is new. Where targets may be noise, sources alone are told apart."""
         before = len(self._seen)
+        target = "" if self._world.noise else target
         self._seen.add(hashlib.blake2b(f"{source}\t{target}".encode(), digest_size=12).digest())
         return len(self._seen) > before
 
@@ -105,10 +122,14 @@ SUFFIXES = ("en", "de", "en.conllu", "de.conllu", "align", "labels.jsonl")
 """Suffixes of the files of a corpus."""
 
 
-def _file_lines(pair: SentencePair, number: int) -> tuple[str, ...]:
+def _file_lines(pair: SentencePair, number: int, target: str, noise: Noise | None) -> tuple[str, ...]:
+    """The lines of a pair; one with noise has no trees, no alignment and no labels but that."""
+    if noise is not None:
+        told = json.dumps({"id": number, "noise": noise}) + "\n"
+        return pair.source + "\n", target + "\n", "\n", "\n", "\n", told
     return (
         pair.source + "\n",
-        pair.target + "\n",
+        target + "\n",
         conllu(pair.english, str(number)),
         conllu(pair.german, str(number)),
         " ".join(f"{i}-{j}" for i, j in pair.alignment) + "\n",
@@ -117,15 +138,23 @@ def _file_lines(pair: SentencePair, number: int) -> tuple[str, ...]:
 
 
 def make_corpus(
-    folder: Path, n: int, seed: int, split: Split = "train", name: str = "corpus", *, count: bool = False
+    folder: Path,
+    n: int,
+    seed: int,
+    split: Split = "train",
+    name: str = "corpus",
+    *,
+    count: bool = False,
+    world: World = EASY,
 ) -> list[PhenomenonCount]:
     """Write n pairs as text, CoNLL-U, alignment (Pharaoh) and labels (JSONL); with `count`, return their counts.
 
     Calling it again after a kill resumes. The file of labels appears last: if it exists, all files are complete.
     """
     asked = {"corpus": name, "n": n, "seed": seed, "split": split, "count": count, "version": __version__}
+    asked |= {} if world == EASY else {"world": repr(world)}
     files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
-    drawer = _PairDrawer(seed, split)
+    drawer = _PairDrawer(seed, split, world)
     rows: dict[str, PhenomenonCount] = {}
     with resumable_outputs(folder / f"{name}.partial", files, asked) as grown:
         done = grown.stored
@@ -145,8 +174,10 @@ def _make_part(
     drawer: _PairDrawer, first: int, upto: int, *, count: bool
 ) -> tuple[list[bytes], dict[str, Any]]:
     pairs = list(drawer.pairs(upto))
-    columns = zip(*(_file_lines(pair, number) for number, pair in enumerate(pairs, first + 1)), strict=True)
-    counted = count_phenomena(pairs) if count else []
+    written = [(pair, *drawer.line_pair(pair)) for pair in pairs]
+    lines = (_file_lines(pair, number, *rest) for number, (pair, *rest) in enumerate(written, first + 1))
+    columns = zip(*lines, strict=True)
+    counted = count_phenomena(pair for pair, _, noise in written if noise is None) if count else []
     rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]
     return ["".join(each).encode("utf-8") for each in columns], {"streams": drawer.state(), "rows": rows}
 
