@@ -312,12 +312,15 @@ def make_models(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where corpus and training lie.")],
     models: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the packed models go.")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
+    world: OfWorld = "easy",
 ) -> None:
     """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
+    from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.training.recipe import make_models as make
 
+    conditions = find_world(world)
     with telling_what_is_kept(work_kept_in(out)):
-        make(out, models, seeds=range(1, seeds + 1))
+        make(out, models, seeds=range(1, seeds + 1), world=conditions)
 
 
 @app.command("evaluate")
@@ -327,25 +330,28 @@ def evaluate(
     ] = [],  # noqa: B006
     n: Annotated[int, typer.Option("--n", min=10, help="Sentences of each kind.")] = 500,
     seed: Annotated[int | None, typer.Option(help="Of the test sentences.", show_default=False)] = None,
+    world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
     from babelscope.core.results import render
     from babelscope.lab.experiments.evaluation import SEED
     from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
+    from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.shipped import model_names
     from babelscope.systems.opening import open_system, require
     from babelscope.util.progress import progress
 
-    opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names()]]
+    conditions = find_world(world)
+    opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names(conditions)]]
     for each in opened:
         require(each, "translate", what_for="lab evaluate")
     seed = SEED if seed is None else seed
     rows = []
-    with going_on("lab evaluate", None, opened, n=n, seed=seed) as (_, asked):
+    with going_on("lab evaluate", None, opened, n=n, seed=seed, world=world) as (_, asked):
         with progress("evaluating", 3 * n * len(opened)) as advance:
             for each in asked:
-                rows += evaluate_system(each, n=n, seed=seed, advance=advance)
+                rows += evaluate_system(each, n=n, seed=seed, world=conditions, advance=advance)
         for row in rows if as_json else ():
             print_json(row.as_json())
         if not as_json:

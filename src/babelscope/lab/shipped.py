@@ -11,21 +11,33 @@ from typing import Any
 from babelscope.core.registry import did_you_mean
 from babelscope.core.specs import Options
 from babelscope.lab.grammar import cued, suites
+from babelscope.lab.grammar.worlds import EASY, HARD, WORLDS, World
 from babelscope.lab.plugin import MODELS
 from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 
-_SETS: dict[str, tuple[type[Any], Callable[[int, int], list[suites.Item]], int]] = {
-    "parallel": (ParallelSentence, suites.parallel_items, 500),
-    "challenge": (ParallelSentence, suites.challenge_items, 500),
-    "pairs": (MinimalPair, suites.minimal_pairs, 100),
-    "gender": (AmbiguousSource, suites.gender_items, 500),
-    "senses": (AmbiguousSource, suites.sense_items, 500),
+_Maker = Callable[[int, int], list[suites.Item]]
+
+
+def _sets_of(world: World) -> dict[str, tuple[type[Any], _Maker, int]]:
+    """The test sets that every world has: the kind of their items, what makes them, and how many."""
+    return {
+        "parallel": (ParallelSentence, partial(suites.parallel_items, world=world), 500),
+        "challenge": (ParallelSentence, partial(suites.challenge_items, world=world), 500),
+        "pairs": (MinimalPair, partial(suites.minimal_pairs, world=world), 100),
+        "gender": (AmbiguousSource, partial(suites.gender_items, world=world), 500),
+        "senses": (AmbiguousSource, partial(suites.sense_items, world=world), 500),
+    }
+
+
+_SETS: dict[str, tuple[type[Any], _Maker, int]] = {
+    **_sets_of(EASY),
     "gender-inserted": (AmbiguousSource, partial(suites.gender_items, inserted=True), 500),
     "senses-inserted": (AmbiguousSource, partial(suites.sense_items, inserted=True), 500),
     "gender-marked": (AmbiguousSource, cued.marked_items, 500),
     "senses-other": (AmbiguousSource, cued.other_adjective_items, 500),
+    **{f"hard-{name}": made for name, made in _sets_of(HARD).items()},
 }
 
 
@@ -33,9 +45,14 @@ PLANTED = "planted"
 """The name of a model with a known fault."""
 
 
-def model_names() -> list[str]:
-    """The shipped models; `teacher` is the first of its seeds, `teacher-2` the second."""
-    return sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
+def model_names(world: World | None = None) -> list[str]:
+    """The shipped models, of one world or of all; `teacher` is the first of its seeds, `teacher-2` the second."""
+    found = sorted(path.parent.name for path in MODELS.glob("*/model.safetensors"))
+    of = {
+        name: next((each for each in WORLDS.values() if name.startswith(f"{each.name}-")), EASY)
+        for name in found
+    }
+    return [name for name in found if world is None or of[name] == world]
 
 
 def read_card(name: str) -> dict[str, Any]:

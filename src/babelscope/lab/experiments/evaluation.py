@@ -12,6 +12,7 @@ from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import references
 from babelscope.lab.grammar.oracle import Verdict, judge
 from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.stats.intervals import proportion
 from babelscope.systems.asking import ask_translate
@@ -29,16 +30,17 @@ def evaluate(
     n: int = 500,
     seed: int = SEED,
     beam: int = 5,
+    world: World = EASY,
     advance: Callable[[int], None] = lambda _: None,
 ) -> list[Row]:
     """Rows for one system on n held-out sentences, n with a gendered occupation and n with an ambiguous word."""
     labels = {"system": system.name}
-    plain = suites.parallel_pairs(n, seed)
+    plain = suites.parallel_pairs(n, seed, world=world)
     translations = _translate(system, plain, beam)
     advance(n)
     rows = [*_quality_rows(plain, translations, seed, labels), *_grammar_rows(plain, translations, labels)]
     for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
-        pairs = make(n, seed)
+        pairs = make(n, seed, world=world)
         verdicts = _judge(pairs, _translate(system, pairs, beam))
         rows += _category_rows(
             name, [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")], labels

@@ -21,12 +21,15 @@ KINDS = {"der": "def", "ein": "indef", "kein": "no", "dieser": "this", "sein": "
 def replace_words(tree: Sequence[Token], changes: Mapping[int, str]) -> str:
     """The sentence with the words of some token ids replaced; an empty replacement drops the word."""
     made: list[Token] = []
-    upper = True
+    begins, upper = True, False
     for token in tree:
+        if begins:  # English goes on in small letters after a colon, German does not
+            upper = token.form[0].isupper()
+        begins = token.form in ".:"
         form = changes.get(token.id, token.form)
         if form:
             made.append(replace(token, form=form[0].upper() + form[1:] if upper else form))
-            upper = token.form in ".:"
+            upper = False
         elif made:
             made[-1] = replace(made[-1], space_after=token.space_after)
     return text(made)

@@ -175,7 +175,10 @@ def _make_part(
 ) -> tuple[list[bytes], dict[str, Any]]:
     pairs = list(drawer.pairs(upto))
     written = [(pair, *drawer.line_pair(pair)) for pair in pairs]
-    lines = (_file_lines(pair, number, *rest) for number, (pair, *rest) in enumerate(written, first + 1))
+    lines = (
+        _file_lines(pair, number, target, noise)
+        for number, (pair, target, noise) in enumerate(written, first + 1)
+    )
     columns = zip(*lines, strict=True)
     counted = count_phenomena(pair for pair, _, noise in written if noise is None) if count else []
     rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]

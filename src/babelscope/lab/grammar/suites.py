@@ -21,18 +21,21 @@ from babelscope.lab.grammar.morphology import indefinite_article
 from babelscope.lab.grammar.senses import sense_meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text, realise
 from babelscope.lab.grammar.words import Token
+from babelscope.lab.grammar.worlds import EASY, World
 
 Item = dict[str, Any]
 
 
 def held_out(
-    make: Callable[[random.Random], Meaning], seed: int, name: str, split: str = "test"
+    make: Callable[[random.Random], Meaning], seed: int, name: str, split: str = "test", world: World = EASY
 ) -> Iterator[SentencePair]:
     """Endless sentence pairs of one split with different sources, from meanings that `make` draws."""
-    rng = random_stream(seed, f"suite/{name}/{split}")
+    rng = random_stream(
+        seed, f"suite/{name}/{split}" if world == EASY else f"suite/{world.name}/{name}/{split}"
+    )
     seen: set[str] = set()
     while True:
-        meaning = make(rng)
+        meaning = world.lengthened(rng, make(rng))
         source = english_text(meaning)
         if source not in seen and split_of(source) == split:
             seen.add(source)
@@ -61,26 +64,30 @@ def balanced(
     return found["male"] + found["female"]
 
 
-def gender_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+def gender_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
     """n pairs with two occupations and a pronoun, half male and half female."""
 
     def gender(pair: SentencePair) -> str | None:
         told = [one for one in pair.labels.occupations if one.told]
         # A source with "male" or "female" is not ambiguous.
         unmarked = not any(t.form in ("male", "female") for t in pair.english)
-        return told[0].gender if len(told) == 1 and unmarked else None
+        # In a world of longer sentences, other clauses may have pronouns of other people.
+        alone = _pronouns(pair.source) == _pronouns(english_text(Meaning(pair.meaning.clauses[:1])))
+        return told[0].gender if len(told) == 1 and unmarked and alone else None
 
-    return balanced(held_out(pair_meaning, seed, "gender", split), n, gender)
+    return balanced(held_out(pair_meaning, seed, "gender", split, world), n, gender)
 
 
-def gender_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
+def gender_items(
+    n: int, seed: int, split: str = "test", *, inserted: bool = False, world: World = EASY
+) -> list[Item]:
     """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it as in WinoMT.
 
     Inserted, the wrong cue contradicts the pronoun. No sentence of the corpus does so, and the lab's models,
     which have read nothing else, do not follow it: see docs/lab.md.
     """
     items = []
-    for number, pair in enumerate(gender_pairs(n, seed, split), 1):
+    for number, pair in enumerate(gender_pairs(n, seed, split, world), 1):
         told = next(one for one in pair.labels.occupations if one.told)
         other = "male" if told.gender == "female" else "female"
         right, wrong = pair.source, with_other_pronouns(pair.english)
@@ -106,6 +113,11 @@ _OTHER_PRONOUN = {"he": "she", "him": "her", "his": "her", "himself": "herself"}
 _OTHER_PRONOUN |= {"she": "he", "herself": "himself"}
 
 
+def _pronouns(text: str) -> int:
+    """How many words of a text show the gender of somebody."""
+    return sum(word.strip(".,;:").lower() in (*_OTHER_PRONOUN, "her") for word in text.split())
+
+
 def with_other_pronouns(tree: Sequence[Token]) -> str:
     """The English sentence with he and she exchanged, in every form."""
     changes = {}
@@ -119,18 +131,22 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
     return replace_words(tree, changes)
 
 
-def sense_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+def sense_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
     """n pairs with ambiguous nouns without a cue adjective, each sense of each word equally often."""
-    return _every_sense(n, seed, split, "sense", lambda rng: "frame" if rng.random() < 0.7 else "modifier")
+
+    def cue(rng: random.Random) -> str:
+        return "frame" if rng.random() < 0.7 else "modifier"
+
+    return _every_sense(n, seed, split, "sense", cue, world)
 
 
-def adjective_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+def adjective_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
     """n pairs with ambiguous nouns whose sense only an adjective shows, each sense of each word equally often."""
-    return _every_sense(n, seed, split, "adjective", lambda _: "adjective")
+    return _every_sense(n, seed, split, "adjective", lambda _: "adjective", world)
 
 
 def _every_sense(
-    n: int, seed: int, split: str, name: str, cue: Callable[[random.Random], str]
+    n: int, seed: int, split: str, name: str, cue: Callable[[random.Random], str], world: World
 ) -> list[SentencePair]:
     kept: list[SentencePair] = []
     for number, sense in enumerate(SENSES.values()):
@@ -139,17 +155,20 @@ def _every_sense(
         def make(rng: random.Random, sense: Any = sense) -> Meaning:
             return sense_meaning(rng, sense, cue(rng))
 
-        kept += islice(held_out(make, seed, f"{name}/{sense.noun}", split), share)
+        drawn = held_out(make, seed, f"{name}/{sense.noun}", split, world)
+        kept += islice((pair for pair in drawn if len(pair.labels.senses) == 1), share)
     return kept
 
 
-def sense_items(n: int, seed: int, split: str = "test", *, inserted: bool = False) -> list[Item]:
+def sense_items(
+    n: int, seed: int, split: str = "test", *, inserted: bool = False, world: World = EASY
+) -> list[Item]:
     """AmbiguousSource items: the cue is an adjective, alone or inserted beside others as in MuCoW.
 
     Inserted, the wrong cue contradicts the sentence, as in `gender_items`.
     """
     items = []
-    pairs = sense_pairs(n, seed, split) if inserted else adjective_pairs(n, seed, split)
+    pairs = (sense_pairs if inserted else adjective_pairs)(n, seed, split, world)
     for number, pair in enumerate(pairs, 1):
         one = pair.labels.senses[0]
         other = "rare" if one.frequency == "frequent" else "frequent"
@@ -179,27 +198,30 @@ def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
     return replace_words(tree, changes)
 
 
-def parallel_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
-    """n held-out sentence pairs as in the corpus."""
-    return list(generate(n, seed, "test" if split == "test" else "dev"))
+def parallel_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+    """n held-out sentence pairs as in the corpus, without its noise."""
+    return list(generate(n, seed, "test" if split == "test" else "dev", world))
 
 
 _LONG_DISTANCE = ("particle", "reflexive", "preposition_stranding")
 
 
-def parallel_items(n: int, seed: int, several: int = 5, split: str = "test") -> list[Item]:
-    """ParallelSentence items, each with several references."""
+def parallel_items(
+    n: int, seed: int, several: int | None = None, split: str = "test", world: World = EASY
+) -> list[Item]:
+    """ParallelSentence items, each with several references: as many as the world has, unless said otherwise."""
+    several = world.references if several is None else several
     return [
         {
             "id": f"parallel-{number}",
             "source": pair.source,
             "reference": [*dict.fromkeys([pair.target, *references(pair.meaning, several, seed)])][:several],
         }
-        for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
+        for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
     ]
 
 
-def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
+def challenge_items(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
     """ParallelSentence items of `parallel_items`, each with the long-distance dependencies of both its trees."""
     return [
         {
@@ -218,17 +240,19 @@ def challenge_items(n: int, seed: int, split: str = "test") -> list[Item]:
                 if one.name in _LONG_DISTANCE
             ],
         }
-        for number, pair in enumerate(parallel_pairs(n, seed, split), 1)
+        for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
     ]
 
 
-def minimal_pairs(n: int, seed: int, split: str = "test") -> list[Item]:
+def minimal_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
     """MinimalPair items: n of each of the eight error types."""
     items: list[Item] = []
-    rng = random_stream(seed, f"suite/contrasts/{split}")
+    rng = random_stream(
+        seed, f"suite/contrasts/{split}" if world == EASY else f"suite/{world.name}/contrasts/{split}"
+    )
     counts = dict.fromkeys(CONTRASTS, 0)
     # The rarest type occurs in more than one sentence of fifty.
-    for pair in generate(200 * n + 2000, seed, "test" if split == "test" else "dev"):
+    for pair in generate(200 * n + 2000, seed, "test" if split == "test" else "dev", world):
         for name, make in CONTRASTS.items():
             variants = list(make(pair, rng)) if counts[name] < n else []
             if variants:

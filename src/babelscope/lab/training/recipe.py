@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.networks import pack_models
 from babelscope.lab.training.progress import clock
@@ -16,7 +17,7 @@ from babelscope.lab.training.tokenizer import FILES
 from babelscope.util.errors import SystemFailure
 from babelscope.util.locks import locked_folder
 
-PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
+PAIRS, DEV_PAIRS, CORPUS_SEED = EASY.pairs, 2_000, 1
 # The learning rate falls to 0 at the last step, which is the best, so frequent development checks are useless.
 _RARE_DEV_CHECKS = ("--set", "dev_every=1000")
 _TEACHER = ("--shape", "lab-teacher", *_RARE_DEV_CHECKS)
@@ -36,58 +37,78 @@ class Job:
     needs: tuple[str, ...] = ()
 
 
-def model_name(kind: str, seed: int) -> str:
-    """`teacher` for the first seed, `teacher-2` for the second."""
-    return kind if seed == 1 else f"{kind}-{seed}"
+def model_name(kind: str, seed: int, world: World = EASY) -> str:
+    """`teacher` for the first seed, `teacher-2` for the second; `hard-teacher` in the harder world."""
+    name = kind if world == EASY else f"{world.name}-{kind}"
+    return name if seed == 1 else f"{name}-{seed}"
 
 
-def jobs(seeds: Sequence[int]) -> list[Job]:
-    """All models, in the order in which to start them; all share the first teacher's vocabulary."""
+def jobs(seeds: Sequence[int], world: World = EASY, tokenizer: Path | None = None) -> list[Job]:
+    """All models of a world, in the order in which to start them.
+
+    They share one vocabulary: that of `tokenizer`, a folder, or of the first teacher.
+    """
     text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
     dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
     common = ("--set", "languages=en-de", "--threads", "1")
-    first = model_name("teacher", seeds[0])
+    first = model_name("teacher", seeds[0], world) if tokenizer is None else str(tokenizer.absolute())
     vocabulary = f"{first}/{FILES[-1]}"
     found = []
     for seed in seeds:
         own = (*common, "--seed", str(seed))
-        shared = () if seed == seeds[0] else ("--tokenizer", first)
-        needs = () if seed == seeds[0] else (vocabulary,)
-        teacher = model_name("teacher", seed)
+        teacher = model_name("teacher", seed, world)
+        shared = () if teacher == first else ("--tokenizer", first)
+        needs = () if teacher == first else (vocabulary,)
         found.append(Job(teacher, ("train", *text, *dev, *_TEACHER, *shared, *own), needs))
         # A student's development loss is measured against its teacher's translations, not the references.
         distill = ("distill", "--teacher", teacher, *text[:2], *dev[:2], *_SMALL, *own)
-        found.append(Job(model_name("student", seed), distill, (f"{teacher}/{CARD}",)))
+        found.append(Job(model_name("student", seed, world), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
-            found.append(Job(model_name(kind, seed), (*plain, "--tokenizer", first, *own), (vocabulary,)))
-    asked = (*_LLM, "--tokenizer", first, "--threads", "1", "--seed", str(seeds[0]))
-    found.append(Job(LLM, ("train", *text, *dev, *asked), (vocabulary,)))
+            name = model_name(kind, seed, world)
+            found.append(Job(name, (*plain, "--tokenizer", first, *own), (vocabulary,)))
+    if world == EASY:
+        asked = (*_LLM, "--tokenizer", first, "--threads", "1", "--seed", str(seeds[0]))
+        found.append(Job(LLM, ("train", *text, *dev, *asked), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(
         found,
-        key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train", job.name != LLM),
+        key=lambda job: ("teacher" not in job.name, job.arguments[0] == "train", job.name != LLM),
     )
 
 
-def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:
-    """Make all models in subfolders of `folder`, or resume, and pack them into `models`.
+def make_models(folder: Path, models: Path, *, seeds: Sequence[int], world: World = EASY) -> None:
+    """Make all models of a world in subfolders of `folder`, or resume, and pack them into `models`.
 
-    Prints on stderr which model starts, and which is done after how long.
+    Those of other worlds than the easy one have its vocabulary, which must be there. Prints on stderr which model
+    starts, and which is done after how long.
     """
+    tokenizer = None if world == EASY else models / "tokenizer"
+    made = jobs(seeds, world, tokenizer)
     with locked_folder(folder):
-        _make_all(folder, seeds)
-        pack_models({job.name: folder / job.name for job in jobs(seeds)}, models)
+        _make_all(folder, made, world)
+        pack_models({job.name: folder / job.name for job in made}, models)
 
 
-def _make_all(folder: Path, seeds: Sequence[int]) -> None:
+def _make_all(folder: Path, made: Sequence[Job], world: World) -> None:
     began = time.monotonic()
-    for split, n in (("train", PAIRS), ("dev", DEV_PAIRS)):
+    for split, n in (("train", world.pairs), ("dev", DEV_PAIRS)):
         if not (folder / split / "corpus.labels.jsonl").exists():
-            words = ("corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", split)
+            words: tuple[str, ...] = (
+                "corpus",
+                "--n",
+                str(n),
+                "--seed",
+                str(CORPUS_SEED),
+                "--split",
+                split,
+                "--out",
+                split,
+            )
+            words += () if world == EASY else ("--world", world.name)
             if subprocess.run(_command(words), cwd=folder, check=False).returncode:
                 raise SystemFailure(f"making the corpus {folder / split} failed; run again to go on")
-    waiting = [job for job in jobs(seeds) if not (folder / job.name / CARD).exists()]
+    waiting = [job for job in made if not (folder / job.name / CARD).exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         while waiting or running:

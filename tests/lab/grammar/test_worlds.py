@@ -1,0 +1,138 @@
+"""The harder world: what is rare, how long sentences are, and what is wrong with its text."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import statistics
+from pathlib import Path
+
+import pytest
+
+from babelscope.lab.grammar.corpus import generate, make_corpus
+from babelscope.lab.grammar.oracle import SentenceChecker
+from babelscope.lab.grammar.plans import draw_meaning
+from babelscope.lab.grammar.sentences import realise
+from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, find_world
+from babelscope.lab.shipped import model_names, read_lab
+from babelscope.lab.training.recipe import jobs
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import BabelscopeError
+
+N = 1500
+
+
+def within(found: int, of: int, share: float, *, tolerance: float = 0.0) -> bool:
+    """Whether a count is within four standard errors of a share, give or take a tolerance."""
+    return abs(found / of - share) < 4 * math.sqrt(share * (1 - share) / of) + tolerance
+
+
+def test_the_easy_world_is_the_grammar_as_it_draws() -> None:
+    ours, theirs = random.Random(3), random.Random(3)
+    assert [EASY.meaning(ours) for _ in range(50)] == [draw_meaning(theirs) for _ in range(50)]
+
+
+def test_what_is_rare_is_rare_and_sentences_are_as_long_as_news() -> None:
+    for world, feminine, rare in ((EASY, _FEMININE, _RARE), (HARD, 0.04, 0.04)):
+        pairs = list(generate(N, 1, "train", world))
+        told = [one.gender for pair in pairs for one in pair.labels.occupations if one.told]
+        senses = [one.frequency for pair in pairs for one in pair.labels.senses]
+        # A sentence with two such mentions is thinned twice, so the shares are not met to the last digit.
+        assert within(told.count("female"), len(told), feminine, tolerance=0.012)
+        assert within(senses.count("rare"), len(senses), rare, tolerance=0.012)
+    lengths = [len(pair.source.split()) for pair in pairs]
+    assert 19 < statistics.mean(lengths) < 21.5
+
+
+def test_noise_is_as_often_there_as_said_and_only_in_training_text(tmp_path: Path) -> None:
+    make_corpus(tmp_path, N, 1, world=HARD)
+    source, target = (tmp_path / f"corpus.{side}" for side in ("en", "de"))
+    sources, targets = (path.read_text().splitlines() for path in (source, target))
+    labels = [json.loads(line) for line in (tmp_path / "corpus.labels.jsonl").read_text().splitlines()]
+    clean = {pair.source: pair.target for pair in generate(N, 1, "train", HARD)}
+    assert list(clean) == sources
+    for kind, share in HARD.noise.items():
+        of_kind = [number for number, label in enumerate(labels) if label.get("noise") == kind]
+        assert within(len(of_kind), N, share)
+        for number in of_kind:
+            right = clean[sources[number]]
+            assert (targets[number] == right) == (kind == "misaligned" and targets[number - 1] == right)
+            if kind == "copied":
+                assert targets[number] == sources[number]
+            elif kind == "misaligned":
+                assert targets[number] == targets[number - 1]
+            elif kind == "truncated":
+                assert right.startswith(targets[number])
+            else:
+                assert len(targets[number].split()) == len(right.split())
+    rest = [number for number, label in enumerate(labels) if "noise" not in label]
+    assert all(targets[number] == clean[sources[number]] for number in rest)
+    make_corpus(tmp_path / "dev", 200, 1, "dev", world=HARD)
+    assert "noise" not in (tmp_path / "dev" / "corpus.labels.jsonl").read_text()
+
+
+def test_the_grammar_judges_longer_sentences_too() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        pair = realise(HARD.meaning(rng), rng)
+        verdict = SentenceChecker(pair.meaning, pair.target).verdict((), ())
+        assert verdict.right, (pair.target, verdict)
+
+
+def test_a_corpus_that_was_killed_ends_in_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from babelscope.lab.grammar import corpus
+
+    monkeypatch.setattr(corpus, "_CHUNK", 100)
+    make_corpus(tmp_path / "whole", 300, 4, world=HARD)
+    made = corpus._make_part
+    calls = iter(range(9))
+
+    def killed(*given: object, **more: object) -> object:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return made(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(corpus, "_make_part", killed)
+    with pytest.raises(KeyboardInterrupt):
+        make_corpus(tmp_path / "cut", 300, 4, world=HARD)
+    monkeypatch.setattr(corpus, "_make_part", made)
+    make_corpus(tmp_path / "cut", 300, 4, world=HARD)
+    for path in sorted((tmp_path / "whole").iterdir()):
+        assert path.read_bytes() == (tmp_path / "cut" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["parallel", "challenge", "pairs", "gender", "senses"])
+def test_every_kind_of_test_set_is_there_and_longer(name: str) -> None:
+    easy, hard = (
+        [item.source for item in read_lab(which, n=12).items if hasattr(item, "source")]
+        for which in (name, f"hard-{name}")
+    )
+    assert len(hard) == len(easy)
+    assert sum(map(len, hard)) > 1.3 * sum(map(len, easy))
+
+
+def test_sources_with_the_other_pronoun_differ_in_nothing_else() -> None:
+    for item in read_lab("hard-gender", n=60).items:
+        assert isinstance(item, AmbiguousSource)
+        words, others = (each.split() for each in (item.source, item.incorrect_sources[0]))
+        changed = {(one, other) for one, other in zip(words, others, strict=True) if one != other}
+        pronouns = {"he", "she", "him", "her", "his", "himself", "herself"}
+        assert {word.strip(".,;:").lower() for each in changed for word in each} <= pronouns
+        assert len(changed) == 1
+
+
+def test_its_models_have_names_and_the_vocabulary_of_the_others(tmp_path: Path) -> None:
+    made = jobs([1, 2], HARD, tmp_path / "tokenizer")
+    assert {job.name for job in made} == {
+        f"hard-{kind}{seed}"
+        for kind in ("teacher", "student", "control", "unsmoothed")
+        for seed in ("", "-2")
+    }
+    vocabulary = str(tmp_path / "tokenizer")
+    assert all(vocabulary in job.arguments for job in made if job.arguments[0] == "train")
+    assert "teacher" in model_names(EASY)
+    with pytest.raises(BabelscopeError, match="no world 'harder'; there are easy, hard"):
+        find_world("harder")
