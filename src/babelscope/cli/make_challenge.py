@@ -185,7 +185,10 @@ def challenge(
         "only_found": "--to" if count else None,
     }
     refuse_unused(context, needs)
-    check_outputs({"--to": to}, inputs=[source, reference, parses, parser, alignments, own_rules])
+    check_outputs(
+        {"--to": to},
+        inputs=[source, reference, parses, parser, alignments, own_rules, source_tokenize, tokenize],
+    )
     corpus = Corpus(
         source,
         reference,

@@ -239,7 +239,7 @@ def mbr(
     from babelscope.util.progress import progress
 
     names = list(dict.fromkeys(metric or ["chrf"]))
-    check_outputs({"--to": to}, inputs=[source, tests, *system, *names])
+    check_outputs({"--to": to}, inputs=[source, tests, *system, *names, tokenize])
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     decoding = decoding_by(
         names, yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=aggregate, weights=weights

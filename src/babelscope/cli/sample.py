@@ -82,7 +82,7 @@ def sample(
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
+    check_outputs({"--to": to}, inputs=[source, *system, *(metric or ()), tokenize])
     metrics = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     for by in metrics:
         expected_utility(by)  # what is no utility is told before anything is drawn

@@ -92,7 +92,7 @@ def translate(
         check_beam(system)
     if n_best > beam and any(find_scheme(spec).beam for spec in system):
         raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
-    check_outputs({"--to": to}, inputs=[file, *system, *([metric] if by_risk else [])])
+    check_outputs({"--to": to}, inputs=[file, *system, *([metric, tokenize] if by_risk else [])])
     find: _Find = functools.partial(_by_beam, beam=max(beam, n_best), n_best=n_best)
     if by_risk:
         find = _by_risk(

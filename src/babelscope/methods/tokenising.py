@@ -14,6 +14,7 @@ from babelscope.core.tokenisers import (
     Tokeniser,
     chosen_tokeniser,
     find_tokeniser,
+    is_unspaced,
     language_tokeniser,
     require_split,
     unsplit_script,
@@ -46,14 +47,18 @@ def check_reference_words(
 ) -> None:
     """Refuse items whose references are in a script that the tokeniser of a metric cannot split."""
     items = [item for item in items if item.references]
+    told: set[tuple[Tokeniser, Tokeniser | None]] = set()
     for metric in map(find_metric, metrics):
         if not metric.words_by:
             continue
         groups = _grouped(items, named, "target") if metric.is_tokenised else {None: items}
         for tokeniser, own in groups.items():
             texts = [text for item in own for text in item.references]
-            metric.tokenised(tokeniser).require_words(texts, _todo("target", "tokenize"))
-            _warn_of_some(metric.tokenised(tokeniser).splitter, texts)
+            asked = metric.tokenised(tokeniser)
+            asked.require_words(texts, _todo("target", "tokenize"))
+            if (asked.splitter, tokeniser) not in told:
+                told.add((asked.splitter, tokeniser))
+                _warn_of_some(asked.splitter, texts)
 
 
 def check_source_words(items: Sequence[ParallelSentence], named: str) -> None:
@@ -73,7 +78,7 @@ def _todo(side: Side, option: str) -> str:
 
 def _warn_of_some(tokeniser: Tokeniser, texts: Sequence[str]) -> None:
     """Warn of single references that are not split, in a test set of which most are."""
-    if some := sum(bool(unsplit_script(tokeniser, [text])) for text in texts):
+    if some := sum(is_unspaced(text) and bool(unsplit_script(tokeniser, [text])) for text in texts):
         warnings.warn(
             f"{some} of {len(texts)} references are in a script without spaces between words, which "
             f"{tokeniser.name} does not split",

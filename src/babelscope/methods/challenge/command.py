@@ -102,6 +102,8 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},
         "metrics": {"name": "metric", "help": "May be repeated; all if not given."},
+        "tokenize": {"metavar": "TOKENISER", "role": "read"},
+        "source-tokenize": {"metavar": "TOKENISER", "role": "read"},
         "distances": {
             "name": "distance",
             "metavar": "N",

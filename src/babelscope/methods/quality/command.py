@@ -13,6 +13,7 @@ COMMAND = JudgingCommand(
     QualitySettings,
     changed={
         "tests": {"help": "Sentences with references."},
+        "tokenize": {"metavar": "TOKENISER", "role": "read"},
         "metric": {
             "metavar": "METRIC",
             "help": "bleu, chrf, chrf++, ter, ribes, cmd:COMMAND or file:NUMBERS; may be repeated (chrf, bleu).",

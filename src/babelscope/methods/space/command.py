@@ -122,6 +122,7 @@ COMMAND = JudgingCommand(
         "tests": {"help": "Sentences with references."},
         "rejudge": {"old_names": ("from",)},
         "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
+        "tokenize": {"metavar": "TOKENISER", "role": "read"},
         "metric": {
             "metavar": "METRIC",
             "role": "read",
