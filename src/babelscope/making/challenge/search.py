@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.results import Row, record_line
+from babelscope.core.results import Estimate, Row, record_line
 from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, short_enough, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
@@ -16,6 +17,7 @@ from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.file_ranges import is_seekable
+from babelscope.util.process import peak_memory
 from babelscope.util.progress import progress
 
 SYMMETRISATION = "grow-diag-final-and"
@@ -45,6 +47,9 @@ class Search:
         self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
+        self._began = time.perf_counter()
+        self.gone_on = False
+        """Whether part of it was found by an earlier run that was stopped."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
@@ -92,7 +97,7 @@ class Search:
                 order = measure_order(pair.links, len(pair.source_words), len(pair.reference_words))
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
-            self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
+            self.tally.add(instances, len(pair.source_words), len(pair.reference_words))
             yield _item(pair, instances, order)
         self._require_something(self.corpus.source)
 
@@ -154,7 +159,8 @@ class Search:
             last = 1
             for tree in self.corpus.trees(self._skipped):
                 if tree is not None:
-                    self.tally.add(self._wide_enough(self.finder(tree, self.corpus.parsed_side)))
+                    found = self._wide_enough(self.finder(tree, self.corpus.parsed_side))
+                    self.tally.add(found, len(tree.words))
                     advance(tree.line - last)
                     last = tree.line
         self._require_something(self.corpus.parses)
@@ -173,6 +179,19 @@ class Search:
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
+
+    def cost_rows(self) -> list[Row]:
+        """Rows of what the search cost so far: words read, seconds since it began, peak memory of this process."""
+        figures = {
+            "words": float(self.tally.words),
+            "seconds": time.perf_counter() - self._began,
+            "memory_mb": peak_memory() / 2**20,
+        }
+        n, why = self.tally.sentences, "one run, begun before" if self.gone_on else "one run"
+        return [
+            Row(name, Estimate.without_interval(value, n, why), {"cost": "extraction"})
+            for name, value in figures.items()
+        ]
 
     def _pairs(self) -> Iterator[Pair]:
         with self._progress("reading sentence pairs") as advance:
