@@ -182,14 +182,15 @@ class Search:
 
     def cost_rows(self) -> list[Row]:
         """Rows of what the search cost so far: words read, seconds since it began, peak memory of this process."""
-        figures = {
-            "words": float(self.tally.words),
-            "seconds": time.perf_counter() - self._began,
-            "memory_mb": peak_memory() / 2**20,
-        }
         n, why = self.tally.sentences, "one run, begun before" if self.gone_on else "one run"
+        figures = {"seconds": time.perf_counter() - self._began, "memory_mb": peak_memory() / 2**20}
         return [
-            Row(name, Estimate.without_interval(value, n, why), {"cost": "extraction"})
+            Row(
+                name,
+                Estimate.without_interval(value, n, why),
+                {"cost": "extraction"},
+                {"words": self.tally.words},
+            )
             for name, value in figures.items()
         ]
 
