@@ -221,12 +221,13 @@ def _warn_of_parses(search: Search) -> None:
     finder = search.finder
     for name in finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
-    for rule in () if finder.trees < _ENOUGH_TREES or finder.blind_rules() else finder.rules:
-        if rule.dependent.features and not search.tally.found(rule.name):
+    by_features = {rule.name: rule.dependent.features for rule in finder.rules if rule.dependent.features}
+    for name, features in by_features.items():
+        if finder.trees >= _ENOUGH_TREES and not finder.blind_rules() and not search.tally.found(name):
             # Not every treebank has every feature: that of UDPipe's french-partut has no Reflex.
             warnings.warn(
-                f"{rule.name} was found in none of {finder.trees} parses; it needs words with "
-                f"{'|'.join(rule.dependent.features)}: if the parser does not give this feature, the count of 0 says "
+                f"{name} was found in none of {finder.trees} parses; it needs words with "
+                f"{'|'.join(features)}: if the parser does not give this feature, the count of 0 says "
                 "nothing, and a rule of your own is needed (--own-rules)",
                 stacklevel=2,
             )
