@@ -65,7 +65,7 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
 
     named = find_download(name)
     folder = data_folder(data_dir)
-    files = [
+    files: list[dict[str, Any]] = [
         {
             "path": file.local,
             "url": file_url(file) if file.digest else None,

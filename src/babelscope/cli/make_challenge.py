@@ -52,6 +52,10 @@ Ray = Annotated[
 ]
 
 
+_ENOUGH_TREES = 100
+"""Parses of which one should have what a rule looks for, or it may be unable to find it."""
+
+
 @formerly({"out": "to", "rules": "dependency-rules", "reordering": "min-displacement", "side": "parsed-side"})
 def challenge(
     context: typer.Context,
@@ -159,6 +163,9 @@ def challenge(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count bad sentences instead of stopping at the first.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Print what it cost, too: words read, seconds, memory.")
+    ] = False,
     count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
     to: Annotated[
@@ -183,6 +190,7 @@ def challenge(
         **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
         "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
+        "cost": "a run in one process, without --ray" if ray is not None else None,
     }
     refuse_unused(context, needs)
     check_outputs(
@@ -222,7 +230,7 @@ def challenge(
     else:
         search.count(symmetrisation)
     _warn_of_parses(search)
-    _print_found(search, exact=exact, as_json=as_json)
+    _print_found(search, exact=exact, cost=cost, as_json=as_json)
 
 
 def _asked(search: Search, parser: str | None) -> dict[str, Any]:
@@ -251,10 +259,10 @@ def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_a
         )
 
 
-def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:
+def _print_found(search: Search, *, exact: bool, cost: bool, as_json: bool) -> None:
     from babelscope.core.results import render
 
-    rows = search.rows(exact=exact)
+    rows = [*search.rows(exact=exact), *(search.cost_rows() if cost else ())]
     for row in rows if as_json else ():
         print_json(row.as_json())
     if not as_json:
@@ -292,6 +300,16 @@ def _warn_of_parses(search: Search) -> None:
             "dependent were not applied there",
             stacklevel=2,
         )
+    by_features = {rule.name: rule.dependent.features for rule in finder.rules if rule.dependent.features}
+    for name, features in by_features.items():
+        if finder.trees >= _ENOUGH_TREES and not finder.blind_rules() and not search.tally.found(name):
+            # Not every treebank has every feature: that of UDPipe's french-partut has no Reflex.
+            warnings.warn(
+                f"{name} was found in none of {finder.trees} parses; it needs words with "
+                f"{'|'.join(features)}: if the parser does not give this feature, the count of 0 says "
+                "nothing, and a rule of your own is needed (--own-rules)",
+                stacklevel=2,
+            )
     if 2 * finder.without_verb > finder.trees:
         warnings.warn(
             f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
@@ -315,6 +333,7 @@ def _in_parts(
         map_tasks(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
         progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
     ):
+        search.gone_on = parts.stored > 0
         for part in corpora:
             search.absorb(parts.part(f"from sentence {part.first} on", lambda: next(made)))
             advance(part.lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from babelscope.util.digests import digest_git_blob
+from babelscope.util.digests import digest_open
 from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 
 # UDPipe 1 models of Universal Dependencies 2.5 (http://hdl.handle.net/11234/1-3131), at a mirror of them. A full
@@ -136,5 +136,5 @@ def find_model(path: Path) -> NamedSet | None:
     if not path.is_file():
         return None
     with open(path, "rb") as file:
-        digest = digest_git_blob(file)
+        digest = digest_open(file, "git_blob")
     return next((model for model in MODELS.values() if model.files[0].git_blob == digest), None)

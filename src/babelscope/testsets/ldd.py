@@ -172,7 +172,7 @@ def _sets(folder: Path, language: str, corpus: str) -> ByLine:
 
 
 def _is_parsed(found: Sequence[_Found] | None) -> bool:
-    return bool(found) and "head" in found[0].dependency
+    return found is not None and len(found) > 0 and "head" in found[0].dependency
 
 
 def _text_sets(folder: Path, language: str, corpus: str) -> list[TextSet]:

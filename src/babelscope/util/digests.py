@@ -31,12 +31,16 @@ def digest_files(paths: Iterable[Path]) -> str:
     return whole.hexdigest() if ordered else ""
 
 
-def digest_git_blob(file: BinaryIO) -> str:
-    """SHA-1 of a file's content as git names it: of "blob SIZE", a zero byte and the bytes."""
+def digest_open(file: BinaryIO, kind: str = "sha256") -> str:
+    """Digest of an open file's content, from its start: `sha256`, or `git_blob`.
+
+    The latter is SHA-1 as git names files: of "blob SIZE", a zero byte and the bytes.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     # Git's SHA-1 names a published file; nothing of ours is signed with it.
-    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    git = kind == "git_blob"
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False) if git else hashlib.sha256()
     while block := file.read(2**20):
         digest.update(block)
     return digest.hexdigest()

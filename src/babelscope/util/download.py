@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from typing import BinaryIO
 import httpx
 import tenacity
 
-from babelscope.util.digests import digest_git_blob
+from babelscope.util.digests import digest_open
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 
@@ -109,13 +107,8 @@ def _goes_on(response: httpx.Response, begun: int) -> bool:
 
 
 def _check(url: str, file: BinaryIO, sha256: str, git_blob: str) -> None:
-    file.flush()
-    file.seek(0)
-    if sha256:
-        kind, expected, found = "SHA-256", sha256, hashlib.file_digest(file, "sha256").hexdigest()
-    else:
-        kind, expected, found = "git blob SHA-1", git_blob, digest_git_blob(file)
-    file.seek(0, os.SEEK_END)
+    found = digest_open(file, "sha256" if sha256 else "git_blob")
+    kind, expected = ("SHA-256", sha256) if sha256 else ("git blob SHA-1", git_blob)
     if found != expected:
         raise BabelscopeError(
             f"{url} is not the published file: its {kind} is {found}, expected {expected}; nothing was kept"

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,6 +141,14 @@ class Program:
 
 
 _Stamp = tuple[int, int, int, int]
+
+
+def peak_memory() -> int:
+    """The greatest resident memory of this process so far, in bytes."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # elsewhere in kibibytes
 
 
 def _stamp(path: str) -> _Stamp:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from babelscope.util.digests import digest_file, digest_git_blob
+from babelscope.util.digests import digest_open
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
@@ -60,10 +60,8 @@ class PublishedFile:
 
     def digest_of(self, path: Path) -> str:
         """The digest of a file on this machine, of the kind that is known of the published one."""
-        if self.sha256:
-            return digest_file(path)
         with open(path, "rb") as file:
-            return digest_git_blob(file)
+            return digest_open(file, "sha256" if self.sha256 else "git_blob")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.results import Row, record_line
+from babelscope.core.results import Estimate, Row, record_line
 from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, short_enough, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
@@ -17,6 +18,7 @@ from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.file_ranges import is_seekable
+from babelscope.util.process import peak_memory
 from babelscope.util.progress import progress
 
 SYMMETRISATION = "grow-diag-final-and"
@@ -48,6 +50,9 @@ class Search:
         self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
+        self._began = time.perf_counter()
+        self.gone_on = False
+        """Whether part of it was found by an earlier run that was stopped."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self._tokenisers = corpus.tokenisers  # one that is not there is told first
         self.skipped: dict[str, int] = {}
@@ -99,7 +104,7 @@ class Search:
                 order = measure_order(pair.links, len(pair.source_words), len(pair.reference_words))
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
-            self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
+            self.tally.add(instances, len(pair.source_words), len(pair.reference_words))
             yield self._item(pair, instances, order)
         self._require_something(self.corpus.source)
 
@@ -174,7 +179,7 @@ class Search:
                     if found and self.sample.size:
                         text = tree.text if tree.matches(tree.text) else " ".join(tree.tokens)
                         self.sample.offer(tree.number, text, tree.offsets(text), found)
-                    self.tally.add(found)
+                    self.tally.add(found, len(tree.words))
                     advance(tree.line - last)
                     last = tree.line
         self._require_something(self.corpus.parses)
@@ -196,6 +201,20 @@ class Search:
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
+
+    def cost_rows(self) -> list[Row]:
+        """Rows of what the search cost so far: words read, seconds since it began, peak memory of this process."""
+        n, why = self.tally.sentences, "one run, begun before" if self.gone_on else "one run"
+        figures = {"seconds": time.perf_counter() - self._began, "memory_mb": peak_memory() / 2**20}
+        return [
+            Row(
+                name,
+                Estimate.without_interval(value, n, why),
+                {"cost": "extraction"},
+                {"words": self.tally.words},
+            )
+            for name, value in figures.items()
+        ]
 
     def _pairs(self) -> Iterator[Pair]:
         with self._progress("reading sentence pairs") as advance:

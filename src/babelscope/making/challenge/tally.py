@@ -34,6 +34,8 @@ class Tally:
     def __init__(self, phenomena: Iterable[tuple[str, str]], *, parallel: bool) -> None:
         """`phenomena` are (name, side); `parallel` if sentences have two sides."""
         self.instances = 0
+        self.words = 0
+        """Words read, of both sides of parallel text."""
         self._parallel = parallel
         self._lengths: Lengths = Counter()
         self._counts = {key: _Counts() for key in phenomena}
@@ -42,9 +44,11 @@ class Tally:
     def sentences(self) -> int:
         return self._lengths.total()
 
-    def add(self, instances: Sequence[Instance], length_difference: int = 0) -> None:
-        """Count a sentence with its instances; its two sides differ by `length_difference` words."""
+    def add(self, instances: Sequence[Instance], *sides: int) -> None:
+        """Count a sentence with its instances; `sides` are the numbers of words of each of its sides."""
+        length_difference = max(sides) - min(sides)
         self._lengths[length_difference] += 1
+        self.words += sum(sides)
         self.instances += len(instances)
         found: dict[tuple[str, str], list[int]] = {}
         for each in instances:
@@ -56,6 +60,10 @@ class Tally:
             for distance in set(distances):
                 counts.having[distance][length_difference] += 1
 
+    def found(self, phenomenon: str) -> int:
+        """How many instances of a phenomenon were counted, on both sides."""
+        return sum(own.instances.total() for (name, _), own in self._counts.items() if name == phenomenon)
+
     def as_json(self) -> dict[str, Any]:
         """The counts as JSON, for `absorb`."""
 
@@ -66,11 +74,17 @@ class Tally:
             [*key, list(own.instances.items()), by_distance(own.reaching), by_distance(own.having)]
             for key, own in self._counts.items()
         ]
-        return {"instances": self.instances, "lengths": list(self._lengths.items()), "counts": counts}
+        return {
+            "instances": self.instances,
+            "words": self.words,
+            "lengths": list(self._lengths.items()),
+            "counts": counts,
+        }
 
     def absorb(self, other: Mapping[str, Any]) -> None:
         """Add the counts (`as_json`) of other sentences for the same phenomena."""
         self.instances += other["instances"]
+        self.words += other["words"]
         self._lengths.update(dict(other["lengths"]))
         for phenomenon, side, instances, reaching, having in other["counts"]:
             counts = self._counts[phenomenon, side]
