@@ -56,7 +56,12 @@ def annotate(
         ),
     ] = None,
     task: Annotated[
-        Task | None, typer.Option(help="What is judged, for lines without `task`.", show_default=False)
+        Task | None,
+        typer.Option(
+            metavar="TASK",
+            help=f"What is judged, for lines without `task`: {', '.join(Task)}.",
+            show_default=False,
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
