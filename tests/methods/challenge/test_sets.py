@@ -102,6 +102,14 @@ def test_order_distances_are_chosen_apart_from_words_between() -> None:
     assert told == {("particle", 1), ("reordering", 7), ("reordering", 12)}
 
 
+def test_all_reordering_that_was_found_is_no_set_beside_the_same_sentences_at_a_distance() -> None:
+    far = [[Instance("reordering", "source", number)] for number in (6, 6, 12)]
+    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(far)[1:]] == [5, 10]
+    near = [*far, [Instance("reordering", "source", 3)]]
+    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(near)[1:]] == [0, 5, 10]
+    assert [each.min_distance for each in Partition((0,), (0,)).subsets(far)[1:]] == [0]
+
+
 def _renamed(item: ParallelSentence) -> ParallelSentence:
     return ParallelSentence(f"r{item.id}", f"{item.source} r", item.references, extra=item.extra)
 
