@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def _labels(task: Task) -> Iterable[tuple[tuple[str, str | int], ...]]:
     yield (("phenomenon", ALL),)
     yield phenomenon, side
     distance = task.get("distance")
-    if isinstance(distance, int | float):
+    if isinstance(distance, int | float) and math.isfinite(distance):
         whole = int(distance) if distance == int(distance) else str(distance)
         yield phenomenon, side, ("distance", whole), ("unit", unit_of(phenomenon[1]))
 

@@ -56,7 +56,12 @@ def annotate(
         ),
     ] = None,
     task: Annotated[
-        Task | None, typer.Option(help="What is judged, for lines without `task`.", show_default=False)
+        Task | None,
+        typer.Option(
+            metavar="TASK",
+            help=f"What is judged, for lines without `task`: {', '.join(Task)}.",
+            show_default=False,
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
@@ -177,10 +182,12 @@ def _refuse_said(options: Mapping[str, Any], about: str) -> None:
 def _is_challenge_set(file: Path, task: Task | None) -> bool:
     """Whether it is a test set by its name, or a file of one; lines that are given a task are items to judge."""
     from babelscope.annotate.extraction import is_challenge_set
+    from babelscope.testsets.loading import FORMATS
 
     if task not in (None, Task.extraction):
         return False
-    return is_challenge_set(file) if file.exists() else ":" in str(file)
+    scheme, colon, _ = str(file).partition(":")
+    return is_challenge_set(file) if file.exists() else bool(colon) and scheme in FORMATS.names()
 
 
 def _drawn_from(run: Path, queue: Path | None, **chosen: Any) -> Path:

@@ -133,7 +133,7 @@ class Instance:
     head: int
     dependent: int
     distance: float
-    """Number of words between them."""
+    """Number of words between them; of reordering, in the unit of its measure."""
     head_form: str
     dependent_form: str
 

@@ -13,7 +13,8 @@ import pytest
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.columns import Group
 from babelscope.core.question import Asked, sources_of
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Estimate, Result, Row
+from babelscope.methods.challenge.paper_tables import paper_tables
 from babelscope.methods.challenge.sets import Instance, Partition
 from babelscope.methods.challenge.view import section
 from babelscope.runs.judging import challenge
@@ -99,6 +100,14 @@ def test_order_distances_are_chosen_apart_from_words_between() -> None:
         if "side" in row.labels
     }
     assert told == {("particle", 1), ("reordering", 7), ("reordering", 12)}
+
+
+def test_all_reordering_that_was_found_is_no_set_beside_the_same_sentences_at_a_distance() -> None:
+    far = [[Instance("reordering", "source", number)] for number in (6, 6, 12)]
+    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(far)[1:]] == [5, 10]
+    near = [*far, [Instance("reordering", "source", 3)]]
+    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(near)[1:]] == [0, 5, 10]
+    assert [each.min_distance for each in Partition((0,), (0,)).subsets(far)[1:]] == [0]
 
 
 def _renamed(item: ParallelSentence) -> ParallelSentence:
@@ -247,6 +256,22 @@ def test_several_corpora_stand_in_one_table(study: Path, babelscope: Babelscope)
         if row["name"] == "bleu" and row["phenomenon"] == "all":
             assert f"{row['value']:.2f} [" in table
     assert by_distance.count("| books | good |") == by_distance.count("| news | bad |") == 1
+
+
+def test_a_line_of_table_4_is_of_one_minimum_distance() -> None:
+    """A corpus without a set at that distance has an empty cell, not the set of another distance."""
+    rows = [
+        Row("bleu", Estimate(40 + least, 30, 50, 9), {"system": "s", "tests": tests, **_set(least)})
+        for tests, distances in (("books", (0, 1)), ("news", (0,)))
+        for least in distances
+    ]
+    rows.append(Row("minus_all", Estimate(1, 0, 2, 9), {**rows[0].labels, "metric": "bleu"}))
+    table = paper_tables(rows)[0]
+    assert table.rows == [["particle", "≥ 1 words between", "9", "41.00 [30.00, 50.00]", ""]]
+
+
+def _set(least: int) -> dict[str, str | int]:
+    return {"phenomenon": "particle", "side": "source", "min_distance": least, "unit": "words between"}
 
 
 def test_tables_of_several_corpora_keep_them_apart(study: Path, babelscope: Babelscope) -> None:

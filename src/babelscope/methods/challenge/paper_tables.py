@@ -33,36 +33,26 @@ def _names(rows: Iterable[Row], label: str) -> list[str]:
 def _by_corpus(own: Sequence[Row], metric: str) -> Table:
     """Table 4, of RIBES table 6: a line a phenomenon, a column a system and corpus."""
     shown, tests = short_names(own), _names(own, "tests")
-    lines: dict[str, dict[tuple[str, str], Row]] = {}
-    for row in own:
-        where = str(row.labels["system"]), str(row.labels.get("tests", ""))
-        kept = lines.setdefault(phenomenon_of(row.labels), {})
-        if where not in kept or _is_nearer(row, kept[where]):
-            kept[where] = row
     columns = [(system, each) for system in shown for each in tests or [""]]
-    cells = [
-        ([name, _distance_of(kept.values())], [_cell(kept.get(where), metric) for where in columns])
-        for name, kept in lines.items()
-    ]
+    cells = []
+    for name in dict.fromkeys(phenomenon_of(row.labels) for row in own):
+        chosen, distance = _at_one_distance([row for row in own if phenomenon_of(row.labels) == name])
+        by_column = {(str(row.labels["system"]), str(row.labels.get("tests", ""))): row for row in chosen}
+        cells.append(([name, distance], [_cell(by_column.get(where), metric) for where in columns]))
     headings = [f"{shown[system]}, {each}" if len(tests) > 1 else shown[system] for system, each in columns]
     labels = ["phenomenon", "distance"]
     made = with_sizes(labels, headings, cells)
     return Table(f"{NAMES.get(metric, metric)} by phenomenon", *made, len(labels))
 
 
-def _is_nearer(row: Row, other: Row) -> bool:
-    """Whether a set has a minimum distance nearer to that of table 4."""
-    if row.labels["phenomenon"] == ALL:
-        return False
-    wanted = _LEAST[str(row.labels["unit"])]
-    return abs(int(row.labels["min_distance"]) - wanted) < abs(int(other.labels["min_distance"]) - wanted)
-
-
-def _distance_of(rows: Iterable[Row]) -> str:
-    found = {
-        f"≥ {row.labels['min_distance']} {row.labels['unit']}" for row in rows if "min_distance" in row.labels
-    }
-    return " or ".join(sorted(found))
+def _at_one_distance(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """Of a phenomenon's sets those of one minimum distance, the nearest to table 4's, and that distance."""
+    if rows[0].labels["phenomenon"] == ALL:
+        return list(rows), ""
+    unit = str(rows[0].labels["unit"])
+    known = {int(row.labels["min_distance"]) for row in rows}
+    least = min(sorted(known), key=lambda distance: abs(distance - _LEAST[unit]))
+    return [row for row in rows if row.labels["min_distance"] == least], f"≥ {least} {unit}"
 
 
 def _cell(row: Row | None, metric: str) -> Sized:

@@ -98,7 +98,7 @@ class Partition:
     distances: Sequence[int]
     """Minimum numbers of words between."""
     order_distances: Sequence[int]
-    """Minimum distances of reordering, in the unit of each measure."""
+    """Minimum distances of reordering, in the unit of each measure; 0 where the next one leaves something out."""
     exact: bool = False
     """Sets of exactly these numbers of words between, too; reordering has minimum distances only."""
     cap: int | None = None
@@ -131,6 +131,8 @@ class Partition:
             ranges = [(d, math.inf, {"min_distance": d}) for d in least]
             if self.exact and not ordered:
                 ranges += [(d, d, {"distance": d}) for d in least]
+            if ordered and least[0] == 0 and len(least) > 1 and all(d >= least[1] for _, d in own):
+                ranges = ranges[1:]  # the next minimum distance says more of the same sentences
             for low, high, labels in ranges:
                 kept = [(number, distance) for number, distance in own if low <= distance <= high]
                 having = np.unique(np.array([number for number, _ in kept], dtype=np.int64))

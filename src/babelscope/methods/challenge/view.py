@@ -145,16 +145,12 @@ def findings(group: Group) -> list[Finding]:
 
 
 def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
-    """Minimum distances; of several that give the same sentences, the lowest, or of reordering the greatest.
-
-    A set of reordering has a minimum distance from its making on, so that 0 says nothing of it.
-    """
-    seen: dict[tuple[int, float], list[int]] = {}
+    """Minimum distances; of several that give the same sentences, the lowest."""
+    seen: dict[tuple[int, float], int] = {}
     for distance in sorted(parts):
         estimate = parts[distance].estimate
-        seen.setdefault((estimate.n, estimate.value), []).append(distance)
-    ordered = any(row.labels["phenomenon"] in UNITS for row in parts.values())
-    return [same[-1 if ordered else 0] for same in seen.values()]
+        seen.setdefault((estimate.n, estimate.value), distance)
+    return list(seen.values())
 
 
 def _verdict_from(group: Group) -> int:
