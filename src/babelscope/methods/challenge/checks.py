@@ -13,6 +13,7 @@ from babelscope.language.constructions import (
     construction,
     finite_of,
     has,
+    has_orphan,
     negations,
     relation,
     value,
@@ -72,16 +73,13 @@ def anchor(
     from_dependent: Sequence[int],
     through: Collection[str] = (),
 ) -> Word | None:
-    """The verb that most links lead to, those of the head first; None without one, or with several."""
-    votes: Counter[Word] = Counter()
-    for weight, positions in ((2, from_head), (1, from_dependent)):
-        for verb in {sentence.verb_of(position, through) for position in positions} - {None}:
-            assert verb is not None
-            votes[verb] += weight
-    best = votes.most_common(2)
-    if not best or (len(best) > 1 and best[0][1] == best[1][1]):
-        return None
-    return best[0][0]
+    """The one verb that links of head and dependent lead to; None if there is none, or they disagree."""
+    ends = [
+        {verb for position in positions if (verb := sentence.verb_of(position, through)) is not None}
+        for positions in (from_head, from_dependent)
+    ]
+    common = ends[0] & ends[1] if all(ends) else ends[0] | ends[1]
+    return next(iter(common)) if len(common) == 1 else None
 
 
 def check(phenomenon: str, case: Case) -> Verdict:
@@ -120,6 +118,9 @@ def _particle(case: Case) -> Verdict:
         return found
     wanted, other = found
     shown = (wanted.text(), other.text())
+    for sentence, verb in ((case.reference, wanted), (case.output, other)):
+        if not verb.particle and has_orphan(sentence):
+            return undecided("a particle belongs to no verb in the parse", *shown)
     if other.verb == wanted.verb:
         return Verdict("kept", "the verb of the reference", *shown)
     if other.verb in case.attested:

@@ -14,6 +14,7 @@ from babelscope.language.constructions import (
     Sentence,
     construction,
     finite_of,
+    has_orphan,
     lemmatiser_of,
     make_sentence,
     particles_in,
@@ -211,6 +212,8 @@ class _Judge:
         verb = anchor(case.reference, case.head_in_reference, case.dependent_in_reference)
         if verb is not None:
             found = construction(case.reference, verb, self.particles)
+            if not found.particle and has_orphan(case.reference):
+                return
             self.attested[_key(dependency)][found.verb] += 1
             if not found.particle:
                 self.bare[_dependent(dependency)].add(found.stem)
