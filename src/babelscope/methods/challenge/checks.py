@@ -109,6 +109,8 @@ def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Con
         return undecided("the output has another verb", wanted.text(), other.text())
     if not same:
         return undecided("no verb of the output is aligned to it", wanted.text())
+    if linked is not None and linked != same[0].word:
+        return undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
 
 
