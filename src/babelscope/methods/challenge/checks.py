@@ -224,7 +224,8 @@ def _agreement(case: Case) -> Verdict:
         return undecided("no subject is aligned to it, or several are")
     if not _same_clause(case, reference[0], chosen[0]):
         return undecided("the subject may be of another verb")
-    first, second = _numbers(case.reference, reference[0]), _numbers(case.output, chosen[0])
+    first = _numbers(case.reference, reference[0], lenient=True)
+    second = _numbers(case.output, chosen[0])
     if isinstance(first, Verdict):
         return first
     if isinstance(second, Verdict):
@@ -263,20 +264,22 @@ def _subjects(sentence: Sentence) -> list[Word]:
     return [word for word in sentence.words if relation(word) == "nsubj" and word.head]
 
 
-def _numbers(sentence: Sentence, subject: Word) -> tuple[str, str, str] | Verdict:
-    """Numbers of a subject and of its verb, and both as one reads them; or why they cannot be told."""
+def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tuple[str, str, str] | Verdict:
+    """Numbers of a subject and of its verb, and both as one reads them; or why they cannot be told.
+
+    If lenient, a verb of which the parse does not say the number has that of its subject: a reference is right.
+    """
     finite = finite_of(sentence, sentence.words[subject.head - 1])
     shown = f"{subject.form} … {finite.form}" if finite else subject.form
-    if finite is None:
-        return undecided("the clause has no finite verb", output=shown)
     if any(relation(child) == "conj" for child in sentence.children[subject.id]):
         return undecided("the subject is coordinated", output=shown)
     if subject.upos not in ("NOUN", "PROPN"):
         return undecided("the subject is no noun", output=shown)
-    numbers = value(subject, "Number"), value(finite, "Number")
-    if not all(numbers):
+    noun = value(subject, "Number")
+    verb = (value(finite, "Number") if finite else "") or (noun if lenient else "")
+    if not noun or not verb:
         return undecided("the parse does not say the number", output=shown)
-    return *numbers, shown
+    return noun, verb, shown
 
 
 def _negation(case: Case) -> Verdict:
