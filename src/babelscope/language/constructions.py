@@ -101,6 +101,14 @@ def particles_in(sentences: Iterable[Sentence]) -> frozenset[str]:
     return frozenset(form for form, count in found.items() if count > 1)
 
 
+def has_orphan(sentence: Sentence) -> bool:
+    """Whether the parser gave a particle to something that is no verb: then it missed the verb of that particle."""
+    return any(
+        word.deprel == "compound:prt" and not (word.head and is_verb(sentence.words[word.head - 1]))
+        for word in sentence.words
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Construction:
     """A verb with what it is built with."""

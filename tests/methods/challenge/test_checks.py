@@ -24,6 +24,7 @@ BARE = "\n".join(LIFTED.split("\n")[:4])
 OTHER_PARTICLE = LIFTED.replace("auf auf", "ab ab")
 OTHER_VERB = LIFTED.replace("hob heben", "nahm nehmen")
 UNATTACHED = LIFTED.replace("compound:prt", "advmod")
+ORPHANED = LIFTED.replace("2 compound:prt", "3 compound:prt")
 HURRIED = f"""
 Er er PRON _ 2 nsubj
 beeilt beeilen VERB {FIN} 0 root
@@ -77,6 +78,8 @@ def case(reference: str, output: str, **more: object) -> Case:
         ("particle", LIFTED, OTHER_PARTICLE, "undecided"),
         ("particle", LIFTED, OTHER_VERB, "undecided"),
         ("particle", LIFTED, UNATTACHED, "undecided"),
+        ("particle", ORPHANED, BARE, "undecided"),
+        ("particle", LIFTED, ORPHANED, "undecided"),
         ("particle", LIFTED, LIFTED + LIFTED.replace(" 0 root", " 2 conj"), "undecided"),
         ("reflexive", HURRIED, HURRIED, "kept"),
         ("reflexive", HURRIED, HURRIED_NOT, "lost"),

@@ -90,7 +90,7 @@ def test_a_word_without_its_place_is_found_by_its_position(
 ) -> None:
     empty = make_sentence(verdicts._NO_TREE)
     record = {"source": text, "references": [""], "translation": "", "dependencies": []}
-    pair = verdicts._Pair(record, empty, empty, (), ())
+    pair = verdicts._Pair(record, empty, empty, (), (), {})
     assert pair._span({"dependent_form": "ein", "dependent": position}, "dependent", text) == span
     assert pair._span({"dependent_at": [0, 2]}, "dependent", text) == (0, 2)
 

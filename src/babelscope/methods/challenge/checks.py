@@ -13,6 +13,7 @@ from babelscope.language.constructions import (
     construction,
     finite_of,
     has,
+    has_orphan,
     negations,
     relation,
     value,
@@ -72,16 +73,13 @@ def anchor(
     from_dependent: Sequence[int],
     through: Collection[str] = (),
 ) -> Word | None:
-    """The verb that most links lead to, those of the head first; None without one, or with several."""
-    votes: Counter[Word] = Counter()
-    for weight, positions in ((2, from_head), (1, from_dependent)):
-        for verb in {sentence.verb_of(position, through) for position in positions} - {None}:
-            assert verb is not None
-            votes[verb] += weight
-    best = votes.most_common(2)
-    if not best or (len(best) > 1 and best[0][1] == best[1][1]):
-        return None
-    return best[0][0]
+    """The one verb that links of head and dependent lead to; None if there is none, or they disagree."""
+    ends = [
+        {verb for position in positions if (verb := sentence.verb_of(position, through)) is not None}
+        for positions in (from_head, from_dependent)
+    ]
+    common = ends[0] & ends[1] if all(ends) else ends[0] | ends[1]
+    return next(iter(common)) if len(common) == 1 else None
 
 
 def check(phenomenon: str, case: Case) -> Verdict:
@@ -111,6 +109,8 @@ def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Con
         return undecided("the output has another verb", wanted.text(), other.text())
     if not same:
         return undecided("no verb of the output is aligned to it", wanted.text())
+    if linked is not None and linked != same[0].word:
+        return undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
 
 
@@ -120,6 +120,9 @@ def _particle(case: Case) -> Verdict:
         return found
     wanted, other = found
     shown = (wanted.text(), other.text())
+    for sentence, verb in ((case.reference, wanted), (case.output, other)):
+        if not verb.particle and has_orphan(sentence):
+            return undecided("a particle belongs to no verb in the parse", *shown)
     if other.verb == wanted.verb:
         return Verdict("kept", "the verb of the reference", *shown)
     if other.verb in case.attested:
@@ -221,7 +224,8 @@ def _agreement(case: Case) -> Verdict:
         return undecided("no subject is aligned to it, or several are")
     if not _same_clause(case, reference[0], chosen[0]):
         return undecided("the subject may be of another verb")
-    first, second = _numbers(case.reference, reference[0]), _numbers(case.output, chosen[0])
+    first = _numbers(case.reference, reference[0], lenient=True)
+    second = _numbers(case.output, chosen[0])
     if isinstance(first, Verdict):
         return first
     if isinstance(second, Verdict):
@@ -260,20 +264,22 @@ def _subjects(sentence: Sentence) -> list[Word]:
     return [word for word in sentence.words if relation(word) == "nsubj" and word.head]
 
 
-def _numbers(sentence: Sentence, subject: Word) -> tuple[str, str, str] | Verdict:
-    """Numbers of a subject and of its verb, and both as one reads them; or why they cannot be told."""
+def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tuple[str, str, str] | Verdict:
+    """Numbers of a subject and of its verb, and both as one reads them; or why they cannot be told.
+
+    If lenient, a verb of which the parse does not say the number has that of its subject: a reference is right.
+    """
     finite = finite_of(sentence, sentence.words[subject.head - 1])
     shown = f"{subject.form} … {finite.form}" if finite else subject.form
-    if finite is None:
-        return undecided("the clause has no finite verb", output=shown)
     if any(relation(child) == "conj" for child in sentence.children[subject.id]):
         return undecided("the subject is coordinated", output=shown)
     if subject.upos not in ("NOUN", "PROPN"):
         return undecided("the subject is no noun", output=shown)
-    numbers = value(subject, "Number"), value(finite, "Number")
-    if not all(numbers):
+    noun = value(subject, "Number")
+    verb = (value(finite, "Number") if finite else "") or (noun if lenient else "")
+    if not noun or not verb:
         return undecided("the parse does not say the number", output=shown)
-    return *numbers, shown
+    return noun, verb, shown
 
 
 def _negation(case: Case) -> Verdict:

@@ -14,6 +14,7 @@ from babelscope.language.constructions import (
     Sentence,
     construction,
     finite_of,
+    has_orphan,
     lemmatiser_of,
     make_sentence,
     particles_in,
@@ -36,6 +37,8 @@ from babelscope.util.errors import BabelscopeError
 
 FEWEST_PAIRS = 500
 """Sentence pairs from which the aligner must learn before anything is decided by it."""
+FEWEST_SEEN = 3
+"""Sentences that a word must be in before a link of it is believed."""
 _SYMMETRISATION = "grow-diag-final-and"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NEAR = 3
@@ -62,15 +65,10 @@ def judge_dependencies(
     _require_verbs(parsed, parser_spec)
     sources = [[found.group().lower() for found in _TOKEN.finditer(record["source"])] for record in records]
     links = _align([*zip(sources, parsed, strict=True), *zip(sources, translated, strict=True)])
-    judge = _Judge(
-        [
-            _Pair(record, *rest)
-            for record, *rest in zip(
-                records, parsed, translated, links[: len(records)], links[len(records) :], strict=True
-            )
-        ]
-    )
-    return judge.verdicts()
+    seen = Counter(word for words in sources for word in set(words))
+    halves = links[: len(records)], links[len(records) :]
+    pairs = [_Pair(*each, seen) for each in zip(records, parsed, translated, *halves, strict=True)]
+    return _Judge(pairs).verdicts()
 
 
 def _one_line(text: str) -> str:
@@ -126,6 +124,7 @@ class _Pair:
         output: Sentence,
         to_reference: Links | None,
         to_output: Links | None,
+        seen: Mapping[str, int],
     ) -> None:
         self.record = record
         self.dependencies: list[dict[str, Any]] = (
@@ -133,6 +132,8 @@ class _Pair:
         )
         self.reference, self.output = reference, output
         self.to_reference, self.to_output = to_reference, to_output
+        self.seen = seen
+        """Words of sources -> number of sentences that have them."""
         self.spans = [found.span() for found in _TOKEN.finditer(record["source"])]
 
     def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case | Verdict:
@@ -148,6 +149,8 @@ class _Pair:
             )
             if span is None:
                 return undecided(f"nobody knows where the {end} is")
+            if not target and end == "head" and self._times_seen(span) < FEWEST_SEEN:
+                return undecided("the aligner has seen the head in too few sentences")
             places.append(self._follow(span, to_output, target=target))
         (head, head_out), (dependent, dependent_out) = places
         return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
@@ -167,6 +170,10 @@ class _Pair:
             away = sorted((abs(number - position), number, span) for number, span in found)
             found = [away[0][1:]] if away[0][0] <= _NEAR and away[0][0] < away[1][0] else []
         return found[0][1] if len(found) == 1 else None
+
+    def _times_seen(self, span: Span) -> int:
+        text = self.record["source"][slice(*span)].lower()
+        return min((self.seen.get(word, 0) for word in _TOKEN.findall(text)), default=0)
 
     def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
@@ -211,6 +218,8 @@ class _Judge:
         verb = anchor(case.reference, case.head_in_reference, case.dependent_in_reference)
         if verb is not None:
             found = construction(case.reference, verb, self.particles)
+            if not found.particle and has_orphan(case.reference):
+                return
             self.attested[_key(dependency)][found.verb] += 1
             if not found.particle:
                 self.bare[_dependent(dependency)].add(found.stem)
