@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu
 
 import babelscope
 from babelscope.annotate.answers import AnswerFile
@@ -188,6 +190,22 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     (home.folder / "said.jsonl").write_text("".join(json.dumps(each) + "\n" for each in translated))
     rows = home.rows("correlate", "said.jsonl", "--human", "said.jsonl", "--metric", "parrot_overlap")
     assert "parrot_overlap" in str(rows)
+
+
+@pytest.mark.slow
+def test_its_tokeniser_splits_words(home: Home) -> None:
+    asked = ("quality", "--tests", "parrot:zoo.tsv", "--system", "parrot:polly", "--metric", "bleu")
+    rows = home.rows(*asked, "--tokenize", "pairs")
+    split = [[_in_pairs(text) for text in (source, reference)] for _, source, reference in ZOO]
+    expected = sacrebleu.corpus_bleu(
+        [said for said, _ in split], [[right for _, right in split]], tokenize="none", force=True
+    )
+    assert value(rows, "bleu") == pytest.approx(expected.score, abs=1e-9)
+    assert "|tokenize:pairs|" in rows[0]["signature"]
+
+
+def _in_pairs(text: str) -> str:
+    return re.sub(r"(..)", r"\1 ", text.replace(" ", ""))
 
 
 @pytest.mark.slow

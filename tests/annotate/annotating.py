@@ -47,6 +47,14 @@ ITEMS: dict[str, dict[str, Any]] = {
         "dependent": 6,
         "tokens": ["Er", "nahm", "das", "Angebot", "gestern", "an", "."],
     },
+    "extraction": {
+        "source": "Er nahm das Angebot gestern an.",
+        "reference": "He accepted the offer yesterday.",
+        "phenomenon": "particle",
+        "head": "nahm",
+        "dependent": "an",
+        "distance": 3,
+    },
     "assessment": {"source": "It is raining.", "translation": "Es regnet.", "reference": "SECRET"},
     "ranking": {
         "source": "It is raining again.",

@@ -200,6 +200,7 @@ def test_every_task_by_keyboard_hostile_text_and_accessibility(
         "mucow": {"label": "Correct Sense"},
         "winomt": {"label": "Male"},
         "challenge": {"label": "Translated right"},
+        "extraction": {"label": "Real"},
         "assessment": {"score": 73},
         "ranking": {"overall": 4},
         "choice": {"label": "A"},

@@ -267,7 +267,10 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
     likelihood = ("likelihood", "--tests", "sentences.jsonl", "--system", log, "--annotate", "q.jsonl")
     for command, told in (
         (likelihood, "likelihood has no queue for annotators: what its systems answer is nothing"),
-        (("annotate", "pairs.jsonl", "--n", "3"), "--n is about a run folder, and pairs.jsonl is none"),
+        (
+            ("annotate", "pairs.jsonl", "--n", "3"),
+            "--n is about a run folder or a challenge set, and pairs.jsonl is none",
+        ),
         (("annotate", "nowhere"), "nowhere: no such file"),
         (("annotate", "."), "manifest.json"),
     ):

@@ -76,7 +76,7 @@ def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("% Quality by BLEU\n\\begin{tabular}{lll")
     assert ran.out.count("\\toprule") == ran.out.count("% challenge|") == ran.out.count("\\end{tabular}") > 1
-    assert "& $\\geq$ 3 &" in ran.out
+    assert "& $\\geq$ 3 words between &" in ran.out
     refused = babelscope(*RUN, *both, "--latex", "--json")
     assert refused.code == 2
     assert "--latex" in refused.err

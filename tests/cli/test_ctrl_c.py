@@ -117,6 +117,11 @@ CASES = [
     Case("report one --to out", "babelscope.report.building:collect", NOTHING),
     Case("annotate pairs.jsonl --no-open", "babelscope.annotate.items:read_tasks", NOTHING),
     Case(
+        "annotate far.jsonl --no-open",
+        "babelscope.annotate.extraction:queue_of_set",
+        NOTHING,
+    ),
+    Case(
         "annotate sample --tests winomt:wino.tsv --translations wino.txt --to out",
         "babelscope.annotate.sampling:draw_sample",
         NOTHING,

@@ -28,8 +28,11 @@ def test_list(tmp_path: Path) -> None:
     (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
     assert (row["items"], row["source_language"], row["target_language"]) == (2129, "en", "de")
     assert row["present"] is False
-    lines = run("list", "--data-dir", str(tmp_path)).splitlines()
-    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*SETS, *MODELS]
+    sets, _, models = run("list", "--data-dir", str(tmp_path)).partition("\n\n")
+    assert [line.split()[0] for line in sets.splitlines() if not line.startswith(" ")] == [*SETS]
+    head, _, names = models.partition("NAME is one of")
+    assert "CC BY-NC-SA 4.0" in head
+    assert [f"udpipe/{name}" for name in " ".join(names.split()).split(", ")] == [*MODELS]
 
 
 def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,22 +74,9 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         json.loads(line) for line in run("get", "toy", "--json", "--data-dir", str(tmp_path)).splitlines()
     ]
     assert [row["status"] for row in rows] == ["present", "missing"]
-    assert rows[0] == {"name": "toy", "path": str(path), "status": "present", "sha256": known.sha256}
+    found = {"name": "toy", "path": str(path), "status": "present", "licence": "CC0"}
+    assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}
     assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")
-
-
-def test_a_model_is_told_where_it_lives_and_used_where_it_lies(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError) as caught:
-        run("get", "udpipe/german-gsd", "--data-dir", str(tmp_path))
-    assert f"checksum is not known to us; put its files in {tmp_path / 'udpipe'} yourself" in str(
-        caught.value
-    )
-    assert "german-gsd-ud-2.5-191206.udpipe" in str(caught.value)
-    path = tmp_path / "udpipe" / "german-gsd-ud-2.5-191206.udpipe"
-    path.parent.mkdir()
-    path.write_bytes(b"model")
-    assert run("get", "udpipe/german-gsd", "--data-dir", str(tmp_path)) == f"unchecked  {path}\n"
-    assert "CC BY-NC-SA" in run("show", "udpipe/german-gsd", "--data-dir", str(tmp_path))
 
 
 def test_the_command_imports_nothing_heavy() -> None:

@@ -108,7 +108,7 @@ def test_own_rules(folder: Path, tmp_path: Path) -> None:
         (["--parses", "{c}.missing", "--count"], "no such file"),
         (["--source", "{c}.en", "--count"], "belong together"),
         (
-            ["--source", "{c}.en", "--reference", "{c}.de", "--parser", "spacy:de", "--count"],
+            ["--source", "{c}.en", "--reference", "{c}.de", "--parser", "malt:de", "--count"],
             "a parser is udpipe:",
         ),
         (["--parses", "{c}.en.conllu", "--phenomenon", "partikel", "--count"], "did you mean particle"),

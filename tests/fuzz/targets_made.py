@@ -13,14 +13,15 @@ from babelscope.language.cues import read_candidates, read_cues
 from babelscope.language.detecting import detectors
 from babelscope.language.german.analysis import default_analyser
 from babelscope.language.registry import error_types
+from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
-from babelscope.language.ud_rules import Finder, choose_rules, read_rules
+from babelscope.language.ud_rules import Finder, choose_rules
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.runs.covariates import read_column, read_table
 from babelscope.runs.study import read_study
 from babelscope.systems.opening import open_system
@@ -109,8 +110,8 @@ def _qualities(folder: Path) -> Counts:
     for metric in ("bleu", "chrf", "chrf++"):
         assert len(sentence_qualities(metric, segments)) == len(texts)
     for segment in segments:
-        if words := tokens_13a(segment.references[0]):
-            sentence_ribes(tokens_13a(segment.hypothesis)[:20_000], [words[:20_000]])
+        if words := MTEVAL_13A.split(segment.references[0]):
+            sentence_ribes(MTEVAL_13A.split(segment.hypothesis)[:20_000], [words[:20_000]])
     return count(folder / "a.out"), len(texts)
 
 

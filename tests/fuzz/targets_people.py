@@ -47,6 +47,14 @@ _CASES: tuple[dict[str, Any], ...] = (
         "phenomenon": "particle",
         "reference": "He gives up",
     },
+    {
+        "task": "extraction",
+        "id": "7",
+        "source": "Er gibt auf",
+        "head": "gibt",
+        "dependent": "auf",
+        "distance": 0,
+    },
     {"task": "choice", "id": "6", "source": "A cat.", "translations": ["Katze.", "Hund."], "gold": "A"},
     {"task": "machine-reference", **PAIR, "translation": "Hund", "correction": "Der Hund"},
 )

@@ -16,8 +16,9 @@ from babelscope.annotate.items import read_tasks
 from babelscope.core.answers import ItemChoice
 from babelscope.core.specs import Options
 from babelscope.language.align import parse_links
+from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
-from babelscope.language.ud_rules import Finder, choose_rules, read_rules
+from babelscope.language.ud_rules import Finder, choose_rules
 from babelscope.making.audit import count_audit
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.manifest import Manifest

@@ -103,6 +103,7 @@ report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
+2 annotate challenge.jsonl --annotator me --port 0 --no-open
 annotate sample --tests winomt:wino.tsv --translations wino.de --to sampled.jsonl
 2 agreement judge.jsonl
 correlate scores.jsonl --human scores.jsonl --field score

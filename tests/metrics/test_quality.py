@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from babelscope.metrics.base import METRICS, OUT_OF_PROCESS, Segment, sentence_qualities
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 OUTPUT = ["der Hund schläft", "die Katze sieht den Vogel im Garten", "es regnet heute in der Stadt nicht"]
@@ -67,8 +67,8 @@ def test_bad_input_and_nothing() -> None:
 
 def test_corpus_ribes_is_the_mean_over_13a_tokens() -> None:
     ours = corpus_estimate("ribes", OUTPUT, SEVERAL)
-    lists = [[tokens_13a(each) for each in group] for group in SEVERAL]
-    scores = [sentence_ribes(tokens_13a(text), own) for text, own in zip(OUTPUT, lists, strict=True)]
+    lists = [[MTEVAL_13A.split(each) for each in group] for group in SEVERAL]
+    scores = [sentence_ribes(MTEVAL_13A.split(text), own) for text, own in zip(OUTPUT, lists, strict=True)]
     assert ours.value == pytest.approx(math.fsum(scores) / len(scores))
     assert ours.low <= ours.value <= ours.high <= 1
 

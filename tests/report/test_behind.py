@@ -144,13 +144,40 @@ def errors(rng: random.Random, number: int) -> Record:
     }
 
 
+def answered(rng: random.Random, label: str) -> Record:
+    replies = [
+        [{"text": rng.choice("AB?"), "ended": "whole"} for _ in range(2)] for _ in range(rng.choice((1, 2)))
+    ]
+    asked = [{"right": "x", "wrong": "y", "replies": each} for each in replies]
+    return {label: rng.choice("pq"), "asked": asked}
+
+
 MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[str, Any]]]] = {
     "contrast": (contrast, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "condition": (condition, [{"ties": each} for each in ("half", "correct", "wrong")]),
     "space": (space, [{"k": 3, "samples": 2, "unresolved": each} for each in ("leave-out", "keep")]),
-    "challenge": (challenge, [{"metrics": ("chrf",), "matched_corpora": 2, "length_corpora": 4}]),
+    "challenge": (
+        challenge,
+        [
+            {
+                "metrics": ("chrf",),
+                "matched_corpora": 2,
+                "length_corpora": 4,
+                "verdict_from": 5,
+                "controls": "all",
+            }
+        ],
+    ),
     "likelihood": (likelihood, [{}]),
     "errors": (errors, [{}]),
+    "contrast_answers": (
+        lambda rng, _: {**answered(rng, "phenomenon"), "reference": "human"},
+        [{"undecided": each} for each in ("half", "correct", "wrong")],
+    ),
+    "condition_answers": (
+        lambda rng, _: {**answered(rng, "category"), "translation": text(rng)},
+        [{"undecided": each} for each in ("half", "correct", "wrong")],
+    ),
     "quality": (quality, [{"metric": ("chrf",)}, {"metric": ("bleu", "chrf")}]),
 }
 

@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import spearmanr, t, ttest_rel
 
 from babelscope.core.columns import rows_by_figure
+from babelscope.core.factors import Factor
 from babelscope.core.results import Row
 from babelscope.runs.comparing import group_runs, paired_differences
 from babelscope.runs.comparing_groups import (
@@ -235,14 +236,15 @@ def test_methods_are_told_apart_by_their_items(tmp_path: Path, make_run: MakeRun
 
 def test_seeds_are_found_by_their_names() -> None:
     names = ["lab:teacher", "lab:teacher-2", "student-1", "student-12", "alone", "b-5"]
-    assert [seed_of(name) for name in names] == [1, 2, 1, 12, 1, 5]
-    assert seed_groups(names) == {
+    systems: dict[str, dict[str, Factor]] = {name: {} for name in names}
+    assert [seed_of(name, {}) for name in names] == [1, 2, 1, 12, 1, 5]
+    assert seed_groups(systems) == {
         "lab:teacher": ["lab:teacher", "lab:teacher-2"],
         "student": ["student-1", "student-12"],
     }
-    assert seed_groups(names, ["all=*t*", "student*"]) == {"all": names[:4], "student*": names[2:4]}
+    assert seed_groups(systems, ["all=*t*", "student*"]) == {"all": names[:4], "student*": names[2:4]}
     with pytest.raises(BabelscopeError, match=r"the group 'alone\*' needs at least two systems"):
-        seed_groups(names, ["alone*"])
+        seed_groups(systems, ["alone*"])
 
 
 def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:

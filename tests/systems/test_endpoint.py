@@ -392,7 +392,7 @@ def test_chat_translates_with_the_prompt_at_temperature_0(serve):
     prompt = "Translate this text from English into German. Answer with the translation only.\n\n"
     assert set(bodies) == {prompt + "das ist", prompt + "{target} sehr gut"}
     assert {(b["model"], b["temperature"], b["max_tokens"]) for b in bodies.values()} == {("org/toy", 0, 2)}
-    assert capabilities(system) == {"translate"}
+    assert capabilities(system) == {"translate", "sample", "reply"}
     with pytest.raises(BabelscopeError, match="one translation a source, but n_best=3"):
         system.translate(["a"], n_best=3)
     with pytest.raises(BabelscopeError, match="gives no log-probabilities; say logprobs="):
@@ -438,7 +438,7 @@ def test_a_prompt_is_part_of_the_fingerprint_and_may_be_a_file(tmp_path, serve):
 def test_scores_are_the_products_of_the_model_s_probabilities(serve, how, bos, eos):
     model = ToyModel(bos=bos)
     system = scorer(serve(model), how, f"&eos={eos}&concurrency=3")
-    assert capabilities(system) == {"translate", "score"}
+    assert capabilities(system) == {"translate", "score", "sample", "reply"}
     line = st.text(LETTERS, min_size=1, max_size=8).filter(str.strip)
 
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -24,8 +24,8 @@ from babelscope.runs.study import run_study
 from babelscope.systems import client
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.cached import cached, remembering
-from babelscope.systems.openai import reads_as
 from babelscope.systems.opening import open_system
+from babelscope.systems.spelling import reads_as
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 QUICK = "backoff=0.01"

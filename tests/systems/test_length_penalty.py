@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from babelscope.lab.plugin import MODELS
-from babelscope.lab.training.distillation import open_teacher, translate_all
+from babelscope.lab.training.distillation import translate_all
+from babelscope.lab.training.translating import open_teacher
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal

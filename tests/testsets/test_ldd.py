@@ -59,6 +59,8 @@ def test_every_line_of_the_corpus_is_an_item_with_its_dependencies(folder: Path)
             "distance": 1,
             "head_form": "gab",
             "dependent_form": "auf",
+            "head_at": [3, 6],
+            "dependent_at": [10, 13],
         }
     ]
     told = {

@@ -61,7 +61,9 @@ def serve(server: Any) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    """The files of a folder but for the notes of where they came from."""
+    found = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return {name: content for name, content in found.items() if not name.endswith(".origin.json")}
 
 
 @pytest.mark.parametrize(

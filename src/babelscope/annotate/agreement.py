@@ -9,6 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from babelscope.annotate.answers import Answered, is_complete
+from babelscope.annotate.extraction import TASK as EXTRACTION
+from babelscope.annotate.extraction import precision_rows
 from babelscope.annotate.items import Task
 from babelscope.annotate.verdicts import AutomaticJudgements, Judged, agreement_rows
 from babelscope.core.results import Row
@@ -55,6 +57,13 @@ def agreement_between_people(answers: Answers, tasks: Mapping[str, Task]) -> lis
         if len(judged) > 2:
             rows += _alpha_rows(judged, labelled)
     return rows
+
+
+def precision_of_extraction(answers: Answers, tasks: Mapping[str, Task]) -> list[Row]:
+    """Rows of precision, if it was judged whether extracted items are real."""
+    if EXTRACTION not in _task_names(answers):
+        return []
+    return precision_rows(_complete_answers(answers, EXTRACTION)[0], tasks)
 
 
 def _task_names(answers: Answers) -> list[str]:

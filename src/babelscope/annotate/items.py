@@ -19,6 +19,7 @@ from babelscope.annotate.marking import (
     is_quick,
     marked_words,
     plain,
+    spans_marked,
     tokens_marked,
 )
 from babelscope.language.cues import find_form
@@ -258,8 +259,16 @@ def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
 
 
+def _extraction(record: Mapping[str, Any]) -> dict[str, Any]:
+    # Nobody's translation: what was extracted is judged.
+    return {"blocks": _challenge({**record, "translation": None})["blocks"]}
+
+
 def _construction(record: Mapping[str, Any], text: str) -> Pieces | None:
-    """The text with head and dependent marked: exactly if its tokens are known, else all words like them."""
+    """The text with head and dependent marked: where they stand if that is known, else all words like them."""
+    spans = [record.get(f"{end}_at") for end in _ENDS]
+    if placed := spans_marked(text, [span for span in spans if span is not None]):
+        return placed
     tokens, places = record.get("tokens"), [record.get(end) for end in _ENDS]
     if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
         found = tokens_marked(text, tokens, [place for place in places if isinstance(place, int)])
@@ -338,6 +347,7 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "mucow": _mucow,
     "winomt": _winomt,
     "challenge": _challenge,
+    "extraction": _extraction,
     "assessment": _assessment,
     "ranking": _ranking,
     "choice": _choice,

@@ -68,6 +68,26 @@ def tokens_marked(text: str, tokens: Sequence[str], positions: Sequence[int]) ->
     return [piece for piece in pieces if piece[0]]
 
 
+def spans_marked(text: str, spans: Sequence[object]) -> Pieces | None:
+    """The text with what lies between these characters marked, counted from 0; None if they are none of the text."""
+    found: set[tuple[int, int]] = set()
+    for span in spans:
+        match span:
+            case [int(start), int(end)] if 0 <= start < end <= len(text):
+                found.add((start, end))
+            case _:
+                return None
+    pieces: Pieces = []
+    last = 0
+    for start, end in sorted(found):
+        if start < last:  # they overlap
+            return None
+        pieces += [(text[last:start], False), (text[start:end], True)]
+        last = end
+    pieces.append((text[last:], False))
+    return [piece for piece in pieces if piece[0]] if found else None
+
+
 def differences(title: str, text: str, other: str) -> Block:
     """The text with the words marked that `other` does not have."""
     words, others = (re.split(r"(\s+)", each) for each in (text, other))

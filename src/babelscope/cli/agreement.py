@@ -174,6 +174,7 @@ def _answered(
         agreement_between_people,
         agreement_with_method,
         agreement_with_patterns,
+        precision_of_extraction,
     )
     from babelscope.annotate.answers import items_of, read_annotators
 
@@ -181,7 +182,8 @@ def _answered(
     tasks = items_of(answers)
     # One annotator alone can still be compared with a method.
     alone = len(said) == 1 and (patterns is not None or verdicts is not None)
-    rows = [] if alone else agreement_between_people(said, tasks)
+    rows = precision_of_extraction(said, tasks)
+    rows += [] if alone or (rows and len(said) == 1) else agreement_between_people(said, tasks)
     of = {str(task.get("tests")) for task in tasks.values()}
     matched = None
     if patterns is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
     from babelscope.annotate.answers import AnswerFile
+    from babelscope.methods.queue import Drawn
 
 
 class Task(StrEnum):
@@ -28,6 +30,7 @@ class Task(StrEnum):
     mucow = "mucow"
     winomt = "winomt"
     challenge = "challenge"
+    extraction = "extraction"
     assessment = "assessment"
     ranking = "ranking"
     choice = "choice"
@@ -38,7 +41,9 @@ def annotate(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|RUN", help="What is to be judged, a JSON object a line; or a finished run folder."
+            metavar="FILE|RUN|TESTS",
+            help="What is to be judged, a JSON object a line; a finished run folder; or a challenge set, whose "
+            "dependencies are judged with no system: are they real?",
         ),
     ],
     annotator: Annotated[
@@ -68,7 +73,17 @@ def annotate(
         typer.Option(
             min=1,
             metavar="N",
-            help="Items to draw from a run, of each group its share. (Default: 100.)",
+            help="Items to draw from a run or a challenge set, of each group its share. (Default: 100.)",
+            show_default=False,
+        ),
+    ] = None,
+    distance: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Of a challenge set: dependencies with exactly N words between, equally many of each phenomenon; "
+            "may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -76,7 +91,7 @@ def annotate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where what is drawn from a run goes. (Default: RUN.queue.jsonl.)",
+            help="Where what is drawn goes. (Default: RUN.queue.jsonl.)",
             show_default=False,
         ),
     ] = None,
@@ -106,13 +121,18 @@ def annotate(
     from babelscope.runs.reading import check_if_of_a_run
 
     names = annotator or ["me"]
-    drawn_by = {"--method": method, "--tests": tests, "--system": system, "--n": n, "--queue": queue}
+    of_run = {"--method": method, "--tests": tests, "--system": system}
+    drawn_by = {**of_run, "--distance": distance, "--n": n, "--queue": queue}
     if file.is_dir():
+        _refuse_said({"--distance": distance}, f"about a challenge set, and {file} is a run")
         file = _drawn_from(
             file, queue, method=method, tests=tests, systems=system or (), n=n or 100, seed=seed
         )
-    elif said := [option for option, value in drawn_by.items() if value]:
-        raise BabelscopeError(f"{said[0]} is about a run folder, and {file} is none")
+    elif _is_challenge_set(file, task):
+        _refuse_said(of_run, f"about a run folder, and {file} is a challenge set")
+        file = _drawn_from_set(file, queue, n=n or 100, distances=distance or (), seed=seed)
+    else:
+        _refuse_said(drawn_by, f"about a run folder or a challenge set, and {file} is none")
     tasks = read_tasks(check_if_of_a_run(file), task.value if task else None)
     own = guidelines or guidelines_path(file)
     rules = read_markdown(own) if guidelines is not None or own.exists() else []
@@ -149,23 +169,54 @@ def annotate(
         desk.close()
 
 
+def _refuse_said(options: Mapping[str, Any], about: str) -> None:
+    if said := [option for option, value in options.items() if value]:
+        raise BabelscopeError(f"{said[0]} is {about}")
+
+
+def _is_challenge_set(file: Path, task: Task | None) -> bool:
+    """Whether it is a test set by its name, or a file of one; lines that are given a task are items to judge."""
+    from babelscope.annotate.extraction import is_challenge_set
+
+    if task not in (None, Task.extraction):
+        return False
+    return is_challenge_set(file) if file.exists() else ":" in str(file)
+
+
 def _drawn_from(run: Path, queue: Path | None, **chosen: Any) -> Path:
     """The file of what is drawn from a run, written unless it is there already."""
     from babelscope.runs.queue import queue_of_run
     from babelscope.util.outputs import check_outputs
-    from babelscope.util.text import read_bytes
 
     place = run if run.name not in ("", "..") else run.resolve()
     path = queue or place.with_name(f"{place.name}.queue.jsonl")
     check_outputs({"--queue": path}, inputs=[run])
-    drawn = queue_of_run(run, **chosen)
+    return _kept(path, queue_of_run(run, **chosen), run)
+
+
+def _drawn_from_set(tests: Path, queue: Path | None, **chosen: Any) -> Path:
+    """The same of a challenge set."""
+    from babelscope.annotate.extraction import queue_of_set
+    from babelscope.util.outputs import check_outputs
+
+    if queue is None and not tests.exists():
+        raise BabelscopeError(f"say with --queue FILE where what is drawn from {tests} goes")
+    path = queue or tests.with_name(f"{tests.name.removesuffix('.jsonl')}.queue.jsonl")
+    check_outputs({"--queue": path}, inputs=[tests])
+    return _kept(path, queue_of_set(str(tests), **chosen), tests)
+
+
+def _kept(path: Path, drawn: Drawn, of: Path) -> Path:
+    """The file of what is drawn, written unless it is there already."""
+    from babelscope.util.text import read_bytes
+
     lines = [as_line(line) for line in drawn.lines]
     if not path.exists():
         write_file(path, Form.JSON, lines)
         print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
     elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
         raise BabelscopeError(
-            f"{path} has other items than are drawn from {run} now; say the same options as when it was written, "
+            f"{path} has other items than are drawn from {of} now; say the same options as when it was written, "
             f"judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path

@@ -48,6 +48,15 @@ Records = Annotated[
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 FormerSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 """Understood for one version, and without effect: these intervals draw nothing now."""
+Tokenize = Annotated[
+    str,
+    typer.Option(
+        metavar="TOKENISER",
+        help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
+        "the target language needs it, where that is stated.",
+        show_default=False,
+    ),
+]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
 ]

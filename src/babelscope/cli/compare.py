@@ -61,7 +61,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="A column of --table that may explain the figure; may be repeated. Else bleu and distilled.",
+            help="A column of --table, or a factor that the study names of its systems, that may explain the figure; "
+            "may be repeated. (Default: bleu and distilled, with --table.)",
             show_default=False,
         ),
     ] = None,
@@ -109,25 +110,21 @@ def compare(
     refuse_unused(
         context,
         {
-            "covariate": None if table else "the regression on --table",
             "group": None if runs else "runs",
             "summary": None if runs else "runs",
-            "svg": None if table and runs else "runs and a --table",
+            "svg": None if runs and (table or covariate) else "runs and a --table or --covariate",
             "lines": None if svg is not None else "the picture of --svg",
         },
     )
-    from babelscope.runs.covariates import read_systems
     from babelscope.util.damage import explain_damage
 
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
-    variables = covariate or ["bleu", "distilled"]
+    variables = covariate or (["bleu", "distilled"] if table else [])
     with contextlib.ExitStack() as after, damage, output(to, figures(as_json)) as write:
         found = _compare_runs(runs or [], group or [], table or [], variables, figure, summary)
         if svg is not None:
-            picture = _picture(
-                found.groups, read_systems(table or []), variables[0], figure, lines, group or []
-            )
+            picture = _picture(found.groups, found.known, variables[0], figure, lines, group or [])
             after.callback(write_file, svg, Form.LINES, [picture])
         if as_json:
             for section, rows in found.rows():
@@ -155,8 +152,9 @@ def compare(
 class _Comparison:
     """What there is to say about some runs."""
 
-    def __init__(self, groups: list[Group], signatures: list[tuple[str, str]]) -> None:
+    def __init__(self, groups: list[Group], signatures: list[tuple[str, str]], known: SystemTable) -> None:
         self.groups = groups
+        self.known = known
         self.signatures = signatures
         self.more: dict[str, list[Row]] = {
             name: [] for name in ("paired", "seeds", "prompts", "evaluators", "regression")
@@ -237,9 +235,15 @@ def _compare_runs(
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
+    groups = comparing.group_runs(opened, summary_only=summary)
+    # A run may have methods without this figure.
+    with_figure = [each for each in groups if any(row.name == figure for row in each.columns[0].cell.rows)]
+    if opened and variables and not with_figure:
+        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     found = _Comparison(
-        comparing.group_runs(opened, summary_only=summary),
+        groups,
         [(run.name, run.manifest.signature) for run in opened],
+        read_systems(table if opened else [], opened),
     )
     with progress("comparing", len(found.groups)) as advance:
         for group in found.groups:
@@ -248,17 +252,15 @@ def _compare_runs(
                 found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
             found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
             found.more["prompts"] += comparing_prompts.prompt_rows(group)
-            # A run may have methods without this figure.
-            if table and any(row.name == figure for row in group.columns[0].cell.rows):
-                known = read_systems(table)
-                found.more["regression"] += comparing_groups.regress_figure(group, known, variables, figure)
+            if variables and group in with_figure:
+                found.more["regression"] += comparing_groups.regress_figure(
+                    group, found.known, variables, figure
+                )
             advance(1)
     if table and not opened:
         if len(table) > 1 or table[0].is_dir():
             raise BabelscopeError("without runs, --table is one table that has the figure, too")
         found.more["regression"] += comparing_groups.regress_column(table[0], figure, variables)
-    elif table and not found.more["regression"]:
-        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     return found
 
 
@@ -268,7 +270,7 @@ def _picture(
     """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
     from babelscope.core.page import Point, point
     from babelscope.report.against import Mark, draw_against
-    from babelscope.runs.comparing_groups import figure_of, seed_groups
+    from babelscope.runs.comparing_groups import figure_of, scale_of, seed_groups
 
     chosen = [group for group in groups if any(row.name == figure for row in group.columns[0].cell.rows)]
     if len(chosen) != 1:
@@ -277,9 +279,12 @@ def _picture(
     (group,) = chosen
     kinds = {
         name: kind
-        for kind, names in seed_groups([each.cell.system for each in group.columns], patterns).items()
+        for kind, names in seed_groups(
+            {each.cell.system: each.cell.factors for each in group.columns}, patterns
+        ).items()
         for name in names
     }
+    factor, unit = scale_of([figure_of(each, figure).value for each in group.columns])
     marks = []
     for each in group.columns:
         system = each.cell.system
@@ -288,13 +293,13 @@ def _picture(
             Mark(
                 each.name,
                 Point(known.number(system, column)) if own is None else point(own),
-                point(figure_of(each, figure).converted(lambda share: 100 * share)),
+                point(figure_of(each, figure).converted(lambda value: factor * value)),
                 kinds.get(system, each.name),
                 known.cell(system, lines) if lines else "",
             )
         )
-    title = f"{column} and {figure} accuracy of {len(marks)} systems: {group.method} on {group.tests}"
-    y_label = f"{figure} of {group.method}, percent"
+    title = f"{column} and {figure} of {len(marks)} systems: {group.method} on {group.tests}"
+    y_label = f"{figure} of {group.method}{', percent' if unit == 'percent' else ''}"
     return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
 
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, FormerSeed, ToFile, Yes, as_line, figures, output, width_for
+from babelscope.cli.common import (
+    AsJson,
+    FormerSeed,
+    ToFile,
+    Tokenize,
+    Yes,
+    as_line,
+    figures,
+    output,
+    width_for,
+)
 from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -47,6 +57,7 @@ def correlate(
             show_default=False,
         ),
     ] = None,
+    tokenize: Tokenize = "",
     as_json: AsJson = False,
     to: ToFile = None,
     yes: Yes = False,
@@ -56,16 +67,22 @@ def correlate(
     from babelscope.annotate.answers import find_answers
     from babelscope.annotate.scores import read_scores
     from babelscope.core.results import render
-    from babelscope.metrics.base import score_records
     from babelscope.metrics.preparing import prepare_metrics
+    from babelscope.metrics.records import score_records
     from babelscope.runs.reading import check_if_of_a_run
     from babelscope.stats.correlation import human_correlations, parse_scores
     from babelscope.util.json_lines import read_json_lines
     from babelscope.util.progress import working
 
-    refuse_unused(context, {"field": "scores in the files" if metric else None})
+    refuse_unused(
+        context,
+        {
+            "field": "scores in the files" if metric else None,
+            "tokenize": None if metric else "--metric",
+        },
+    )
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ())])
-    chosen = prepare_metrics(metric or (), yes=yes)
+    chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])
     people = read_scores(answers) if answers else None
     judged = parse_scores(people.rows() if people else read_json_lines(human), average=True)
@@ -75,7 +92,7 @@ def correlate(
     scores = {}
     for name, path in zip(names, map(check_if_of_a_run, files), strict=True):
         for each in chosen:
-            rated = score_records(each, list(read_json_lines(path)))
+            rated = score_records(each, list(read_json_lines(path)), tokenize)
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
             records = list(read_json_lines(path))

@@ -30,35 +30,50 @@ def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     from babelscope.language.published_models import MODELS
     from babelscope.testsets.registry import named_sets
 
-    rows = [_overview(named, data_dir) for named in (*named_sets().values(), *MODELS.values())]
+    rows = [_overview(named, data_dir) for named in named_sets().values()]
+    models = [_overview(named, data_dir) for named in MODELS.values()]
     if as_json:
-        _print_json(*rows)
+        _print_json(*rows, *models)
         return
     widest = max(len(row["name"]) for row in rows)
     for row in rows:
         languages = f"{row['source_language']}-{row['target_language'] or '*'}"
         here = "here: " if row["present"] else ""
-        items = f"{row['items']:>6} items" if row["items"] else f"{'model':>12}"
-        figures = f"{items}  {_size(row['bytes']):>7}"
+        figures = f"{row['items']:>6} items  {_size(row['bytes']):>7}"
         typer.echo(f"{row['name']:<{widest}}  {languages:<5}  {figures}")
         typer.echo(paragraph(f"    {here}{row['description']}"))
+    _print_models(models)
+
+
+def _print_models(models: list[dict[str, Any]]) -> None:
+    """Print the names of the parser models, several on a line, and of those that are here."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for row in models:
+        kind, _, name = row["name"].partition("/")
+        kinds.setdefault((kind, row["licence"]), []).append(f"{name} (here)" if row["present"] else name)
+    for (kind, licence), names in kinds.items():
+        used = f"{kind}/NAME: a parser, used as --parser {kind}:NAME (licence: {licence}); NAME is one of"
+        typer.echo("\n" + paragraph(used))
+        typer.echo(paragraph(f"    {', '.join(names)}", "    "))
 
 
 @app.command("show")
 def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Show where a test set or model comes from, its licence, and its files with their SHA-256."""
+    """Show where a test set or model comes from, its licence, and its files with their digests."""
     from babelscope.testsets.registry import find_download
-    from babelscope.util.published import data_folder, file_url
+    from babelscope.util.published import data_folder, file_url, read_origin
 
     named = find_download(name)
     folder = data_folder(data_dir)
     files = [
         {
             "path": file.local,
-            "url": file_url(file) if file.sha256 else None,
+            "url": file_url(file) if file.digest else None,
             "bytes": file.bytes or None,
             "sha256": file.sha256 or None,
+            "git_blob": file.git_blob or None,
             "present": (folder / file.local).exists(),
+            "origin": read_origin(folder / file.local) or None,
         }
         for file in named.files
     ]
@@ -79,10 +94,17 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
     ):
         typer.echo(paragraph(f"{label:<10}{value}", " " * 10))
     for entry in files:
-        checksum = entry["sha256"] or "unknown, so it is used where present and never downloaded"
-        typer.echo(f"\n{entry['path']}{' (here)' if entry['present'] else ''}\n  sha256 {checksum}")
+        typer.echo(f"\n{entry['path']}{' (here)' if entry['present'] else ''}")
         if entry["url"]:
-            typer.echo(f"  {_size(entry['bytes'])} from\n{entry['url']}")
+            kind = "sha256" if entry["sha256"] else "git blob"
+            typer.echo(f"  {kind} {entry['sha256'] or entry['git_blob']}")
+            typer.echo(
+                f"  {_size(entry['bytes']) if entry['bytes'] else 'size unknown,'} from\n{entry['url']}"
+            )
+        else:
+            typer.echo("  sha256 unknown, so it is used where present and never downloaded")
+        if entry["origin"]:
+            typer.echo(f"  downloaded from\n{entry['origin'].get('url', '?')}")
 
 
 @app.command("get")
@@ -109,7 +131,8 @@ def _get(names: list[str], as_json: bool, data_dir: Path | None, refresh: bool) 
         for fetched in fetch(find_download(name), data_dir, refresh=refresh):
             row = {"name": name, "path": str(fetched.path), "status": fetched.status}
             if as_json:
-                _print_json({**row, "sha256": fetched.file.sha256 or None})
+                known = {"sha256": fetched.file.sha256 or None, "git_blob": fetched.file.git_blob or None}
+                _print_json({**row, **known, "licence": find_download(name).project.licence})
             else:
                 why = " (never downloaded, since its checksum is not known)" * (fetched.status == "missing")
                 typer.echo(f"{fetched.status:<11}{fetched.path}{why}")

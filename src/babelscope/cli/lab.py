@@ -9,6 +9,7 @@ import typer
 
 from babelscope.cli.common import AsJson, Seed, paragraph, print_json
 from babelscope.cli.going_on import going_on
+from babelscope.cli.lab_augment import augment
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.lab_prepare import prepare
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
@@ -17,12 +18,14 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
+    from babelscope.lab.training.seeds import Train
     from babelscope.lab.training.settings import TrainingSettings
 
 app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
 app.command("locality")(locality)
 app.command("prepare")(prepare)
+app.command("augment")(augment)
 
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
@@ -33,12 +36,18 @@ Minutes = Annotated[
     typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.", show_default=False),
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Seeds = Annotated[
+    int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
+]
 Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
 DevSource = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False)
 ]
 
-Shape = Annotated[str, typer.Option(help="lab-teacher, lab-student, tiny, or the papers' big, small, mini.")]
+Shape = Annotated[
+    str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
+]
 Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
 Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.", show_default=False)]
 More = Annotated[
@@ -47,8 +56,10 @@ More = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
-        "batch_tokens, clip, dev_every, patience, longest, languages (en-de), half (True: weights in float16); "
-        "and of the network: architecture (transformer, recurrent, convolutional), width, encoder_layers, "
+        "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select (best by "
+        "loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), longest, "
+        "languages (en-de), half (True: weights in float16); "
+        "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
         show_default=False,
@@ -104,6 +115,10 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
     ] = None,
     shape: Shape = "lab-teacher",
+    family: Annotated[
+        str | None,
+        typer.Option(help="llama: decoder-only, as a prompt and its answer.", show_default=False),
+    ] = None,
     vocabulary: Annotated[
         int | None, typer.Option(help="Pieces of the joint vocabulary [1500].", show_default=False)
     ] = None,
@@ -116,7 +131,8 @@ def train(
     max_minutes: Minutes = None,
     more: More = [],  # noqa: B006
     threads: Threads = 0,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    device: Device = "cpu",
+    seeds: Seeds = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -127,22 +143,26 @@ def train(
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
     if tokenizer and vocabulary:
         raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
+    if family:
+        more = [*more, f"architecture={family}"]
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
-    with telling_what_is_kept(work_kept_in(out)):
-        card = train_model(
+
+    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
+        return train_model(
             source,
             target,
-            out,
+            folder,
             settings,
             dev=dev,
             tokenizer=tokenizer,
-            max_minutes=max_minutes,
+            max_minutes=minutes,
             threads=threads,
             device=device,
             quiet=quiet,
         )
-    _print_model(card, out, as_json=as_json)
+
+    _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=dev is not None, as_json=as_json)
 
 
 @app.command("distill")
@@ -166,6 +186,8 @@ def distill(
     max_minutes: Minutes = None,
     more: More = [],  # noqa: B006
     threads: Threads = 0,
+    device: Device = "cpu",
+    seeds: Seeds = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -173,21 +195,25 @@ def distill(
     from babelscope.lab.training.distillation import distill as distill_model
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
-    with telling_what_is_kept(work_kept_in(out)):
-        card = distill_model(
+
+    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
+        return distill_model(
             teacher,
             source,
-            out,
+            folder,
             settings,
             dev_source=dev_source,
             dev_target=dev_target,
             beam=beam,
             own_vocabulary=vocabulary is not None,
-            max_minutes=max_minutes,
+            max_minutes=minutes,
             threads=threads,
+            device=device,
             quiet=quiet,
         )
-    _print_model(card, out, as_json=as_json)
+
+    has_dev = dev_source is not None
+    _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=has_dev, as_json=as_json)
 
 
 def _settings(
@@ -199,17 +225,60 @@ def _settings(
     return settings_for(shape, **given, **read_settings(more))
 
 
+def _train_and_print(
+    train_one: Train,
+    settings: TrainingSettings,
+    out: Path,
+    seeds: int,
+    max_minutes: float | None,
+    *,
+    has_dev: bool,
+    as_json: bool,
+) -> None:
+    """Train one model in `out`, or several in its subfolders, and print their figures."""
+    from babelscope.core.results import render
+    from babelscope.lab.training.seeds import seed_rows, train_seeds
+
+    if seeds > 1 and not has_dev:
+        raise BabelscopeError(
+            "without development text each seed would hold out another; name one with --dev-source, "
+            "so that the figures of seeds can be compared"
+        )
+    with telling_what_is_kept(work_kept_in(out)):
+        if seeds == 1:
+            _print_model(train_one(settings, out, max_minutes), out, as_json=as_json)
+            return
+        cards = train_seeds(train_one, settings, out, seeds, max_minutes=max_minutes)
+    for seed, card in cards.items():
+        _print_model(card, out / f"seed-{seed}", as_json=as_json)
+    rows = seed_rows(cards) if len(cards) > 1 else []
+    for row in rows if as_json else ():
+        print_json({**row.as_json(), "model": str(out), "seeds": list(cards)})
+    if not as_json:
+        print(render(rows, terminal_width()) if rows else "no two seeds are finished, so there is no mean")
+        if len(cards) < seeds:
+            print(paragraph(f"{len(cards)} of {seeds} seeds are finished; run the same command to go on"))
+
+
 def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The figures of a finished model."""
     if as_json:
         names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
         figures = {name: card[name] for name in names.split()}
+        figures |= {name: card[name] for name in ("averaged_steps", "dev_score") if name in card}
         row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
         print_json({**row, **figures})
         return
+    score = ""
+    if found := card.get("dev_score"):
+        interval = "" if found["low"] is None else f" [{found['low']:.1f}, {found['high']:.1f}]"
+        score = f"{found['metric']} {found['value']:.1f}{interval} of {found['n']:,} sentences, "
+    steps = f"step {card['best_step']:,}"
+    if averaged := card.get("averaged_steps"):
+        steps = f"the mean of steps {', '.join(f'{step:,}' for step in averaged)}"
     told = (
         f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
-        f"token (perplexity {card['dev_perplexity']:.2f}) at step {card['best_step']:,} of {card['steps']:,}, "
+        f"token (perplexity {card['dev_perplexity']:.2f}), {score}at {steps} of {card['steps']:,}, "
         f"{card['tokens_per_second']:,.0f} tokens/s"
     )
     print(paragraph(told))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 import warnings
 from collections.abc import Mapping
 from enum import StrEnum
@@ -68,7 +69,7 @@ def challenge(
         str | None,
         typer.Option(
             metavar="PARSER",
-            help="Parse here instead: udpipe:MODEL (a file or a known name) or stanza:LANGUAGE.",
+            help="Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
             show_default=False,
         ),
     ] = None,
@@ -86,6 +87,27 @@ def challenge(
         str | None,
         typer.Option(metavar="CODE", help="Of the parses, to take its rules only.", show_default=False),
     ] = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Language of the sources, kept in the set.", show_default=False),
+    ] = None,
+    target_language: Annotated[
+        str | None,
+        typer.Option(metavar="CODE", help="Language of the references, kept in the set.", show_default=False),
+    ] = None,
+    source_tokenize: Annotated[
+        str,
+        typer.Option(
+            metavar="TOKENISER",
+            help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
+            "needs it, or at spaces and marks.",
+            show_default=False,
+        ),
+    ] = "",
+    tokenize: Annotated[
+        str,
+        typer.Option(metavar="TOKENISER", help="The same of the references.", show_default=False),
+    ] = "",
     phenomenon: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
@@ -100,6 +122,15 @@ def challenge(
     own_rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
     ] = None,
+    show: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=1000,
+            help="Show N of what was found by --own-rules, or by all rules; without --to, only count.",
+        ),
+    ] = 0,
     min_distance: Annotated[
         int | None,
         typer.Option(min=0, help="At least so many words between; else any number.", show_default=False),
@@ -142,15 +173,14 @@ def challenge(
     from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
-    if (to is None) != count:
-        raise BabelscopeError("give --to FILE for a challenge set, or --count")
-    if to is not None and source is None:
-        raise BabelscopeError("a challenge set needs --source and --reference")
+    count = count or (show > 0 and to is None)
+    _check_outcome(source, to, count=count, shown_as_json=show > 0 and as_json)
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
     unpaired = None if source is not None else "--source and --reference"
     needs = {
-        **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules"), unparsed),
+        **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules", "show"), unparsed),
         **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
+        **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
         "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
     }
@@ -165,6 +195,10 @@ def challenge(
         "source" if parsed_side == Side.source else "target",
         alignments,
         language=language or parser_language(parser or ""),
+        source_language=source_language,
+        target_language=target_language,
+        source_tokenize=source_tokenize,
+        tokenize=tokenize,
     )
     wanted = SearchSettings(
         phenomenon or (),
@@ -173,19 +207,11 @@ def challenge(
         read_rules(own_rules) if own_rules else (),
         min_distance,
         Limits(min_displacement, max_tau),
+        show,
     )
     search = Search(corpus, wanted, skip_bad=skip_bad)
     if ray is not None or search.can_be_split:
-        asked = {
-            "command": "make challenge",
-            "version": __version__,
-            "files": [file_stamp(path) for path in corpus.files.values()],
-            "wanted": repr(wanted),
-            "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
-            "side": corpus.parsed_side,
-            "only_found": only_found,
-            "skip_bad": skip_bad,
-        }
+        asked = {**_asked(search, parser), "only_found": only_found, "skip_bad": skip_bad}
         _in_parts(search, to, asked, ray, only_found=only_found)
     elif to is not None:
         with replacing(to) as file:
@@ -194,6 +220,32 @@ def challenge(
         search.count(symmetrisation)
     _warn_of_parses(search)
     _print_found(search, exact=exact, as_json=as_json)
+
+
+def _asked(search: Search, parser: str | None) -> dict[str, Any]:
+    """What decides what is made, to go on only with parts of the same."""
+    corpus = search.corpus
+    return {
+        "command": "make challenge",
+        "version": __version__,
+        "files": [file_stamp(path) for path in corpus.files.values()],
+        "wanted": repr(search.wanted),
+        "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
+        "side": corpus.parsed_side,
+        "words": [corpus.source_language, corpus.target_language, *corpus.tokenisers],
+    }
+
+
+def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_as_json: bool) -> None:
+    """Refuse options that do not say what is wanted, or want what cannot be had."""
+    if (to is None) != count:
+        raise BabelscopeError("give --to FILE for a challenge set, or --count")
+    if to is not None and source is None:
+        raise BabelscopeError("a challenge set needs --source and --reference")
+    if shown_as_json:
+        raise BabelscopeError(
+            "--show is for reading, and --json for programs; give --to FILE for all that is found"
+        )
 
 
 def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:
@@ -206,13 +258,37 @@ def _print_found(search: Search, *, exact: bool, as_json: bool) -> None:
         typer.echo(render(rows, terminal_width()))
         for reason, number in search.skipped.items():
             typer.echo(f"skipped {number}: {reason}")
+        _show_sample(search)
+
+
+def _show_sample(search: Search) -> None:
+    """Print the instances to be read, their two words in brackets."""
+    sample = search.sample
+    if not sample.size:
+        return
+    shown = sample.in_order()
+    typer.echo(
+        f"\n{len(shown)} of what was found, drawn at random:" if shown else "\nnothing was found to show"
+    )
+    for each in shown:
+        typer.echo(f"{each.sentence}: {each.phenomenon}, {each.distance:g} between")
+        text = textwrap.fill(each.marked, terminal_width(), initial_indent="  ", subsequent_indent="  ")
+        typer.echo(text)
 
 
 def _warn_of_parses(search: Search) -> None:
     """Warn of parses in which rules cannot find anything, and of ones that look like no sentences."""
+    from babelscope.language.ud_rules import LONGEST
+
     finder = search.finder
     for name in finder.blind_rules():
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
+    if finder.too_long:
+        warnings.warn(
+            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words than head and "
+            "dependent were not applied there",
+            stacklevel=2,
+        )
     if 2 * finder.without_verb > finder.trees:
         warnings.warn(
             f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Tokenize,
     Yes,
     as_line,
     ask_lines,
@@ -80,6 +81,8 @@ class Sources:
     texts: Sequence[str]
     ids: Sequence[str]
     """Of the items of a test set; else the numbers of the lines, from 0."""
+    languages: frozenset[str] = frozenset()
+    """Target languages that the items of a test set state."""
 
     @classmethod
     def of_lines(cls, path: Path, lines: Sequence[str]) -> Sources:
@@ -100,7 +103,8 @@ def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Source
     read = [metric.name for metric in metrics if metric.reads_sources]
     if read and any(NO_SOURCE in item.extra for item in items):
         raise BabelscopeError(f"{read[0]} may need the sources, and {tests} has none; say --source FILE")
-    return Sources(Path(tests), [item.source for item in items], [item.id for item in items])
+    languages = frozenset(item.target_language or "" for item in items)
+    return Sources(Path(tests), [item.source for item in items], [item.id for item in items], languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,19 @@ class Decoding:
     parts: int = 0
     weights: Weights | None = None
     """None: as often as drawn for samples; of lists the probability, if they have one."""
+
+    def for_languages(self, languages: Iterable[str]) -> Decoding:
+        """The same with words split as these target languages need it."""
+        from babelscope.core.tokenisers import find_tokeniser, language_tokeniser
+
+        names = sorted({language_tokeniser(language) for language in languages})
+        if not any(names) or not any(each.is_tokenised for each in self.metrics):
+            return self
+        if len(names) > 1:
+            raise BabelscopeError(
+                "the items are to be translated into languages whose words are split in several ways; say --tokenize"
+            )
+        return replace(self, metrics=[each.tokenised(find_tokeniser(names[0])) for each in self.metrics])
 
     def choose(self, source: str, candidates: Sequence[Scored], weights: Weights) -> dict[str, MbrChoice]:
         """The choice by each metric; hypotheses that are weighed by probability count once."""
@@ -154,7 +171,7 @@ class Decoding:
         """What candidates count, and which remain: of those weighed by probability each token sequence once."""
         from babelscope.core.answers import properties
 
-        scored = all(each.has_scores for each in candidates)
+        scored = all(each.has_total for each in candidates)
         listed = properties(system).stored and scored
         weights = self.weights or (Weights.probability if listed else Weights.count)
         if weights is Weights.count:
@@ -192,6 +209,7 @@ def mbr(
     ] = "",
     metric: Utilities = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, or hypotheses of a list.")] = 100,
+    tokenize: Tokenize = "",
     aggregate: Aggregate = 0,
     weights: Annotated[
         Weights | None,
@@ -223,8 +241,12 @@ def mbr(
     names = list(dict.fromkeys(metric or ["chrf"]))
     check_outputs({"--to": to}, inputs=[source, tests, *system, *names])
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    decoding = decoding_by(names, yes=yes, n=n, seed=seed, drawing=drawing, parts=aggregate, weights=weights)
+    decoding = decoding_by(
+        names, yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=aggregate, weights=weights
+    )
     asked_about = _sources(source, tests, decoding.metrics)
+    if not tokenize:
+        decoding = decoding.for_languages(asked_about.languages)
     opened = open_systems(system, cache=cache)
     found = _Found(decoding, opened)
     with (
@@ -247,12 +269,12 @@ def mbr(
         print(result, file=sys.stderr)
 
 
-def decoding_by(names: Sequence[str], *, yes: bool = False, **how: Any) -> Decoding:
+def decoding_by(names: Sequence[str], *, yes: bool = False, tokenize: str = "", **how: Any) -> Decoding:
     """Decoding by the metrics of these names; what is no utility is refused before any system is asked."""
     from babelscope.metrics.mbr import expected_utility
     from babelscope.metrics.preparing import prepare_metrics
 
-    found = Decoding(prepare_metrics(names, yes=yes), **how)
+    found = Decoding(prepare_metrics(names, yes=yes, tokenize=tokenize), **how)
     for metric in found.metrics:
         expected_utility(metric, parts=found.parts)
     return found

@@ -18,6 +18,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Tokenize,
     Yes,
     as_line,
     ask_lines,
@@ -62,6 +63,7 @@ def sample(
             show_default=False,
         ),
     ] = None,
+    tokenize: Tokenize = "",
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
@@ -81,7 +83,7 @@ def sample(
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system, *(metric or ())])
-    metrics = prepare_metrics(metric or (), yes=yes)
+    metrics = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     for by in metrics:
         expected_utility(by)  # what is no utility is told before anything is drawn
     sources = read_sources(source)

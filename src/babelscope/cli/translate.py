@@ -19,6 +19,7 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
+    Tokenize,
     Yes,
     as_line,
     ask_lines,
@@ -40,7 +41,7 @@ _Answer = tuple[str, "list[Scored] | str", Mapping[str, Any]]
 _Find = Callable[[Any, Sequence[str], Path], Iterator[_Answer]]
 
 
-_OF_RISK = ("metric", "samples", "epsilon", "aggregate", "seed", "yes")
+_OF_RISK = ("metric", "tokenize", "samples", "epsilon", "aggregate", "seed", "yes")
 
 
 class Decode(StrEnum):
@@ -70,6 +71,7 @@ def translate(
     aggregate: Annotated[
         int, typer.Option(min=0, metavar="PARTS", help="Of --decode mbr, see `babelscope mbr`.")
     ] = 0,
+    tokenize: Tokenize = "",
     seed: Seed = 0,
     as_json: AsJson = False,
     to: ToFile = None,
@@ -93,7 +95,9 @@ def translate(
     check_outputs({"--to": to}, inputs=[file, *system, *([metric] if by_risk else [])])
     find: _Find = functools.partial(_by_beam, beam=max(beam, n_best), n_best=n_best)
     if by_risk:
-        find = _by_risk(metric, samples, seed=seed, epsilon=epsilon, parts=aggregate, yes=yes)
+        find = _by_risk(
+            metric, samples, seed=seed, epsilon=epsilon, parts=aggregate, yes=yes, tokenize=tokenize
+        )
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
     notes: Counter[str] = Counter()
@@ -134,13 +138,15 @@ def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_be
         yield source, answers, {}
 
 
-def _by_risk(metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool) -> _Find:
+def _by_risk(
+    metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool, tokenize: str
+) -> _Find:
     """Translations of least Bayes risk, with their expected utilities for JSON."""
     from babelscope.cli.mbr import Sources, decoding_by
     from babelscope.core.answers import Drawing
 
     drawing = Drawing(epsilon=epsilon)
-    decoding = decoding_by([metric], yes=yes, n=n, seed=seed, drawing=drawing, parts=parts)
+    decoding = decoding_by([metric], yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=parts)
 
     def find(system: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
         for source, candidates in decoding.candidates(system, Sources.of_lines(file, sources)):

@@ -71,6 +71,11 @@ class Scored:
         return bool(self.logprobs)
 
     @property
+    def has_total(self) -> bool:
+        """Whether its log-probabilities have the end of sentence, if it has one: only then is their sum its own."""
+        return self.has_scores and "without_eos" not in self.notes
+
+    @property
     def total(self) -> float:
         """Sum of the log-probabilities, in nats (minimal-pairs, eq. 1)."""
         self._require_scores()
@@ -325,7 +330,9 @@ class HasRegions(Protocol):
         """For each item of a test set, by its id and place, at most `k` hypotheses a region."""
 
 
-Capability = Literal["translate", "score", "sample", "top_k", "next_tokens", "item_scores", "regions"]
+Capability = Literal[
+    "translate", "score", "sample", "top_k", "next_tokens", "item_scores", "regions", "reply"
+]
 CAPABILITIES: Mapping[Capability, str] = {
     "translate": "translates",
     "score": "gives log-probabilities of given targets",
@@ -334,6 +341,7 @@ CAPABILITIES: Mapping[Capability, str] = {
     "next_tokens": "gives next-token distributions",
     "item_scores": "has stored scores of items",
     "regions": "has stored lists of hypotheses",
+    "reply": "answers prompts in words",
 }
 _METHODS: Mapping[Capability, tuple[str, ...]] = {
     **{name: (name,) for name in CAPABILITIES},

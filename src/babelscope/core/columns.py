@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from babelscope.core.comparable import Comparable
+from babelscope.core.factors import Factors
 from babelscope.core.results import Record, Row
 
 FigureKey = tuple[str, tuple[tuple[str, str | int], ...]]
@@ -67,6 +68,10 @@ class JudgedCell(Protocol):
 
     @property
     def fingerprint(self) -> Mapping[str, Any]: ...
+
+    @property
+    def factors(self) -> Factors:
+        """What the study says of the system."""
 
     @property
     def digest(self) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 Note = Literal[
-    "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole",
+    "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos",
     "preamble", "quoted", "explained", "repeated", "refused", "other_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
+without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
 The others are of `systems.chatter`, and `CHATTER` says what they mean."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",

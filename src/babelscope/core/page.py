@@ -360,6 +360,8 @@ class View:
     """(record, settings of its cell) -> what to show of it."""
     headline: Callable[[Sequence[Row]], Sequence[Headline]] = lambda _rows: ()
     """The rows of a cell -> the few that matter most, the first of them most of all."""
+    over: Callable[[Sequence[Row]], Sequence[Headline]] | None = None
+    """The rows of a cell -> those that are drawn over factors of the systems; None for the headlines."""
     overview: Callable[[Group], Table] | None = None
     """A table that a summary of one method and test set shows in the place of headlines."""
 

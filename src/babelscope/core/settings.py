@@ -20,6 +20,9 @@ class Settings(BaseModel):
     newly_signed: ClassVar[frozenset[str]] = frozenset()
     """Renamed fields that configurations and signatures have by their new name, since their values changed too."""
 
+    signed_where_used: ClassVar[frozenset[str]] = frozenset()
+    """Later fields, signed only where they are not left at their defaults, so that other signatures stay."""
+
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
     """Field -> its value -> other fields that the value stands for, where they are not given: a protocol by name."""
 
@@ -46,7 +49,13 @@ class Settings(BaseModel):
     def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Values as configurations and signatures have them: by former names, so that no identity changes."""
         former = {new: old for old, new in cls.old_names.items() if new not in cls.newly_signed}
-        return {former.get(name, name): value for name, value in values.items()}
+        later = {name: cls.model_fields[name].default for name in cls.signed_where_used}
+        return {
+            former.get(name, name): value
+            for name, value in values.items()
+            # A tuple comes as a list, as JSON has it.
+            if name not in later or (value and value != later[name])
+        }
 
     @model_validator(mode="before")
     @classmethod

@@ -80,6 +80,12 @@ class Options:
     def names(self) -> list[str]:
         return list(self._values)
 
+    def with_defaults(self, **values: str) -> Options:
+        """The same options with values for those that were not given."""
+        found = Options(self.spec, {**values, **self._values})
+        found._known = self._known
+        return found
+
     def take_all(self) -> None:
         """Count all options as used: the opener passes them on."""
         self._known |= self._values.keys()

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from babelscope.decoding.model import OpenModel
+from babelscope.decoding.model import Memory, OpenModel, logits_in_pieces, refuse_nan
 
 Array = np.ndarray[Any, Any]
 
@@ -86,20 +85,16 @@ def _search(
     nodes = active[:, None]  # [active, width]: the memory's node of each running prefix
     tokens = np.full((len(sources), 1), vocabulary.prefix[0])  # [active, width]: what is fed next
     history = np.zeros((len(sources), 1, 0), dtype=np.int64)  # [active, width, length]
-    scores = torch.zeros((len(sources), 1))  # [active, width]: total log-probability
+    scores = np.zeros((len(sources), 1), dtype=np.float32)  # [active, width]: total log-probability
     for token in vocabulary.prefix[1:]:
-        first = memory.size
-        model.step(memory, nodes.ravel().tolist(), tokens.ravel().tolist())
-        nodes = np.arange(first, memory.size)[:, None]
+        nodes = memory.add(nodes.ravel())[:, None]
+        for _ in logits_in_pieces(model, memory, nodes.ravel(), tokens.ravel()):
+            pass
         tokens = np.full_like(tokens, token)
     for length in range(1, limit + 1):
-        first = memory.size
-        logs = model.step(memory, nodes.ravel().tolist(), tokens.ravel().tolist()).cpu()
-        nodes = np.arange(first, memory.size).reshape(tokens.shape)
-        if at_limit:
-            ending = torch.arange(logs.shape[1]) == vocabulary.eos
-            logs = logs.masked_fill(~ending if length == limit else ending, -np.inf)
-        top, parents, chosen = _continuations(logs.view(*tokens.shape, -1), scores, 2 * beam)
+        nodes = memory.add(nodes.ravel()).reshape(tokens.shape)
+        ending = None if not at_limit else length == limit
+        top, parents, chosen = _continuations(model, memory, nodes, tokens, scores, 2 * beam, ending)
         sequences = np.concatenate(
             [np.take_along_axis(history, parents[:, :, None], axis=1), chosen[:, :, None]], axis=2
         )
@@ -119,14 +114,39 @@ def _search(
         nodes = np.take_along_axis(nodes[going], np.take_along_axis(parents[going], running, 1), 1)
         tokens = np.take_along_axis(chosen[going], running, 1)
         history = np.take_along_axis(sequences[going], running[:, :, None], 1)
-        scores = torch.from_numpy(np.take_along_axis(top[going], running, 1))
+        scores = np.take_along_axis(top[going], running, 1)
     return finished
 
 
-def _continuations(logs: Tensor, scores: Tensor, count: int) -> tuple[Array, Array, Array]:
-    """The `count` best next tokens of each source [sources, width, vocabulary]: scores, parents, tokens."""
-    rows, width, size = logs.shape
-    total = (logs + scores[:, :, None]).view(rows, -1)
-    top, index = total.topk(min(count, width * size), dim=1)
-    chosen = index.numpy()
-    return top.numpy(), chosen // size, chosen % size
+def _continuations(
+    model: OpenModel,
+    memory: Memory,
+    nodes: Array,
+    tokens: Array,
+    scores: Array,
+    count: int,
+    ending: bool | None,
+) -> tuple[Array, Array, Array]:
+    """The `count` best next tokens of each source after `nodes` [sources, width]: scores, parents, tokens.
+
+    `ending`: EOS alone may come (True), or anything else (False).
+    """
+    vocabulary = model.vocabulary
+    each = min(count, vocabulary.size)
+    best = np.empty((nodes.size, each), dtype=np.float32)
+    chosen = np.empty((nodes.size, each), dtype=np.int64)
+    for piece, logits in logits_in_pieces(model, memory, nodes.ravel(), tokens.ravel()):
+        logs = torch.log_softmax(logits.float(), dim=-1)
+        refuse_nan(logs[:, vocabulary.eos].cpu().numpy())  # softmax spreads a NaN over its row
+        if ending is not None:
+            is_end = torch.arange(vocabulary.size, device=logs.device) == vocabulary.eos
+            logs = logs.masked_fill(~is_end if ending else is_end, -np.inf)
+        found = logs.topk(each, dim=1)
+        best[piece], chosen[piece] = found.values.cpu().numpy(), found.indices.cpu().numpy()
+    totals = (best.reshape(*nodes.shape, each) + scores[:, :, None]).reshape(len(nodes), -1)
+    order = np.argsort(-totals, axis=1, kind="stable")[:, :count]
+    return (
+        np.take_along_axis(totals, order, 1),
+        order // each,
+        np.take_along_axis(chosen.reshape(len(nodes), -1), order, 1),
+    )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.model import LOGITS, Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.packing import join_ends
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
@@ -29,6 +29,7 @@ class Causal(OpenModel):
 
     def __init__(self, network: Any, vocabulary: Vocabulary, ends: Sequence[int] = ()) -> None:
         self.network = network
+        self.feeds_logits = True
         self._ends = sorted({vocabulary.eos, *ends})
         self.vocabulary = vocabulary
         self.device: torch.device = network.device
@@ -102,23 +103,26 @@ class Causal(OpenModel):
         return logits
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
-        edges = [torch.empty(len(tree.edge_tokens)) for tree in trees]
+        edges = [torch.empty(len(tree.edge_tokens), device="cpu") for tree in trees]
         rows = [(number, path) for number, tree in enumerate(trees) for path in tree.paths]
         prompts = [list(sources[number]) for number, _ in rows]
         targets = [[trees[number].edge_tokens[edge] for edge in path] for number, path in rows]
         start = 0
         while start < len(rows):
-            end, longest = start, 0
+            end, longest, kept = start, 0, 0
             while end < len(rows):
                 longest = max(longest, len(prompts[end]) + len(targets[end]))
-                if end > start and longest * (end + 1 - start) > _BUDGET:
+                kept = max(kept, len(targets[end]) + 1)
+                count = end + 1 - start
+                wide = kept * count * self.vocabulary.size > LOGITS
+                if end > start and (longest * count > _BUDGET or wide):
                     break
                 end += 1
             found = force_causal(
                 self.network, prompts[start:end], targets[start:end], self._ends, self.vocabulary.eos
             )
             for (number, path), logprobs in zip(rows[start:end], found, strict=True):
-                edges[number][path] = torch.tensor(logprobs)
+                edges[number][path] = torch.tensor(logprobs, device="cpu")
             start = end
         return edges
 
@@ -148,7 +152,9 @@ def force_causal(
     ).logits.float()
     join_ends(logits, ends, eos)
     wanted = ids[:, ids.shape[1] - keep + 1 :]
-    chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0] - logits[:, :-1].logsumexp(-1)
+    chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0]
+    for row, own in enumerate(logits):  # one by one, so that no second copy of the logits is made
+        chosen[row] -= own[:-1].logsumexp(-1)
     found = chosen.cpu().tolist()
     return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
 
@@ -156,12 +162,12 @@ def force_causal(
 def _pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Ids [rows, longest], and 1 where they are real."""
     longest = max(map(len, rows))
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    real = torch.zeros_like(ids)
+    ids = np.zeros((len(rows), longest), dtype=np.int64)
+    real = np.zeros_like(ids)
     for number, row in enumerate(rows):
-        ids[number, longest - len(row) :] = torch.tensor(row)
+        ids[number, longest - len(row) :] = row
         real[number, longest - len(row) :] = 1
-    return ids.to(device), real.to(device)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device)
 
 
 def _positions(real: Tensor) -> Tensor:

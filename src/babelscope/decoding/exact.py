@@ -31,7 +31,7 @@ from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.frontier import Frontier
 from babelscope.decoding.kernels import children_above, release
 from babelscope.decoding.lengths import beam_ranks, greatest_length
-from babelscope.decoding.model import Array, OpenModel, refuse_nan, score_targets
+from babelscope.decoding.model import Array, OpenModel, refuse_nan, rows_at_once, score_targets
 from babelscope.util.errors import BabelscopeError
 
 # Prefixes fed at once: enough to fill a processor's vector units, few enough to stay in its cache.
@@ -81,7 +81,7 @@ def exact_search(
     if k < 1:
         raise BabelscopeError(f"the {k} most probable translations cannot be searched for; k is at least 1")
     budget, lengths = budget or Budget(), lengths or _ANY_LENGTH
-    rows = rows or _ROWS.get(model.device.type, 256)
+    rows = rows or rows_at_once(model, _ROWS.get(model.device.type, 256))
     answers: list[ExactResult | None] = [None] * len(sources)
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
 

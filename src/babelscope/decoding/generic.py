@@ -23,6 +23,7 @@ class Generic(OpenModel):
 
     def __init__(self, model: Any, vocabulary: Vocabulary) -> None:
         self.model = model
+        self.feeds_logits = True
         self.vocabulary = vocabulary
         self.device: torch.device = model.device
         self.dtype: torch.dtype = model.dtype
@@ -73,7 +74,7 @@ class Generic(OpenModel):
         ids, real = pad_rows(sources, self.model.config.pad_token_id or 0, self.device)
         hidden = self._encode(ids, real)
         rows = [(number, path) for number, tree in enumerate(trees) for path in tree.paths]
-        edges = [torch.empty(len(tree.edge_tokens)) for tree in trees]
+        edges = [torch.empty(len(tree.edge_tokens), device="cpu") for tree in trees]
         longest = max(len(path) for _, path in rows) + len(self.vocabulary.prefix)
         at_once = max(1, _LOGITS_BYTES // (4 * longest * self.vocabulary.size))
         rows.sort(key=lambda row: len(row[1]))

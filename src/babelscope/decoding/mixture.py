@@ -46,6 +46,7 @@ class Mixture(OpenModel):
 
     def __init__(self, members: Sequence[OpenModel]) -> None:
         self.members = tuple(members)
+        self.feeds_logits = any(member.feeds_logits for member in members)
         self.device = members[0].device
         precise = {torch.float32, torch.float64}
         types = [member.dtype for member in members]

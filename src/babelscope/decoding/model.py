@@ -16,6 +16,9 @@ from babelscope.util.errors import SystemFailure
 
 Array = np.ndarray[Any, Any]
 
+LOGITS = 2**24
+"""Most logits held at once, 64 MiB in float32, however large the vocabulary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -143,6 +146,8 @@ class OpenModel(Protocol):
     vocabulary: Vocabulary
     device: torch.device
     dtype: torch.dtype
+    feeds_logits: bool = False
+    """Whether `feed` itself ends in logits, so that fewer prefixes can be fed at once where a vocabulary is wide."""
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
@@ -167,6 +172,25 @@ class OpenModel(Protocol):
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         """Log-probabilities of every edge of each source's tree, natural logs."""
+
+
+def rows_at_once(model: OpenModel, most: int) -> int:
+    """How many prefixes to feed at once, `most` or as few as their logits ask for."""
+    return max(1, min(most, LOGITS // model.vocabulary.size)) if model.feeds_logits else most
+
+
+def logits_in_pieces(
+    model: OpenModel, memory: Memory, nodes: Array, tokens: Array, *, most: int = LOGITS
+) -> Iterator[tuple[slice, Tensor]]:
+    """Feed the new `nodes` their tokens; which of them, and their logits [rows, vocabulary], at most `most` numbers."""
+    some = max(1, most // model.vocabulary.size)
+    at_once = rows_at_once(model, len(nodes))
+    for start in range(0, len(nodes), at_once):
+        hidden = model.feed(memory, nodes[start : start + at_once], tokens[start : start + at_once])
+        for first in range(0, len(hidden), some):
+            logits = model.read(hidden[first : first + some])
+            yield slice(start + first, start + first + len(logits)), logits
+            del logits  # before the next piece is made
 
 
 def score_targets(

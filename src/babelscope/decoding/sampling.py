@@ -28,6 +28,8 @@ _SAMPLES = 3200
 # Prefixes fed at once, and logits in all: a forward pass costs a millisecond before it computes anything.
 _ROWS = {"cpu": 1024, "cuda": 4096}
 _LOGITS = {"cpu": 2**24, "cuda": 2**28}
+# Cutting off improbable tokens sorts them in double, several arrays of logits' size.
+_CUTS = 4
 # Keys and values held at once; when they need more, some samples wait until others are done.
 _BYTES = 2**29
 # Positions whose random numbers are made together.
@@ -61,7 +63,10 @@ def draw_samples(
     """
     if n < 1:
         raise BabelscopeError(f"at least one sample must be drawn, not {n}")
+    drawing = drawing or Drawing()
     most = _LOGITS.get(model.device.type, 2**24) // model.vocabulary.size
+    if drawing.top_p < 1 or drawing.epsilon > 0:
+        most //= _CUTS
     rows = rows or max(1, min(_ROWS.get(model.device.type, 1024), most))
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
     cores = torch.get_num_threads() if model.device.type == "cpu" else 1
@@ -69,7 +74,7 @@ def draw_samples(
     batches = [order[start : start + size] for start in range(0, len(order), size)]
 
     def run(batch: list[int]) -> list[list[Sample]]:
-        return _Batch(model, [sources[i] for i in batch], n, seed, limit, drawing or Drawing(), rows).run()
+        return _Batch(model, [sources[i] for i in batch], n, seed, limit, drawing, rows).run()
 
     answers: list[list[Sample]] = [[] for _ in sources]
     for batch, found in zip(batches, map_on_cores(model.device, run, batches), strict=True):

@@ -40,6 +40,7 @@ class Stepwise(OpenModel):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.network = network
+        self.feeds_logits = True
         self.vocabulary = vocabulary
         self.device = torch.device(device)
         self.dtype = dtype
@@ -76,7 +77,7 @@ class Stepwise(OpenModel):
     @torch.inference_mode()
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
         memory = self.encode(sources)
-        edges = [torch.empty(len(tree.edge_tokens)) for tree in trees]
+        edges = [torch.empty(len(tree.edge_tokens), device="cpu") for tree in trees]
         levels: dict[int, list[tuple[int, int]]] = {}
         asked: dict[tuple[int, int], list[int]] = {}
         for number, tree in enumerate(trees):

@@ -15,10 +15,13 @@ import numpy as np
 import torch
 
 from babelscope.decoding.cores import map_on_cores
-from babelscope.decoding.model import Array, OpenModel
+from babelscope.decoding.model import Array, Memory, OpenModel, logits_in_pieces
 from babelscope.decoding.sampling import Sample
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
+
+# Children whose noise is drawn at once; several arrays of doubles are made of them.
+_PIECE = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def _search(model: OpenModel, source: Sequence[int], n: int, seed: int, limit: i
     nodes, tokens = np.zeros(1, dtype=np.int64), np.array(vocabulary.prefix[:1])
     for token in vocabulary.prefix[1:]:
         nodes = memory.add(nodes)
-        model.advance(memory, nodes, tokens)
+        model.feed(memory, nodes, tokens)
         tokens = np.array([token])
     ids, logprobs = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0))
     # Any number would give the same samples, but only a Gumbel a threshold without bias.
@@ -59,19 +62,17 @@ def _search(model: OpenModel, source: Sequence[int], n: int, seed: int, limit: i
     leaves: list[tuple[float, Sample]] = []
     for length in range(1, limit + 1):
         nodes = memory.add(nodes)
-        logits = model.advance(memory, nodes, tokens).double().cpu()
-        logs = torch.log_softmax(logits, dim=1).numpy()
-        totals = logprobs.sum(1, keepdims=True) + logs
-        noise = stream(seed, f"{name}, {length}").gumbel(size=logs.shape)
-        children = _given_their_maximum(totals + noise, perturbed).ravel()
+        generator = stream(seed, f"{name}, {length}")
         # One more than asked for: the threshold. In the order of prefixes, since which noise a prefix meets next
         # must not depend on its rank.
+        children, rows, chosen, logs = _best_children(
+            model, memory, nodes, tokens, logprobs.sum(1), perturbed, n + 1, generator
+        )
         cut = _largest(np.append(children, [leaf for leaf, _ in leaves]), n + 1)
-        best = np.flatnonzero((children >= cut) & (children > -math.inf))
-        rows, chosen = best // vocabulary.size, best % vocabulary.size
+        best = np.flatnonzero(children >= cut)
+        rows, chosen, perturbed = rows[best], chosen[best], children[best]
         ids = np.concatenate([ids[rows], chosen[:, None]], axis=1)
-        logprobs = np.concatenate([logprobs[rows], logs[rows, chosen, None]], axis=1)
-        perturbed = children[best]
+        logprobs = np.concatenate([logprobs[rows], logs[best, None]], axis=1)
         ended = (chosen == vocabulary.eos) | (length == limit)
         leaves = [leaf for leaf in leaves if leaf[0] >= cut]
         leaves += [
@@ -84,6 +85,31 @@ def _search(model: OpenModel, source: Sequence[int], n: int, seed: int, limit: i
         ids, logprobs, perturbed = ids[~ended], logprobs[~ended], perturbed[~ended]
     leaves.sort(key=lambda leaf: -leaf[0])
     return Distinct([drawn for _, drawn in leaves[:n]], leaves[n][0] if len(leaves) > n else -math.inf)
+
+
+def _best_children(
+    model: OpenModel,
+    memory: Memory,
+    nodes: Array,
+    tokens: Array,
+    totals: Array,
+    perturbed: Array,
+    n: int,
+    generator: np.random.Generator,
+) -> tuple[Array, Array, Array, Array]:
+    """Of the children of `nodes`, the n with the largest perturbed log-probabilities and a few more: that, the place
+    of their parent, token and log-probability, in the order of parents and tokens."""
+    kept = []
+    for piece, logits in logits_in_pieces(model, memory, nodes, tokens, most=_PIECE):
+        logs = torch.log_softmax(logits.double().cpu(), dim=1).numpy()
+        noise = generator.gumbel(size=logs.shape)
+        noise += totals[piece, None] + logs
+        children = _given_their_maximum(noise, perturbed[piece]).ravel()
+        best = np.flatnonzero((children >= _largest(children, n)) & (children > -math.inf))
+        rows, chosen = np.divmod(best, model.vocabulary.size)
+        kept.append((children[best], rows + piece.start, chosen, logs[rows, chosen]))
+    values, parents, chosen, logs = (np.concatenate(each) for each in zip(*kept, strict=True))
+    return values, parents, chosen, logs
 
 
 def _largest(values: Array, n: int) -> float:

@@ -58,6 +58,10 @@ def open_lab(rest: str, options: Options) -> Any:
         names = [f"lab:{each}" for each in known]
         hint = did_you_mean(f"lab:{rest}", names, f"there are {', '.join(known)}", cutoff=0.75)
         raise BabelscopeError(f"there is no lab model {rest!r}; {hint}")
+    if (MODELS / rest / "tokenizer.json").exists():
+        from babelscope.lab.training.opening import open_prompts
+
+        return open_prompts(MODELS / rest, options)
     arguments = read_options(options)
     options.refuse_unused()
     return HuggingFace(options.spec, MODELS / rest, tokenizer=MODELS / "tokenizer", **arguments)

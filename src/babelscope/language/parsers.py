@@ -1,19 +1,22 @@
-"""Dependency parsers of raw lines: UDPipe, and Stanza where it is installed."""
+"""Dependency parsers of raw lines: UDPipe, and spaCy and Stanza where they are installed."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.registry import Registry
-from babelscope.language.ud import Tree, parse_tree
+from babelscope.core.registry import Registry, did_you_mean
+from babelscope.language.fitness import watch_words
+from babelscope.language.ud import Tree, parse_tree, read_trees
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
 from babelscope.util.files import replacing
-from babelscope.util.text import read_line_bytes, shorten
+from babelscope.util.text import read_line_bytes, read_lines, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """Texts -> one tree each, multiword tokens split as in the parser's treebank; None for an empty text."""
@@ -21,21 +24,26 @@ UDPIPE_MODELS: Registry[Path] = Registry("UDPipe model", "pathlib:Path", "babels
 
 
 def open_parser(spec: str) -> Parser:
-    """Open `udpipe:FILE` (a model file, or the name of a known model) or `stanza:LANGUAGE`."""
+    """Open `udpipe:FILE` (a model file, or the name of a known model), `spacy:MODEL` or `stanza:LANGUAGE`."""
     kind, _, name = spec.partition(":")
-    if kind not in ("udpipe", "stanza") or not name:
-        raise BabelscopeError(f"a parser is udpipe:FILE or stanza:LANGUAGE, not {spec!r}")
-    return _open_udpipe(name) if kind == "udpipe" else _open_stanza(name)
+    openers = {"udpipe": _open_udpipe, "spacy": _open_spacy, "stanza": _open_stanza}
+    if kind not in openers or not name:
+        raise BabelscopeError(f"a parser is udpipe:FILE, spacy:MODEL or stanza:LANGUAGE, not {spec!r}")
+    return openers[kind](name)
 
 
 def parser_language(spec: str) -> str | None:
-    """The language of a parser, by its name; None for a model file, which does not say it."""
-    from babelscope.language.published_models import MODELS
+    """The language of a parser, by its name or, of a published model, its bytes; None where nothing says it."""
+    from babelscope.language.published_models import MODELS, find_model
 
     kind, _, name = spec.partition(":")
     if kind == "stanza":
         return name or None
-    known = MODELS.get(f"udpipe/{name}") if name not in UDPIPE_MODELS.names() else None
+    if kind == "spacy":
+        return _spacy_language(name)
+    if kind != "udpipe" or not name or name in UDPIPE_MODELS.names():
+        return None
+    known = MODELS.get(f"udpipe/{name}") or find_model(Path(name))
     return known.project.languages[0] if known else None
 
 
@@ -50,9 +58,17 @@ def _open_udpipe(name: str) -> Parser:
     if tokenizer is None:
         raise BabelscopeError(f"the UDPipe model {path} has no tokenizer; it cannot read raw lines")
     writer = library.OutputFormat.newConlluOutputFormat()
+    watch = (
+        watch_words(read_lines(words), f"the parser {name}")
+        if (words := words_file(path)).is_file()
+        else None
+    )
 
     def parse(texts: Sequence[str]) -> list[Tree | None]:
-        return [_single_tree(list(one(text)), text, name) for text in texts]
+        trees = [_single_tree(list(one(text)), text, name) for text in texts]
+        if watch is not None:
+            watch(word.form for tree in trees if tree is not None for word in tree.words)
+        return trees
 
     def one(text: str) -> Iterator[str]:
         error = library.ProcessingError()
@@ -86,7 +102,75 @@ def _model_file(name: str) -> Path:
     if (path := Path(name)).is_file():
         return path
     short = [*UDPIPE_MODELS.names(), *(each[len("udpipe/") :] for each in MODELS)]
-    raise BabelscopeError(f"{name}: no such model file, nor one of the known models: {', '.join(short)}")
+    hint = did_you_mean(name, short, "see babelscope data list", cutoff=0.4)
+    raise BabelscopeError(f"{name}: no such model file, nor a known model; {hint}")
+
+
+def _open_spacy(name: str) -> Parser:
+    """A spaCy pipeline, from an installed package or a folder; a line stays one sentence."""
+    try:
+        library = importlib.import_module("spacy")
+    except ImportError:
+        raise BabelscopeError("spaCy is not installed: pip install spacy, or use udpipe:FILE") from None
+    try:
+        pipeline = library.load(name, exclude=["ner", "senter", "sentencizer"])
+    except (OSError, ValueError) as error:
+        raise BabelscopeError(
+            f"there is no spaCy model {shorten(name)}: install its package, or name its folder "
+            f"({shorten(str(error), 200)})"
+        ) from None
+    labels = set(pipeline.get_pipe("parser").labels) if "parser" in pipeline.pipe_names else set()
+    missing = _UD_RELATIONS - {label.partition(":")[0] for label in labels}
+    if missing:
+        # English and German models of spaCy have relations of other treebanks (`dobj`, `svp`).
+        raise BabelscopeError(
+            f"the spaCy model {name} does not parse to Universal Dependencies: it knows no relation "
+            f"{', '.join(sorted(missing))}, so our rules would find nothing; use a UDPipe model"
+        )
+
+    def prepared(text: str) -> Any:
+        document = pipeline.make_doc(" ".join(text.split()))
+        for token in document:
+            token.is_sent_start = token.i == 0  # the parser keeps to what is set
+        return document
+
+    def parse(texts: Sequence[str]) -> list[Tree | None]:
+        full = [text for text in texts if text.strip()]
+        parsed = iter(pipeline.pipe(map(prepared, full)))
+        return [
+            _single_tree([_spacy_rows(next(parsed))] if text.strip() else [], text, name) for text in texts
+        ]
+
+    return parse
+
+
+_UD_RELATIONS = {"nsubj", "obj", "obl", "case"}
+"""Relations that every treebank of Universal Dependencies 2 has, and other schemes have not all."""
+
+
+def _spacy_rows(document: Any) -> str:
+    """A parsed document of spaCy as CoNLL-U."""
+    numbers = {token.i: n for n, token in enumerate(document, 1)}
+    rows = []
+    for token in document:
+        head = 0 if token.head.i == token.i else numbers[token.head.i]
+        relation = token.dep_ if head else "root"
+        fields = (token.text, token.lemma_, token.pos_, token.tag_, str(token.morph), str(head), relation)
+        rows.append("\t".join([str(numbers[token.i]), *(field or "_" for field in fields), "_", "_"]))
+    return "\n".join(rows)
+
+
+def _spacy_language(name: str) -> str | None:
+    """The language in the description of a spaCy model; None if there is no such model."""
+    folder: Path | None = Path(name)
+    if name.isidentifier() and not Path(name).is_dir():
+        found = importlib.util.find_spec(name)
+        folder = Path(found.origin).parent if found is not None and found.origin else None
+    try:
+        language = json.loads(read_line_bytes(folder / "meta.json")).get("lang") if folder else None
+    except (OSError, ValueError, AttributeError, BabelscopeError):
+        return None
+    return language if isinstance(language, str) else None
 
 
 def _open_stanza(language: str) -> Parser:
@@ -133,7 +217,10 @@ def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
 def train_udpipe(
     trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
 ) -> None:
-    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`."""
+    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`.
+
+    The words it was trained on are written beside it, since a UDPipe model cannot be asked which words it knows.
+    """
     library = import_udpipe()
     reader = library.InputFormat.newConlluInputFormat()
     reader.setText(read_line_bytes(trees).decode("utf-8"))
@@ -150,6 +237,14 @@ def train_udpipe(
         raise BabelscopeError(f"UDPipe cannot learn from {trees}: {error.message}")
     with replacing(Path(model)) as file:
         file.write(made)
+    words = {word.form.lower() for tree in read_trees(trees) if tree is not None for word in tree.words}
+    with replacing(words_file(Path(model))) as file:
+        file.writelines(f"{word}\n".encode() for word in sorted(words) if any(map(str.isalpha, word)))
+
+
+def words_file(model: Path) -> Path:
+    """Where the words that a UDPipe model was trained on are listed, if anybody did; one a line, in lower case."""
+    return model.with_suffix(".words")
 
 
 def import_udpipe() -> Any:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from babelscope.core.registry import did_you_mean
 from babelscope.language.ud import Tree, Word
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import read_toml
 
 RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
 """Names that no rule may have: the whole set, and phenomena that are found by alignment."""
@@ -25,6 +22,7 @@ class Pattern:
     """Relation to its head; `obl` also matches its subtypes (`obl:arg`)."""
     upos: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    """`PronType=Int` also matches one of several values (`PronType=Int,Rel`), `Number` any value."""
     xpos: tuple[str, ...] = ()
     lemma: tuple[str, ...] = ()
     form: tuple[str, ...] = ()
@@ -34,8 +32,11 @@ class Pattern:
         return (
             (not self.relation or any(f"{word.deprel}:".startswith(f"{each}:") for each in self.relation))
             and (not self.upos or word.upos in self.upos)
-            and set(self.features).issubset(word.feats.split("|"))
+            and (not self.features or _features(word).issuperset(self.features))
         )
+
+    def fits(self, word: Word) -> bool:
+        return self.fits_tags(word) and self.fits_words(word)
 
     def fits_words(self, word: Word) -> bool:
         """Whether language-specific tag, lemma and form match."""
@@ -46,18 +47,51 @@ class Pattern:
         )
 
 
+def _features(word: Word) -> set[str]:
+    """Every feature as its name, and as `Name=Value` for each of its values."""
+    found = set()
+    for feature in word.feats.split("|"):
+        name, _, values = feature.partition("=")
+        found |= {name, *(f"{name}={value}" for value in values.split(","))}
+    return found
+
+
+ANY = Pattern()
+"""What every word matches."""
+LONGEST = 1000
+"""Words of the longest sentence in which a rule that looks beyond head and dependent is applied."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A phenomenon: a dependent and its head that match two patterns."""
+    """A phenomenon: a dependent and its head that match two patterns. Several rules may share a name."""
 
     name: str
     definition: str
     dependent: Pattern
-    head: Pattern = Pattern()
+    head: Pattern = ANY
     languages: tuple[str, ...] = ()
     """Languages in which it is used unless rules are asked for by name; empty for all."""
     label: str = ""
     """A few plain words for a reader who has not read the papers; the name if empty."""
+    order: Literal["", "before", "after"] = ""
+    """Where the dependent stands: before its head, after it, or anywhere."""
+    siblings: bool = False
+    """The head is not what the dependent depends on, but another word that depends on the same one."""
+    interrupted: bool = False
+    """Between them stands a word, not punctuation, that does not belong to the head: the arc is not projective."""
+    contains: Pattern = ANY
+    """The dependent, or a word that depends on it, matches this."""
+    between: Pattern = ANY
+    """A word between them matches this."""
+    none_after: Pattern = ANY
+    """No word that depends on the head (of siblings: on what both depend on) and follows both matches this."""
+
+    @property
+    def looks_further(self) -> bool:
+        """Whether it looks at more words than head and dependent."""
+        others = (self.contains, self.between, self.none_after)
+        return self.siblings or self.interrupted or any(pattern != ANY for pattern in others)
 
 
 _VERB = Pattern(upos=("VERB", "AUX"))
@@ -118,6 +152,8 @@ class Finder:
         """How many of the trees seen have no features at all; rules on features cannot match there."""
         self.without_verb = 0
         """How many have no finite verb: headings, and sentences that the parser cannot read."""
+        self.too_long = 0
+        """How many have more than LONGEST words: rules that look further are not applied there."""
         self._known: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
 
     def __call__(self, tree: Tree, side: str) -> list[Instance]:
@@ -126,28 +162,96 @@ class Finder:
         self.trees += 1
         self.without_features += all(word.feats == "_" for word in tree.words)
         self.without_verb += not any(map(_may_be_finite, tree.words))
+        around = _Surroundings(tree) if any(rule.looks_further for rule in self.rules) else None
+        self.too_long += around is not None and not around.children
         for word in tree.words:
             tags = (word.deprel, word.upos, word.feats)
             if (rules := self._known.get(tags)) is None:
                 rules = tuple(rule for rule in self.rules if rule.dependent.fits_tags(word))
                 self._known[tags] = rules
             for rule in rules:
-                if rule.dependent.fits_words(word) and self._fits_head(rule.head, tree, word):
-                    head = tree.words[word.head - 1].form if word.head else ""
-                    between = abs(word.id - word.head) - 1
-                    found.append(Instance(rule.name, side, word.head, word.id, between, head, word.form))
-        return found
+                if rule.dependent.fits_words(word):
+                    found += [
+                        _instance(rule, word, head, side) for head in self._heads(rule, tree, word, around)
+                    ]
+        return list(dict.fromkeys(found))  # alternatives may find the same words
 
     def blind_rules(self) -> list[str]:
         """Names of rules that could not match, since no tree seen has features."""
         blind = self.trees and self.without_features == self.trees
-        return [r.name for r in self.rules if blind and (r.dependent.features or r.head.features)]
+        found = [r.name for r in self.rules if blind and (r.dependent.features or r.head.features)]
+        return list(dict.fromkeys(found))
 
-    def _fits_head(self, pattern: Pattern, tree: Tree, word: Word) -> bool:
+    def _heads(
+        self, rule: Rule, tree: Tree, word: Word, around: _Surroundings | None
+    ) -> Iterator[Word | None]:
+        """The heads of a dependent; None for the word 0."""
         if not word.head:
-            return self.roots and pattern == Pattern()
-        head = tree.words[word.head - 1]
-        return pattern.fits_tags(head) and pattern.fits_words(head)
+            if self.roots and rule.head == ANY and not rule.looks_further:
+                yield None
+            return
+        governor = tree.words[word.head - 1]
+        if not rule.looks_further:
+            if rule.head.fits(governor) and _in_order(rule, word, governor):
+                yield governor
+            return
+        assert around is not None
+        if not around.children:
+            return
+        heads = (
+            [each for each in around.children[governor.id] if each != word] if rule.siblings else [governor]
+        )
+        for head in heads:
+            if (
+                rule.head.fits(head)
+                and _in_order(rule, word, head)
+                and around.fit(rule, word, head, governor)
+            ):
+                yield head
+
+
+class _Surroundings:
+    """The words around a head and its dependent, for rules that look at more than these two."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.words = tree.words
+        self.children: dict[int, list[Word]] = {}
+        """By word; empty in a sentence of more than LONGEST words."""
+        if len(tree.words) <= LONGEST:
+            self.children = {word: [] for word in range(len(tree.words) + 1)}
+            for word in tree.words:
+                self.children[word.head].append(word)
+
+    def fit(self, rule: Rule, word: Word, head: Word, governor: Word) -> bool:
+        """Whether the words around fit what a rule says of them; `governor` is what the dependent depends on."""
+        first, last = sorted((word.id, head.id))
+        between = self.words[first : last - 1]
+        after = [each for each in self.children[governor.id] if each.id > last]
+        return (
+            (rule.contains == ANY or any(map(rule.contains.fits, (word, *self.children[word.id]))))
+            and (rule.between == ANY or any(map(rule.between.fits, between)))
+            and (rule.none_after == ANY or not any(map(rule.none_after.fits, after)))
+            # Of siblings, the word that both depend on belongs to the clause, too.
+            and (rule.none_after == ANY or not rule.siblings or governor.id < last)
+            and (not rule.interrupted or self._interrupted(between, head))
+        )
+
+    def _interrupted(self, between: Sequence[Word], head: Word) -> bool:
+        own, open_ = {head.id}, [head.id]
+        while open_:
+            new = [each.id for each in self.children[open_.pop()]]
+            own.update(new)
+            open_ += new
+        return any(each.id not in own and each.upos != "PUNCT" for each in between)
+
+
+def _in_order(rule: Rule, word: Word, head: Word) -> bool:
+    return not rule.order or (word.id < head.id) == (rule.order == "before")
+
+
+def _instance(rule: Rule, word: Word, head: Word | None, side: str) -> Instance:
+    place, form = (head.id, head.form) if head else (0, "")
+    return Instance(rule.name, side, place, word.id, abs(word.id - place) - 1, form, word.form)
 
 
 def _may_be_finite(word: Word) -> bool:
@@ -159,76 +263,37 @@ def _may_be_finite(word: Word) -> bool:
 def choose_rules(
     names: Iterable[str] = (), *, language: str | None = None, more: Sequence[Rule] = (), strict: bool = False
 ) -> list[Rule]:
-    """The rules of these names (`stranding` is enough); without names, those for the language.
+    """The rules of these names (`stranding` is enough); without names, the paper's for the language.
 
-    `more` are the user's rules, which replace ours of the same name. `strict` affects only ours.
+    `more` are the user's rules, which replace ours of the same name. `strict` affects only the paper's.
     """
     ours = [replace(rule, head=_VERB) for rule in RULES] if strict else RULES
-    known = {rule.name: rule for rule in (*ours, *more)}
+    known = {**_by_name(ours), **_by_name(more)}
     if not (asked := list(dict.fromkeys(names))):
-        return [
-            rule
-            for rule in known.values()
-            if not rule.languages or language is None or language in rule.languages
-        ]
+        every = [rule for own in known.values() for rule in own]
+        return [rule for rule in every if not rule.languages or language in (None, *rule.languages)]
+    known = {**_by_name(shipped_rules()), **known}
     chosen = []
     for name in asked:
         fitting = [each for each in known if each == name or each.endswith(f"_{name}")]
         if not fitting:
             hint = did_you_mean(name, [*known, *RESERVED[1:]], f"known are {', '.join(known)}", cutoff=0.4)
             raise BabelscopeError(f"there is no phenomenon {name!r}; {hint}")
-        chosen.append(known[name if name in fitting else fitting[0]])
+        own = known[name if name in fitting else fitting[0]]
+        # Alternatives for other languages would look for words that this one does not have.
+        chosen += [rule for rule in own if not rule.languages or language in (None, *rule.languages)] or own
     return chosen
 
 
-def read_rules(path: str | Path) -> list[Rule]:
-    """Read rules from a TOML file: a table for each, with the patterns of dependent and head as tables."""
-    content = read_toml(path)
-    if not content:
-        raise BabelscopeError(f"{path} has no rules; a rule is a table such as [light_verb]")
-    return [_rule(name, table, path) for name, table in content.items()]
+def shipped_rules() -> list[Rule]:
+    """The rules of the package beyond the paper's (`rules/more.toml`), which are looked for by name only."""
+    from babelscope.language.rule_files import read_shipped  # which makes rules of this module
+
+    return read_shipped()
 
 
-def _rule(name: str, table: Any, path: str | Path) -> Rule:
-    where = f"{path}: rule {name!r}"
-    if not isinstance(table, Mapping):
-        raise BabelscopeError(f"{where} must be a table, [{name}]")
-    if name in RESERVED:
-        raise BabelscopeError(f"{where}: this name is taken")
-    keys = [field.name for field in dataclasses.fields(Rule) if field.name not in ("name", "label")]
-    _check_keys(table, keys, where)
-    definition = table.get("definition", name)
-    if not isinstance(definition, str):
-        raise BabelscopeError(f"{where}: definition must be text")
-    made = Rule(
-        name,
-        definition,
-        _pattern(table.get("dependent", {}), f"{where}: dependent"),
-        _pattern(table.get("head", {}), f"{where}: head"),
-        _texts(table.get("languages", []), f"{where}: languages"),
-    )
-    if made.dependent == Pattern():
-        raise BabelscopeError(f"{where} must say what the dependent is like, or it matches every word")
-    return made
-
-
-def _pattern(table: Any, where: str) -> Pattern:
-    if not isinstance(table, Mapping):
-        raise BabelscopeError(f'{where} must be a table, such as {{ relation = ["obj"] }}')
-    _check_keys(table, [field.name for field in dataclasses.fields(Pattern)], where)
-    return Pattern(**{name: _texts(value, f"{where}: {name}") for name, value in table.items()})
-
-
-def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known, f"known are {', '.join(known)}")
-            raise BabelscopeError(f"{where} knows no {key!r}; {hint}")
-
-
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    """A list of texts; a single text is accepted too."""
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(text, str) and text for text in values):
-        raise BabelscopeError(f"{where} must be text or a list of texts")
-    return tuple(values)
+def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        found.setdefault(rule.name, []).append(rule)
+    return found

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Estimate, Row
+from babelscope.core.tokenisers import require_spaces
 from babelscope.stats.correlation import correlation_and_p
 from babelscope.stats.intervals import proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -20,6 +21,7 @@ from babelscope.util.json_lines import json_number
 from babelscope.util.text import read_lines, shorten
 
 WORD = re.compile(r"\w+")
+_LOOKED_AT = 1000  # lines
 
 GENDERS = ("male", "female", "neutral")
 """neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""
@@ -217,7 +219,18 @@ def count_genders(
 
 
 def parallel_lines(files: Mapping[str, str | Path]) -> Iterator[tuple[str, ...]]:
-    """The lines of several files side by side, read as a stream; an error if one has more than another."""
+    """The lines of several files side by side, read as a stream; an error if one has more than another.
+
+    So are texts, by their first lines, whose words are not set apart by spaces: nothing would be found in them.
+    """
+    rows = _side_by_side(files)
+    first = list(itertools.islice(rows, _LOOKED_AT))
+    for path, column in zip(files.values(), zip(*first, strict=True), strict=False):
+        require_spaces(column, what=f"the lines of {path}")
+    yield from itertools.chain(first, rows)
+
+
+def _side_by_side(files: Mapping[str, str | Path]) -> Iterator[tuple[str, ...]]:
     ended = object()
     streams = [stream_lines(path) for path in files.values()]
     for number, lines in enumerate(itertools.zip_longest(*streams, fillvalue=ended), 1):

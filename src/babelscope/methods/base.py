@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_origin
 
@@ -24,6 +24,8 @@ from babelscope.util.errors import BabelscopeError
 
 _BUILT_IN = {
     **{name: f"babelscope.methods.{name}.method:METHOD" for name in BUILT_IN},
+    "contrast_answers": "babelscope.methods.answers.method:CONTRAST",
+    "condition_answers": "babelscope.methods.answers.method:CONDITION",
     "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
 }
@@ -72,6 +74,8 @@ class Method:
     as_a_whole: bool = False
     """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
     to them. Such an `ask` may itself return `unanswered` records."""
+    whole_if: Callable[[Any], bool] = lambda _settings: False
+    """Settings -> whether all items form one chunk under these, because `judge` needs all records together."""
     asks: frozenset[str] = frozenset()
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     lowers: frozenset[str] = frozenset()
@@ -81,6 +85,8 @@ class Method:
     have, or would have otherwise."""
     instead: Mapping[Capability, Capability] = field(default_factory=dict)
     """Needed capability -> capability that replaces it, such as stored scores of items in place of scoring."""
+    otherwise: Mapping[Capability, str] = field(default_factory=dict)
+    """Capability -> what to do with a system that has it, but lacks what is needed."""
     check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
     """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
     system is asked."""
@@ -89,6 +95,9 @@ class Method:
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}
     """Settings -> what some of them resolved to, by name (versions of analysers, digests of programs). The signature
     has these in place of the values that the user wrote."""
+    identity_on: Callable[[Any, Languages], Mapping[str, Any]] = lambda _settings, _languages: {}
+    """(settings, languages of the items judged) -> what settings resolved to by these, such as the tokenisers of the
+    languages; the rest as in `identity`."""
     comparable: Callable[[Any], Sequence[Comparable]] = lambda _settings: ()
     """Settings -> the fields of its records that `runs/comparing` pairs between systems."""
     across: Callable[[Group, Any, int], list[Row]] = lambda _group, _settings, _seed: []
@@ -118,6 +127,20 @@ class Method:
     def kinds(self) -> tuple[type[Item], ...]:
         """All kinds of items that it judges."""
         return (self.kind, *self.also)
+
+
+Languages = frozenset[tuple[str, str]]
+"""The (source, target) languages of items; empty text where none is known."""
+
+
+def languages_of(items: Iterable[Any]) -> Languages:
+    """The languages that items state; those without references need no tokeniser."""
+    names = ("source_language", "target_language")
+    return frozenset(
+        (getattr(item, names[0], None) or "", getattr(item, names[1], None) or "")
+        for item in items
+        if getattr(item, "references", True)
+    )
 
 
 METHODS: Registry[Method] = Registry(
@@ -150,10 +173,22 @@ class Setup:
         """Whether this method runs on the test set: the kind of items fits, and `tests` does not exclude it."""
         return tests.kind in self.method.kinds and (not self.tests or name in self.tests)
 
+    def identity(self, tests: Mapping[str, TestSet]) -> dict[str, Any]:
+        """What settings resolved to, by themselves and by the languages of the items that it judges."""
+        languages = languages_of(
+            item for name in tests if self.judges(name, tests[name]) for item in tests[name]
+        )
+        by_language = self.method.identity_on(self.settings, languages)
+        return {**self.method.identity(self.settings), **by_language}
+
     @property
     def config(self) -> Config:
+        """Its part of the signature, whatever the test sets."""
+        return self.config_on({})
+
+    def config_on(self, tests: Mapping[str, TestSet]) -> Config:
         """Its part of the signature; systems and programs are identified by fingerprint, not by name."""
-        resolved = {**self.settings.model_dump(mode="json"), **self.method.identity(self.settings)}
+        resolved = {**self.settings.model_dump(mode="json"), **self.identity(tests)}
         return {
             "name": self.method.name,
             "version": self.method.version,

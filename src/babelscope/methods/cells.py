@@ -243,7 +243,11 @@ def _require_capabilities(cell: Cell) -> None:
     more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
         system = cell.systems[role]
-        require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        try:
+            require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+        except BabelscopeError as error:
+            others = [said for has, said in setup.method.otherwise.items() if has in capabilities(system)]
+            raise BabelscopeError("; ".join([str(error), *others])) from None
         extra = _without_substitutes(setup, system, more.get(role, ()))
         require(system, *extra, what_for=f"{setup.label} with these settings")
 
@@ -294,7 +298,10 @@ def config_of(
     numbers = {name: number for number, name in enumerate(tests)}
     return {
         "methods": [
-            {**setup.config, **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {})}
+            {
+                **setup.config_on(tests),
+                **({"tests": [numbers[name] for name in setup.tests]} if setup.tests else {}),
+            }
             for setup in setups
         ],
         "systems": [system.fingerprint.as_json() for system in systems],

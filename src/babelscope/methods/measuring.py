@@ -9,7 +9,9 @@ from typing import Any
 from babelscope.core.comparable import Comparable
 from babelscope.core.notes import chatter_counts
 from babelscope.core.results import Record
+from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
+from babelscope.metrics.records import record_statistics
 from babelscope.systems.asking import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
@@ -23,6 +25,7 @@ def translated_records(system: Any, items: Sequence[ParallelSentence], beam: int
         {
             "source": item.source,
             "references": list(item.references),
+            **stated_languages(item),
             "translation": answer[0].text,
             "notes": list(answer[0].notes),
         }
@@ -30,20 +33,20 @@ def translated_records(system: Any, items: Sequence[ParallelSentence], beam: int
     ]
 
 
-def score_sentences(name: str, records: Sequence[Record]) -> tuple[list[float], list[list[float]]]:
+def score_sentences(
+    name: str, records: Sequence[Record], tokenize: str = ""
+) -> tuple[list[float], list[list[float]]]:
     """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
 
+    Words are split by the tokeniser `tokenize`, or if none is named by that of each target language.
     A stored run that names an external program does not start it: the stored scores are used again.
     """
     if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):
         warn_stored_quality(name)
         return [record["scores"][name] for record in records], []
     metric = find_metric(name)
-    statistics = metric.statistics(
-        [record["translation"] for record in records],
-        [tuple(record["references"]) for record in records],
-        [record["source"] for record in records],
-    )
+    texts = [record["translation"] for record in records]
+    statistics = record_statistics(metric, texts, records, tokenize)
     scores = [metric.of_statistics(row) for row in statistics]
     if type(metric).corpus is Metric.corpus:
         return scores, []

@@ -7,19 +7,21 @@ BLEURT and others as programs that the user names (external.py).
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
+from babelscope.core.tokenisers import Tokeniser, find_tokeniser, require_split
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -77,6 +79,14 @@ class Metric(ABC):
     """False for a metric that judges a translation by its source alone; references may then be missing."""
     reads_sources: bool = field(default=False, kw_only=True)
     """Whether its scores may depend on the sources, which must then be known."""
+    words_by: str = field(default="", kw_only=True)
+    """Name of the tokeniser by which it splits words if it is told no other; empty if it splits none."""
+    takes_tokeniser: bool = field(default=True, kw_only=True)
+    """False for a metric that always splits words by `words_by`."""
+    tokeniser: Tokeniser | None = field(default=None, kw_only=True)
+    """By which it splits words, in the place of `words_by`."""
+    checked: bool = field(default=False, kw_only=True)
+    """Whether somebody has made sure, of all texts together, that their words can be split."""
 
     @abstractmethod
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
@@ -103,13 +113,50 @@ class Metric(ABC):
         )
         return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
 
+    def tokenised(self, tokeniser: Tokeniser | None, *, checked: bool = False) -> Self:
+        """The same metric with words split by another tokeniser; None for its own."""
+        if not self.words_by:
+            return self
+        return dataclasses.replace(
+            self, tokeniser=tokeniser if self.takes_tokeniser else None, checked=checked or self.checked
+        )
+
+    @property
+    def is_tokenised(self) -> bool:
+        """Whether it splits words by a tokeniser that can be chosen."""
+        return bool(self.words_by) and self.takes_tokeniser
+
+    @property
+    def splitter(self) -> Tokeniser:
+        """What splits words for it, if anything does: the tokeniser it was told, or its own."""
+        return self.tokeniser or find_tokeniser(self.words_by)
+
+    def require_words(self, references: Iterable[str], todo: str = "") -> None:
+        """Refuse references in whose script it cannot split words; what a system writes may be anything."""
+        if not self.words_by:
+            return
+        if not self.takes_tokeniser:
+            todo = "take chrf, which counts characters"
+        require_split(
+            self.splitter,
+            list(dict.fromkeys(references)),
+            what=f"references for {self.name}",
+            todo=todo or "name another tokeniser, such as zh, ja-mecab, char or spm:FILE",
+        )
+
+    def check_words(self, references: References) -> None:
+        """Refuse references in whose script it cannot split words, unless they are checked."""
+        if not self.checked:
+            self.require_words(text for own in references for text in own)
+
     def prepare(self, *, yes: bool = False) -> None:  # noqa: B027 (most metrics need nothing)
         """Make ready what it runs in; what would be downloaded is told first, and allowed by the user or by `yes`."""
 
     @property
     def identity(self) -> str:
-        """What goes into a signature: the name, and the version if it is above 1."""
-        return self.name if self.version == 1 else f"{self.name} {self.version}"
+        """What goes into a signature: the name, the version if it is above 1, and a tokeniser if one was named."""
+        version = "" if self.version == 1 else f" {self.version}"
+        return self.name + version + (f" {self.tokeniser.signed}" if self.tokeniser else "")
 
 
 METRICS: Registry[Metric] = Registry(
@@ -118,6 +165,9 @@ METRICS: Registry[Metric] = Registry(
     "babelscope.metrics",
     {
         "bleu": "babelscope.metrics.bleu:METRIC",
+        "bleu-lc": "babelscope.metrics.bleu_variants:LOWERCASE",
+        "multi-bleu": "babelscope.metrics.bleu_variants:MULTI",
+        "multi-bleu-lc": "babelscope.metrics.bleu_variants:MULTI_LOWERCASE",
         "chrf": "babelscope.metrics.chrf:METRIC",
         "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
         "ter": "babelscope.metrics.ter:METRIC",
@@ -236,29 +286,3 @@ def sentence_qualities(metric: str | Metric, segments: Sequence[Segment]) -> lis
     )
     qualities = dict(zip(once, map(found.scale.quality, scores), strict=True))
     return [qualities[each] for each in segments]
-
-
-def score_records(
-    metric: str | Metric, records: Sequence[tuple[str, Mapping[str, Any]]]
-) -> list[tuple[str, dict[str, Any]]]:
-    """Add to each (place, record) the quality of its `translation` as the field `score`."""
-    found = find_metric(metric)
-    segments = []
-    for place, record in records:
-        texts = [record.get("source"), record.get("translation")]
-        references = record.get("references")
-        if not found.reads_references:
-            references = []
-        if (
-            not isinstance(references, list)
-            or (not references and found.reads_references)
-            or not all(isinstance(text, str) for text in (*texts, *references))
-        ):
-            needed = ", and a list 'references'" if found.reads_references else ""
-            raise BabelscopeError(f"{place} needs the texts 'source' and 'translation'{needed}")
-        segments.append(Segment(record["source"], record["translation"], tuple(references)))
-    qualities = sentence_qualities(found, segments)
-    return [
-        (place, {**record, "score": quality})
-        for (place, record), quality in zip(records, qualities, strict=True)
-    ]

@@ -1,4 +1,7 @@
-"""BLEU (Papineni et al. 2002) from sacreBLEU: cased, 13a tokens, all references; sentences use effective order."""
+"""BLEU (Papineni et al. 2002) from sacreBLEU: cased, all references, 13a tokens or another tokeniser's.
+
+Sentences use effective order.
+"""
 
 from __future__ import annotations
 
@@ -11,4 +14,6 @@ METRIC = SacreBleu(
     "sacrebleu.metrics.bleu:BLEU",
     # `force` silences the warning that tokenised-looking sentences would give each time.
     sentence_options={"effective_order": True, "force": True},
+    split_options={"tokenize": "none", "force": True},
+    words_by="13a",
 )

@@ -23,6 +23,7 @@ class Chrf(SacreBleu):
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence chrF against the best reference; `sources` are not read."""
+        self.check_words(references)
         groups: dict[tuple[str, ...], list[int]] = {}
         for number, (_, own) in enumerate(zip(hypotheses, references, strict=True)):
             groups.setdefault(tuple(own), []).append(number)
@@ -35,11 +36,20 @@ class Chrf(SacreBleu):
 
     def pairwise(self, candidates: Texts, references: Texts, source: str = "") -> Array:  # noqa: ARG002
         """chrF of all pairs [candidates, references]; `source` is not read."""
+        self.check_words([references])
         return pairwise_chrf(candidates, references, word_order=self.options["word_order"])
 
 
 METRIC, PLUS_PLUS = (
-    Chrf(name, Scale(0, 100, "higher", "percent"), "sacrebleu.metrics.chrf:CHRF", {"word_order": order})
+    Chrf(
+        name,
+        Scale(0, 100, "higher", "percent"),
+        "sacrebleu.metrics.chrf:CHRF",
+        {"word_order": order},
+        # Words of chrF++ are what stands between spaces and marks, in every language.
+        words_by="whitespace" if order else "",
+        takes_tokeniser=False,
+    )
     for name, order in (("chrf", 0), ("chrf++", 2))
 )
 

@@ -24,11 +24,15 @@ def corpus_estimate(
     if not hypotheses and not references:
         return Estimate.of_nothing()
     found = find_metric(metric)
-    statistics = found.statistics(hypotheses, references, sources)
+    return estimate_of_statistics(found, found.statistics(hypotheses, references, sources))
+
+
+def estimate_of_statistics(metric: Metric, statistics: Array) -> Estimate:
+    """A corpus score from the statistics of its sentences [sentences, columns], as `corpus_estimate` gives it."""
     rest = sums_without(statistics, [np.arange(len(statistics))])[0]
-    left_out = np.array([found.corpus(sums) for sums in rest])
-    value = found.corpus(statistics.sum(axis=0))
-    return jackknife_estimate(value, left_out, len(hypotheses), fewest=FEWEST, within=bounds_of(found.scale))
+    left_out = np.array([metric.corpus(sums) for sums in rest])
+    value = metric.corpus(statistics.sum(axis=0))
+    return jackknife_estimate(value, left_out, len(statistics), fewest=FEWEST, within=bounds_of(metric.scale))
 
 
 def bounds_of(scale: Scale) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
-from babelscope.metrics.sacre import tokens_13a
 from babelscope.util.errors import BabelscopeError
 
 ALPHA, BETA = 0.25, 0.10
@@ -22,17 +21,19 @@ _SHORT = 4  # contexts of up to so many words are found by counting, longer ones
 
 @dataclass(frozen=True)
 class Ribes(Metric):
-    """RIBES on 13a tokens, cased; a corpus score is the mean over sentences."""
+    """RIBES, cased, on 13a tokens unless told otherwise; a corpus score is the mean over sentences."""
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """RIBES of each hypothesis against its best reference; `sources` are not read."""
+        self.check_words(references)
+        split = self.splitter.split
         return [
-            sentence_ribes(tokens_13a(text), [tokens_13a(each) for each in own])
+            sentence_ribes(split(text), [split(each) for each in own])
             for text, own in zip(hypotheses, references, strict=True)
         ]
 
 
-METRIC = Ribes("ribes", Scale(0, 1, "higher", "share"))
+METRIC = Ribes("ribes", Scale(0, 1, "higher", "share"), words_by="13a")
 
 
 def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:

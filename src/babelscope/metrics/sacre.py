@@ -16,30 +16,36 @@ from babelscope.metrics.base import Array, Metric, References, Texts, check_corp
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):
-    """A metric of sacreBLEU, cased, with its default tokenisation."""
+    """A metric of sacreBLEU, cased, with its default tokenisation or another tokeniser."""
 
     place: str
     """`module:class` of its scorer, imported when first used."""
     options: Mapping[str, Any] = field(default_factory=dict)
     sentence_options: Mapping[str, Any] = field(default_factory=dict)
-    """Additional options for single sentences."""
+    """Options for single sentences, in addition or in the place of others."""
+    split_options: Mapping[str, Any] = field(default_factory=dict)
+    """Additional options for texts that a tokeniser has split already."""
 
     @functools.cached_property
     def _scorer(self) -> Any:
-        return resolve(self.place)(**self.options)
+        return resolve(self.place)(**self._options)
 
     @functools.cached_property
     def _sentence_scorer(self) -> Any:
-        return resolve(self.place)(**self.options, **self.sentence_options)
+        return resolve(self.place)(**{**self._options, **self.sentence_options})
+
+    @property
+    def _options(self) -> Mapping[str, Any]:
+        return self.options if self.tokeniser is None else {**self.options, **self.split_options}
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence scores; `sources` are not read."""
-        rows = _extract(self._sentence_scorer, hypotheses, references) if hypotheses else ()
+        rows = self._extract(self._sentence_scorer, hypotheses, references) if hypotheses else ()
         return [self.of_statistics(row) for row in rows]
 
     def statistics(self, hypotheses: Texts, references: References, sources: Texts = ()) -> Array:  # noqa: ARG002
         """sacreBLEU's statistics of each sentence [sentences, columns]; `sources` are not read."""
-        return _extract(self._scorer, hypotheses, references)
+        return self._extract(self._scorer, hypotheses, references)
 
     def corpus(self, sums: Array) -> float:
         """The corpus score from the sum of its sentences' statistics [columns]; NaN for no sentences."""
@@ -50,25 +56,17 @@ class SacreBleu(Metric):
         """The score of one sentence from its statistics [columns]."""
         return _score(self._sentence_scorer, statistics)
 
-
-def _extract(scorer: Any, hypotheses: Texts, references: References) -> Array:
-    check_corpus(hypotheses, references)
-    most = max(map(len, references))
-    streams = [[own[i] if i < len(own) else None for own in references] for i in range(most)]
-    return np.array(scorer._extract_corpus_statistics(list(hypotheses), streams), dtype=float)
+    def _extract(self, scorer: Any, hypotheses: Texts, references: References) -> Array:
+        check_corpus(hypotheses, references)
+        self.check_words(references)
+        if self.tokeniser is not None:
+            spaced = functools.cache(self.tokeniser.spaced)
+            hypotheses = [spaced(text) for text in hypotheses]
+            references = [[spaced(text) for text in own] for own in references]
+        most = max(map(len, references))
+        streams = [[own[i] if i < len(own) else None for own in references] for i in range(most)]
+        return np.array(scorer._extract_corpus_statistics(list(hypotheses), streams), dtype=float)
 
 
 def _score(scorer: Any, statistics: Array) -> float:
     return float(scorer._compute_score_from_stats(statistics.tolist()).score)
-
-
-@functools.cache
-def _tokenizer() -> Any:
-    from sacrebleu.tokenizers import tokenizer_13a
-
-    return tokenizer_13a.Tokenizer13a()  # type: ignore[no-untyped-call]
-
-
-def tokens_13a(text: str) -> list[str]:
-    """The words of a text as tokenised by mteval-v13a, BLEU's default; cased."""
-    return str(_tokenizer()(text)).split()

@@ -5,4 +5,6 @@ from __future__ import annotations
 from babelscope.metrics.base import Scale
 from babelscope.metrics.sacre import SacreBleu
 
-METRIC = SacreBleu("ter", Scale(0, None, "lower", "percent"), "sacrebleu.metrics.ter:TER")
+METRIC = SacreBleu(
+    "ter", Scale(0, None, "lower", "percent"), "sacrebleu.metrics.ter:TER", words_by="whitespace"
+)

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from babelscope.core.columns import Column, FigureKey, Group
+from babelscope.core.factors import SEED, Factor, Factors, but, in_words
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.base import find_method, method_names
 from babelscope.runs.covariates import SystemTable, read_column, read_table
@@ -26,14 +27,23 @@ HISTOGRAMS = frozenset({"confidence"})
 _SEED = re.compile(r"-([0-9]+)$")
 
 
-def seed_of(name: str) -> int:
-    """The seed in a system's name: 1 for teacher, 2 for teacher-2."""
+Systems = Mapping[str, Factors]
+"""Names of systems, with what is said of them."""
+
+
+def seed_of(name: str, factors: Factors) -> Factor:
+    """The seed of a system: its factor, or the number in its name, 1 for teacher, 2 for teacher-2."""
     found = _SEED.search(name)
-    return int(found[1]) if found else 1
+    return factors.get(SEED, int(found[1]) if found else 1)
 
 
-def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Group -> systems that differ by seed only: x, x-2, x-3, or what a `PATTERN` or `NAME=PATTERN` matches."""
+def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Group -> systems that differ by seed only.
+
+    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`,
+    and of systems without that factor x, x-2, x-3.
+    """
+    names = list(systems)
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
         title, _, glob = pattern.rpartition("=")
@@ -44,8 +54,9 @@ def seed_groups(names: Sequence[str], patterns: Sequence[str] = ()) -> dict[str,
             )
         groups[title or glob] = found
     if not patterns:
-        for name in names:
-            groups.setdefault(_SEED.sub("", name), []).append(name)
+        for name, factors in systems.items():
+            rest = in_words(but(factors, SEED)) if SEED in factors else ""
+            groups.setdefault(rest or _SEED.sub("", name), []).append(name)
     return {title: found for title, found in groups.items() if len(found) > 1}
 
 
@@ -70,7 +81,8 @@ def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
 def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
 ) -> list[Row]:
-    groups = seed_groups(list(columns), patterns)
+    systems = {name: column.cell.factors for name, column in columns.items()}
+    groups = seed_groups(systems, patterns)
     values = {
         title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
     }
@@ -85,7 +97,7 @@ def _rows_of_seed_groups(
             labels = _labels(group, figure, {**more, "system": one, "against": other})
             if told := _caution(group, figure[0]):
                 labels["note"] = told
-            rows.append(_difference(values[one][figure], values[other][figure], labels))
+            rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
     return rows
 
 
@@ -113,11 +125,15 @@ def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str
     return {figure: own for figure, own in found.items() if len(own) > 1}
 
 
-def _difference(ours: Mapping[str, float], theirs: Mapping[str, float], labels: Labels) -> Row:
+def _difference(
+    ours: Mapping[str, float], theirs: Mapping[str, float], systems: Systems, labels: Labels
+) -> Row:
     """Mean difference of two groups: paired by seed if both have the same seeds, else Welch's interval."""
-    mine, others = ({seed_of(name): value for name, value in own.items()} for own in (ours, theirs))
+    mine, others = (
+        {seed_of(name, systems[name]): value for name, value in own.items()} for own in (ours, theirs)
+    )
     if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
-        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in sorted(mine)], "seeds")
+        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in mine], "seeds")
         return Row("seed_difference", found, {**labels, "pairing": "by seed"})
     estimate = welch(list(ours.values()), list(theirs.values()), "seeds")
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
@@ -212,15 +228,22 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 def regress_figure(
     group: Group, known: SystemTable, variables: Sequence[str], figure: str = "minimum"
 ) -> list[Row]:
-    """Linear regression of a figure, in percent, on variables of the systems, one for each evaluator (table 3)."""
+    """Linear regression of a figure on variables of the systems, one for each evaluator (table 3)."""
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         columns = [column for column in group.columns if column.cell.evaluator == evaluator]
-        outcome = [100 * figure_of(column, figure).value for column in columns]
+        values = [figure_of(column, figure).value for column in columns]
+        factor, unit = scale_of(values)
+        outcome = [factor * value for value in values]
         own = {name: [known.number(column.cell.system, name) for column in columns] for name in variables}
         judge: Labels = {"evaluator": evaluator} if evaluator else {}
-        rows += _regression_rows(outcome, own, {**group.labels, **judge, "outcome": figure})
+        rows += _regression_rows(outcome, own, {**group.labels, **judge, "outcome": figure, "unit": unit})
     return rows
+
+
+def scale_of(values: Sequence[float]) -> tuple[float, str]:
+    """What a figure of systems is multiplied by, and the unit: what lies between 0 and 1 everywhere is in percent."""
+    return (100.0, "percent") if all(0 <= value <= 1 for value in values) else (1.0, "its own")
 
 
 def regress_column(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:

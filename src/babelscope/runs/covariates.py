@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from babelscope.core.factors import as_label
 from babelscope.core.results import Estimate
-from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_lines, shorten
 
@@ -33,6 +34,10 @@ class SystemTable:
 
     def cell(self, system: str, column: str) -> str:
         """What stands there; an error says what there is not."""
+        if not self.columns:
+            raise BabelscopeError(
+                f"nothing says the {column!r} of systems: the runs name no factors, and there is no --table"
+            )
         if column not in self.columns:
             raise BabelscopeError(f"{self.name} has no column {column!r}; it has {', '.join(self.columns)}")
         where = self.columns[column]
@@ -60,10 +65,9 @@ def as_number(text: str) -> float | None:
         return None
 
 
-def read_systems(paths: Sequence[str | Path]) -> SystemTable:
-    """Tab-separated tables with a column `system`, and run folders, whose figures are columns; all side by side."""
-    cells: dict[str, dict[str, str]] = {}
-    columns: dict[str, str] = {}
+def read_systems(paths: Sequence[str | Path], compared: Sequence[Run] = ()) -> SystemTable:
+    """Factors of the systems of compared runs, tables with a column `system`, figures of other runs; side by side."""
+    cells, columns = _factors_of_runs(compared)
     estimates: dict[tuple[str, str], Estimate] = {}
     for path in map(Path, paths):
         if path.is_dir():
@@ -87,6 +91,22 @@ def read_systems(paths: Sequence[str | Path]) -> SystemTable:
                 {name: text for name, text in row.items() if name != "system"}
             )
     return SystemTable(cells, columns, estimates)
+
+
+def _factors_of_runs(runs: Sequence[Run]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """(system -> factor -> its value as text, factor -> where it is from) of what studies say of their systems."""
+    cells: dict[str, dict[str, str]] = {}
+    columns: dict[str, str] = {}
+    for run in runs:
+        for system, part in run.manifest.systems.items():
+            for name, value in part.factors.items():
+                text = str(as_label(value))
+                if cells.setdefault(system, {}).setdefault(name, text) != text:
+                    raise BabelscopeError(
+                        f"{columns[name]} says {name} {cells[system][name]} of {system}, and {run.path} {text}"
+                    )
+                columns.setdefault(name, str(run.path))
+    return cells, columns
 
 
 def _refuse_repeats(rows: Sequence[Mapping[str, str]], path: Path) -> None:

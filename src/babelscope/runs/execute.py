@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from babelscope.core.answers import System, properties
 from babelscope.core.columns import Group
 from babelscope.core.cost import METER
+from babelscope.core.factors import SEED, with_labels
 from babelscope.core.results import Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
@@ -87,7 +88,7 @@ def _check_asked_for(cells: Sequence[Cell], manifest: Manifest) -> None:
     if manifest.seed_groups:
         for own in {(cell.setup.label, cell.tests_name): None for cell in cells}:
             names = [cell.system_name for cell in cells if (cell.setup.label, cell.tests_name) == own]
-            seed_groups(names, manifest.seed_groups)
+            seed_groups({name: manifest.systems[name].factors for name in names}, manifest.seed_groups)
 
 
 def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
@@ -128,6 +129,7 @@ def summarise_run(
     """Summarise all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
+    factors = {name: part.factors for name, part in manifest.systems.items()}
     start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
     with progress("computing figures", len(manifest.cells)) as advance:
@@ -138,12 +140,15 @@ def summarise_run(
             labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
             answered, unanswered = split_unanswered(own)
             answered = list(method.complete(answered, settings))
-            rows += cell_rows(method, settings, manifest.seed, [*answered, *unanswered], labels, cell.skipped)
+            own_rows = cell_rows(
+                method, settings, manifest.seed, [*answered, *unanswered], labels, cell.skipped
+            )
             for name in manifest.by:
                 for value, some in split_by(answered, name).items():
-                    rows += cell_rows(
+                    own_rows += cell_rows(
                         method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
                     )
+            rows += with_labels(own_rows, factors[cell.system])
             completed += answered
             advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
@@ -174,7 +179,8 @@ def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> lis
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
             rows += paired_differences(group)
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
-        rows += seed_rows(group, patterns) if patterns else ()
+        if patterns or any(SEED in column.cell.factors for column in group.columns):
+            rows += seed_rows(group, patterns)
         rows += prompt_rows(group)
     return rows
 
@@ -217,7 +223,9 @@ def chunk_size(
     Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
     """
     longest = max(len(each) for each in tests)
-    whole = [setup.label for setup in setups if setup.method.as_a_whole]
+    whole = [
+        setup.label for setup in setups if setup.method.as_a_whole or setup.method.whole_if(setup.settings)
+    ]
     if given and whole and given < longest:
         raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
     asked = [*systems, *(role for setup in setups for role in setup.roles.values())]

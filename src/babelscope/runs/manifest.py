@@ -8,15 +8,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from babelscope.core.answers import System
 from babelscope.core.comparable import Comparable
+from babelscope.core.factors import Factor, Factors, check_factors
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
 from babelscope.methods.cells import Cell
 from babelscope.runs.folder import read_object
+from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
@@ -52,6 +54,8 @@ class SystemPart(_ManifestModel):
 
     spec: _Text
     fingerprint: Json
+    factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
+    """What the study says of it: its width, its seed."""
 
 
 class TestsPart(_ManifestModel):
@@ -175,6 +179,7 @@ def manifest_of(
     specs: Mapping[Literal["systems", "tests"], Mapping[str, str]],
     *,
     authors: Mapping[str, Mapping[str, System]] = MappingProxyType({}),
+    factors: Mapping[str, Factors] = MappingProxyType({}),
     by: Iterable[str] = (),
     seed_groups: Iterable[str] = (),
     shard: ShardPart | None = None,
@@ -191,9 +196,13 @@ def manifest_of(
         config=config,
         by=list(by),
         seed_groups=list(seed_groups),
-        methods={setup.label: describe_method(setup) for setup in setups},
+        methods={setup.label: describe_method(setup, tests) for setup in setups},
         systems={
-            label: SystemPart(spec=spec, fingerprint=systems[label].fingerprint.as_json())
+            label: SystemPart(
+                spec=spec,
+                fingerprint=systems[label].fingerprint.as_json(),
+                factors=dict(factors.get(label, {})),
+            )
             for label, spec in specs["systems"].items()
             if label in systems
         },
@@ -222,7 +231,7 @@ def manifest_of(
     )
 
 
-def describe_method(setup: Setup) -> MethodPart:
+def describe_method(setup: Setup, tests: Mapping[str, TestSet]) -> MethodPart:
     """The entry of a method in a manifest."""
     method, settings = setup.method, setup.settings
     return MethodPart(
@@ -230,7 +239,7 @@ def describe_method(setup: Setup) -> MethodPart:
         version=method.version,
         summary=method.summary,
         settings=settings.model_dump(mode="json"),
-        identity=dict(method.identity(settings)),
+        identity=setup.identity(tests),
         roles={role: system.fingerprint.as_json() for role, system in setup.roles.items()},
         comparable=[each.as_json() for each in method.comparable(settings)],
     )

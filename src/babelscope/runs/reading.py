@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.comparable import Comparable
+from babelscope.core.factors import Factors, without_labels
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
 from babelscope.methods.base import OLD_NAMES, find_method, method_names, restore_settings
 from babelscope.runs.folder import count_records, read_object, records_changed
@@ -94,16 +95,15 @@ class StoredCell:
 
     @cached_property
     def _all_rows(self) -> list[Row]:
-        return [
-            Row(
-                row.name,
-                row.estimate,
-                {name: value for name, value in row.labels.items() if name not in _CELL_LABELS},
-                row.counts,
-            )
-            for row in self.run.rows
-            if tuple(row.labels[name] for name in _CELL_LABELS) == self._names
+        own = [
+            row for row in self.run.rows if tuple(row.labels[name] for name in _CELL_LABELS) == self._names
         ]
+        return without_labels(own, {**self.factors, **dict(zip(_CELL_LABELS, self._names, strict=True))})
+
+    @property
+    def factors(self) -> Factors:
+        """What the study says of the system."""
+        return self.run.manifest.systems[self.system].factors
 
     @property
     def asked(self) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature
-from babelscope.methods.base import Method, Settings, check_settings, find_method, restore_settings
+from babelscope.methods.base import Languages, Method, Settings, check_settings, find_method, restore_settings
 from babelscope.methods.cells import judge_records
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import Methods, finish, summarise_run
@@ -62,11 +62,14 @@ def _strings_in(changed: Mapping[str, Any]) -> list[str]:
 def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
     folder = run.path
     lowered = _lowered_settings(run.manifest, methods)
-    manifest = _updated_manifest(run.manifest, methods, lowered)
+    with explain_damage(str(folder)):
+        stored_records = read_records(folder)
+        languages = _languages_by_method(run.manifest, stored_records)
+    manifest = _updated_manifest(run.manifest, methods, lowered, languages)
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})
     with explain_damage(str(folder)):
-        records = _judge_stored(manifest, read_records(folder), methods, lowered)
+        records = _judge_stored(manifest, stored_records, methods, lowered)
     if out is None:
         return summarise_run(manifest, records, methods)
     with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
@@ -114,8 +117,26 @@ def _lowered_settings(manifest: Manifest, methods: Methods) -> dict[str, dict[st
     return found
 
 
+def _languages_by_method(manifest: Manifest, records: Sequence[Record]) -> dict[str, Languages]:
+    """Method label -> the (source, target) languages of the items it judged."""
+    found: dict[str, set[tuple[str, str]]] = {label: set() for label in manifest.methods}
+    start = 0
+    for cell in manifest.cells:
+        for record in records[start : start + cell.items]:
+            stated = record.get("extra", {})
+            if record.get("references", True):
+                found[cell.method].add(
+                    (str(stated.get("source_language") or ""), str(stated.get("target_language") or ""))
+                )
+        start += cell.items
+    return {label: frozenset(own) for label, own in found.items()}
+
+
 def _updated_manifest(
-    manifest: Manifest, methods: Methods, lowered: Mapping[str, Mapping[str, Any]]
+    manifest: Manifest,
+    methods: Methods,
+    lowered: Mapping[str, Mapping[str, Any]],
+    languages: Mapping[str, Languages],
 ) -> Manifest:
     """The manifest that the run has under these settings."""
     parts, entries = {}, []
@@ -125,7 +146,7 @@ def _updated_manifest(
             update={
                 "version": method.version,
                 "settings": settings.model_dump(mode="json"),
-                "identity": _updated_identity(method, settings, part),
+                "identity": _updated_identity(method, settings, part, languages[label]),
                 "comparable": [each.as_json() for each in method.comparable(settings)],
             }
         )
@@ -152,7 +173,9 @@ def _updated_manifest(
     )
 
 
-def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> dict[str, Any]:
+def _updated_identity(
+    method: Method, settings: Settings, part: MethodPart, languages: Languages
+) -> dict[str, Any]:
     """What settings resolved to: computed for changed settings, taken from the run for the others."""
     now = settings.model_dump(mode="json")
     changed = {name for name in now if now[name] != part.settings.get(name, now[name])}
@@ -160,7 +183,8 @@ def _updated_identity(method: Method, settings: Settings, part: MethodPart) -> d
         return part.identity
     only = method.settings.model_construct(**{name: getattr(settings, name) for name in changed})
     new = {name: value for name, value in method.identity(only).items() if name in changed}
-    return {name: value for name, value in part.identity.items() if name not in changed} | new
+    kept = {name: value for name, value in part.identity.items() if name not in changed}
+    return {**kept, **new, **method.identity_on(settings, languages)}
 
 
 def _judge_stored(

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from babelscope.core.answers import System
+from babelscope.core.factors import Factor, check_factors
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.making.machine_tests import with_machine_references
@@ -91,6 +92,9 @@ class SystemEntry(_Table):
 
     spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
+    factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
+    """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
+    pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
     prompt: list[_Text] = []
     """Of `llm:` and `openai:`: prompts (docs/prompts.md). The system is asked by each, and figures are also given
     over all of them."""
@@ -325,6 +329,7 @@ def _open_and_run(
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             authors=authors,
+            factors=dict(zip(systems, (entry.factors for entry in study.systems), strict=True)),
             by=study.study.by,
             seed_groups=study.study.seed_groups,
             shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Literal
 
-Task = Literal["mucow", "winomt", "machine-reference", "challenge", "choice"]
+Task = Literal["mucow", "winomt", "machine-reference", "challenge", "extraction", "choice"]
 
 # Of the conditioning paper, appendix E.
 CORRECT, WRONG = "Correct Sense", "Wrong Sense"
@@ -30,6 +30,7 @@ LABELS: Mapping[Task, tuple[str, ...]] = {
     "winomt": (MALE, FEMALE, BOTH, TOO_BAD),
     "machine-reference": (RIGHT, WRONG_REFERENCE, CANNOT_TELL),
     "challenge": (TRANSLATED_RIGHT, TRANSLATED_WRONG, REAL, NOT_REAL, CANNOT_TELL),
+    "extraction": (REAL, NOT_REAL, CANNOT_TELL),
     "choice": (*ascii_uppercase, SEVERAL, NONE, CANNOT_TELL),
 }
 _OTHER = {MALE: FEMALE, FEMALE: MALE}
@@ -92,6 +93,7 @@ REDUCTIONS: Mapping[Task, Mapping[str, Callable[[Judgement], str | None]]] = {
     "winomt": {"binary": _winomt},
     "machine-reference": {"binary": _decided},
     "challenge": {"real": _real, "binary": _translated},
+    "extraction": {"binary": _decided},
     "choice": {"binary": _chosen},
 }
 """How the labels of a task become two; None drops the sample. `binary` tells right from wrong."""
@@ -118,7 +120,7 @@ def is_right(judgement: Judgement, task: Task) -> bool | None:
     label = REDUCTIONS[task]["binary"](judgement)
     if label is None:
         return None
-    return label == judgement.gold if task == "winomt" else label in (CORRECT, RIGHT, TRANSLATED_RIGHT)
+    return label == judgement.gold if task == "winomt" else label in (CORRECT, RIGHT, TRANSLATED_RIGHT, REAL)
 
 
 def common_samples(annotators: Sequence[Annotator]) -> list[str]:

@@ -26,6 +26,7 @@ from babelscope.core.answers import (
 )
 from babelscope.core.cost import METER
 from babelscope.core.question import Asked, Question, as_question
+from babelscope.core.replies import Replies, Reply
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.json_lines import json_number
 from babelscope.util.text import check_texts, shorten
@@ -59,6 +60,8 @@ def _metered(ask: _Ask) -> _Ask:
 def _tokens(answer: Any) -> int:
     if isinstance(answer, Scored):
         return len(answer.tokens)
+    if isinstance(answer, Reply):  # servers do not tell the tokens of an answer in words
+        return 0
     return sum(map(_tokens, answer.found if isinstance(answer, TopK) else answer))
 
 
@@ -146,11 +149,18 @@ def ask_top_k(
     return answers
 
 
+@_metered
+def ask_reply(system: Replies, prompts: Sequence[str]) -> list[Reply]:
+    """`system.reply`, with as many answers as prompts."""
+    return _as_many(system, system.reply(list(prompts)), len(prompts))
+
+
 ASK: Mapping[str, Callable[..., list[Any]]] = {
     "translate": ask_translate,
     "score": ask_score,
     "sample": ask_sample,
     "top_k": ask_top_k,
+    "reply": ask_reply,
 }
 """How a system is asked, by the name of its method."""
 

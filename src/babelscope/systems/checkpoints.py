@@ -206,13 +206,17 @@ def _some(names: Sequence[str]) -> str:
 @contextmanager
 def _without_load_report() -> Iterator[None]:
     """No report of transformers on the terminal: what it would say is an error of ours."""
-    logger = logging.getLogger("transformers.modeling_utils")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    names = ("modeling_utils", "distributed.tensor_parallel")
+    levels = {
+        logger: logger.level for logger in (logging.getLogger(f"transformers.{each}") for each in names)
+    }
+    for logger in levels:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in levels.items():
+            logger.setLevel(level)
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 
-from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Drawing, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.systems.asking import check_targets
@@ -18,11 +20,13 @@ from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.systems.weights import check_ctranslate2
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.sealed_files import SealedFiles
+from babelscope.util.seeds import stream
 from babelscope.util.text import check_texts, shorten
 
 _FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", "vmap.txt")
 
 _BATCH = 1024
+_BLOCK = 20  # samples drawn together; the first of many are those of few
 # CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
 _NO_LIMIT = 0
 
@@ -62,6 +66,7 @@ class CTranslate2(ModelSystem):
         self.length_penalty = 1.0 if length_penalty is None else length_penalty
         self._settings |= {} if self.length_penalty == 1 else {"length_penalty": self.length_penalty}
         self._compute_type = compute_type
+        self._device = device
         self._batch = batch
         self._limit = max_length
         with library_errors(f"{folder} cannot be opened by CTranslate2"), self.files.view() as view:
@@ -88,20 +93,88 @@ class CTranslate2(ModelSystem):
         """Log-probabilities of targets, EOS included; a forced language token is given, not scored."""
         sources = self._source_tokens([asked for asked, _ in pairs])
         targets, notes = self._target_tokens([target for _, target in pairs])
+        found = self._forced(sources, targets)
+        answers = []
+        for (_, target), tokens, note, logprobs in zip(pairs, targets, notes, found, strict=True):
+            text = target if isinstance(target, str) else target.text
+            answers.append(Scored(text, tuple(tokens), logprobs, note))
+        return answers
+
+    def _forced(
+        self, sources: Sequence[list[str]], targets: Sequence[Sequence[str]]
+    ) -> list[tuple[float, ...]]:
+        """Log-probabilities of target tokens; CTranslate2 adds EOS itself, which an unfinished target has not."""
+        bare = [list(target[:-1] if target[-1] == self._eos else target) for target in targets]
         with library_errors(f"{self.name}: CTranslate2 fails"):
             found = self._translator.score_batch(
-                sources,
-                [self._prefix + target[:-1] for target in targets],
+                list(sources),
+                [self._prefix + target for target in bare],
                 max_batch_size=self._batch,
                 batch_type="tokens",
                 max_input_length=_NO_LIMIT,
             )
-        answers = []
-        for (_, target), tokens, note, answer in zip(pairs, targets, notes, found, strict=True):
-            logprobs = tuple(answer.log_probs[len(self._prefix) :])
-            text = target if isinstance(target, str) else target.text
-            answers.append(Scored(text, tuple(tokens), logprobs, note))
-        return answers
+        start = len(self._prefix)
+        return [
+            tuple(answer.log_probs[start : start + len(target)])
+            for answer, target in zip(found, targets, strict=True)
+        ]
+
+    @checked
+    def sample(
+        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        """Ancestral samples in the order drawn, with the model's own log-probabilities by teacher forcing."""
+        drawing = drawing or Drawing()
+        if n < 1:
+            raise BabelscopeError(f"at least one sample must be drawn, not {n}")
+        if drawing != Drawing(temperature=drawing.temperature, max_length=drawing.max_length):
+            raise BabelscopeError(
+                f"{self.name}: CTranslate2 draws with a temperature; its cuts are not those of other systems, so "
+                "leave top-k, top-p and epsilon out"
+            )
+        sources = self._source_tokens(questions)
+        blocks = range(math.ceil(n / _BLOCK))
+        drawn = {
+            source: [row for block in blocks for row in self._draw(source, f"{block}", seed, drawing)][:n]
+            for source in dict.fromkeys(map(tuple, sources))
+        }
+        # Each sample is scored once: equal ones get equal scores whatever the batches.
+        pairs = list(dict.fromkeys((source, row) for source, rows in drawn.items() for row in rows))
+        scores = self._forced([list(source) for source, _ in pairs], [row for _, row in pairs])
+        known = dict(zip(pairs, scores, strict=True))
+        return [
+            [
+                dataclasses.replace(self._generated(list(row)), logprobs=known[source, row])
+                for row in drawn[source]
+            ]
+            for source in map(tuple, sources)
+        ]
+
+    def _draw(self, source: Sequence[str], block: str, seed: int, drawing: Drawing) -> list[tuple[str, ...]]:
+        """A block of samples. Each is a translation of its own, since several hypotheses of one come sorted.
+
+        CTranslate2 seeds random numbers when a thread first draws, so that a block needs threads of its own.
+        """
+        limit = min(
+            drawing.max_length + len(self._prefix) if drawing.max_length else self._limit, self._limit
+        )
+        with library_errors(f"{self.name}: CTranslate2 fails"), self.files.view() as view:
+            ctranslate2.set_random_seed(int(stream(seed, " ".join([block, *source])).integers(1 << 32)))
+            translator = ctranslate2.Translator(
+                str(view), device=self._device, compute_type=self._compute_type
+            )
+            found = translator.translate_batch(
+                [list(source)] * _BLOCK,
+                target_prefix=[self._prefix] * _BLOCK if self._prefix else None,
+                beam_size=1,
+                sampling_topk=0,
+                sampling_temperature=drawing.temperature,
+                max_input_length=_NO_LIMIT,
+                max_decoding_length=limit,
+                min_decoding_length=0,
+                return_end_token=True,
+            )
+        return [tuple(answer.hypotheses[0][len(self._prefix) :]) for answer in found]
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float

@@ -8,6 +8,7 @@ from typing import Any
 
 from babelscope.core.answers import Budget, Drawing, LengthRule, Scored, Target, TopK
 from babelscope.core.question import Asked
+from babelscope.core.replies import Reply
 
 
 class Decorator(abc.ABC):
@@ -47,3 +48,6 @@ class Decorator(abc.ABC):
     ) -> list[TopK]:
         said = {} if lengths is None else {"lengths": lengths}
         return self._ask("top_k", questions, {"k": k, "budget": budget, **said})
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        return self._ask("reply", prompts, {})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Capability, Drawing, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, Question, as_question, sources_of
+from babelscope.core.replies import Reply
 from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.chatter import Chatter
 from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
+from babelscope.systems.openai_samples import Sampler
 from babelscope.systems.prompts import Prompt, find_prompt
+from babelscope.systems.spelling import reads_as, without_spaces
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.json_lines import json_number
 from babelscope.util.text import check_texts, read_bytes, shorten
@@ -26,11 +28,10 @@ _ENDS: Mapping[str | None, Note | None] = {
     "length": "unfinished",
     "content_filter": "filtered",
 }
-_MOST_COMPARISONS = 1_000_000
 
 
 class OpenAIServer:
-    """A model behind the OpenAI protocol: translates by chat, scores targets that it is given as a prompt.
+    """A model behind the OpenAI protocol: translates, samples and replies by chat, scores targets given as a prompt.
 
     `logprobs=echo` needs a server that gives log-probabilities of an echoed prompt, `logprobs=vllm` its
     `prompt_logprobs`. None can be asked for the end of the sentence by itself: with `eos=`, its text is put
@@ -62,10 +63,12 @@ class OpenAIServer:
             "temperature": 0,
             **self._chatter.settings,
         }
-        self.capabilities: frozenset[Capability] = frozenset({"translate"})
+        self._sampler = Sampler.from_options(options, self._newlines)
+        settings |= self._sampler.settings
+        self.capabilities: frozenset[Capability] = frozenset({"translate", "sample", "reply"})
         self._eos = ""
         if self._logprobs != "none":
-            self.capabilities = frozenset({"translate", "score"})
+            self.capabilities |= {"score"}
             # A line break keeps the prompt's last token apart from the target's first.
             self._score_prompt = _template(
                 options, "score_prompt", self._prompt.text("{text}") + "\n", languages
@@ -86,16 +89,39 @@ class OpenAIServer:
         check_texts(sources, what="source")
         if n_best != 1:
             raise BabelscopeError(f"openai: gives one translation a source, but n_best={n_best} was asked")
-        limit = {"max_tokens": self._limit} if self._limit else {}
-        bodies = []
-        for source in sources:
-            bodies.append(
-                {"model": self._model, "messages": self._messages(source), "temperature": 0, **limit}
-            )
+        bodies = [self._chat(self._messages(source)) for source in sources]
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]
         found = each_or_unanswered(asked, lambda pair, answer: self._translation(pair[0], answer))
         return [[answer] for answer in found]
+
+    def sample(
+        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
+    ) -> list[list[Scored]]:
+        """Samples as the server draws them: its seed is asked for, but nobody can hold it to that."""
+        sources = sources_of(questions)
+        check_texts(sources, what="source")
+        bodies = [self._chat(self._messages(source)) for source in sources]
+        asked = list(zip(questions, bodies, strict=True))
+        url = f"{self._url}/chat/completions"
+        found = self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
+        return self._chatter.watch(questions, found)
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        """The answer to each prompt at temperature 0; what the server refuses is told, not raised."""
+        bodies = [self._chat([{"role": "user", "content": prompt}]) for prompt in prompts]
+        answers = self._ask("chat/completions", bodies, self._message)
+        found = []
+        for answer in answers:
+            text, reason = (None, None) if isinstance(answer, Refusal) else self._message(answer)
+            kept = text is not None and reason in (None, "stop", "length")
+            ended: Literal["whole", "cut"] = "cut" if reason == "length" else "whole"
+            found.append(Reply(text or "", ended) if kept or reason == "length" else Reply("", "refused"))
+        return found
+
+    def _chat(self, messages: list[dict[str, str]]) -> Request:
+        limit = {"max_tokens": self._limit} if self._limit else {}
+        return {"model": self._model, "messages": messages, "temperature": 0, **limit}
 
     def _messages(self, source: str) -> list[dict[str, str]]:
         """What is sent for a source; a plain prompt is one message of the user's."""
@@ -240,7 +266,7 @@ class OpenAIServer:
         scored = self._scored(target, [(token, logprob) for _, token, logprob in rows[start:]])
         read = "".join(scored.tokens)
         # Some servers decode each token by itself, and SentencePiece then loses the spaces before words.
-        if not reads_as(_without_spaces(read), _without_spaces(target + self._eos)):
+        if not reads_as(without_spaces(read), without_spaces(target + self._eos)):
             raise SystemFailure(
                 f"{self._url}/completions gave tokens that read {shorten(read)} for the target "
                 f"{shorten(target + self._eos)}: its prompt_logprobs are of another text"
@@ -268,30 +294,6 @@ class OpenAIServer:
         return Scored(
             target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("unfinished",)
         )
-
-
-def reads_as(read: str, text: str) -> bool:
-    """True if tokens that read `read` can be of `text`: a run of U+FFFD stands for as many characters or fewer.
-
-    Parts of a character read as U+FFFD; anything else that differs means that offsets cannot be trusted. A text
-    with too many of them to be sure of quickly counts as different.
-    """
-    if "\ufffd" not in read:
-        return read == text
-    parts = re.split("(\ufffd+)", read)
-    if len(parts) * len(text) > _MOST_COMPARISONS:
-        return False
-    ends = {0}  # where in `text` what was read so far may end
-    for part in parts:
-        if part[:1] == "\ufffd":
-            ends = {end + more for end in ends for more in range(1, len(part) + 1) if end + more <= len(text)}
-        else:
-            ends = {end + len(part) for end in ends if text.startswith(part, end)}
-    return len(text) in ends
-
-
-def _without_spaces(text: str) -> str:
-    return "".join(text.replace("\u2581", " ").split())
 
 
 def _prompt_of(options: Options) -> Prompt:

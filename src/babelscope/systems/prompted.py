@@ -39,7 +39,7 @@ from babelscope.systems.weights import one_line
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
-_PLAIN = Prompt("{source}: {text}\n{target}:")
+PLAIN = Prompt("{source}: {text}\n{target}:")
 _INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
@@ -125,7 +125,7 @@ class Prompted(OpenSystem):
             raise BabelscopeError(f"{name}: prompt=none asks nothing, so that chat=yes has no effect")
         if self._chat and not self.tokens.tokenizer.chat_template:
             raise BabelscopeError(f"{name}: this model has no chat template, so it can be asked plainly only")
-        self.prompt = prompt or (_INSTRUCTION if self._chat else _PLAIN)
+        self.prompt = prompt or (_INSTRUCTION if self._chat else PLAIN)
         self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._end_id = self._find_end()

@@ -11,6 +11,7 @@ from typing import Any
 
 from babelscope.core.answers import Budget, Capability, Drawing, Scored, System, Target, capabilities
 from babelscope.core.question import as_question
+from babelscope.core.replies import Reply
 from babelscope.systems.asking import ASK, scored_as_json, scored_from_json, top_k_as_json, top_k_from_json
 from babelscope.systems.decorators import Decorator
 
@@ -74,6 +75,8 @@ def _target(target: Target) -> Any:
 def _form(method: str, how: Mapping[str, Any]) -> Form:
     if method == "top_k":
         return Form(top_k_as_json, top_k_from_json)
+    if method == "reply":
+        return Form(dataclasses.asdict, lambda stored: Reply(stored["text"], stored["ended"]))
     if method == "score":
         return Form(lambda answer: [scored_as_json(answer)], lambda stored: _several(stored, range(1, 2))[0])
     counts = range(how["n"], how["n"] + 1) if method == "sample" else range(1, how["n_best"] + 1)

@@ -5,33 +5,69 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from babelscope.language.ud import token_spans
+from babelscope.testsets.ldd_reordering import TextSet, text_sets, with_reordering
 from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.file_ranges import count_lines
 from babelscope.util.json_lines import LocatedRecord
 from babelscope.util.text import read_lines, require_equal_counts, shorten, whole_number
 
 _OTHER = {"de": "en", "en": "de"}
-# `de_particle2.ids`: at least 2 words between; without a digit, and in sets from news, at least 1.
-_LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<least>\d*)(?:_news)?\.ids")
+# `de_particle2.ids`: at least 2 words between; without a digit, and in sets from news, at least 1. Sets of exactly so
+# many (`de_particle_exactly2.ids`) are in these, and are not read.
+_LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<news>_news)?(?P<least>\d*)\.ids")
 # The released code keeps a difference of positions *above* the number in the file's name.
-_REORDERING = re.compile(r".+_reorder(?P<above>\d+)\.ids")
+_REORDERING = re.compile(r"(?P<text>.+)_reorder(?P<above>\d+)\.ids")
+CORPORA = {"books": "Books", "news": "newstest2013"}
+"""The corpora whose lines the released sets number, as an option and as the release calls their files."""
 
-ByPhenomenon = dict[str, list[dict[str, Any]]]
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A dependency, and the words of the parse it was found in, if there is one."""
+
+    dependency: dict[str, Any]
+    words: Sequence[str] = ()
+
+    def in_text(self, text: str) -> dict[str, Any]:
+        """The dependency with the places of its words in a text, if that is the parsed one."""
+        spans: list[tuple[int, int]] = []
+        if self.words and "".join(self.words) == "".join(text.split()):
+            spans = token_spans(self.words, text)
+        ends = {f"{end}_at": self.dependency[end] for end in ("head", "dependent") if spans}
+        return {**self.dependency, **{name: list(spans[at - 1]) for name, at in ends.items() if at}}
+
+
+@dataclass(frozen=True, slots=True)
+class _SetFile:
+    """An `.ids` file: what its lines have, and at least how far apart."""
+
+    path: Path
+    phenomenon: str
+    least: int
+    corpus: str
+    """A name of `CORPORA`; empty for reordering in another text."""
+
+
+ByPhenomenon = dict[str, list[_Found]]
 """Phenomenon -> its dependencies in a sentence."""
 ByLine = dict[int, ByPhenomenon]
 """Line of the corpus, from 1 -> what it has."""
 
 
-def read_ldd(spec: str | Path) -> TestSet:
+def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
     """Read `FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
 
-    `FOLDER,de` takes the text from the folder itself: the corpus if it is there (newstest2013, tokenised),
-    else only the sentences of its sets (Books). Where a set has a parse, the released rules say which words
-    depend on which; else only the least number of words between them is known.
+    `FOLDER,de` takes the text from the folder itself: the corpus if it is there, else only the sentences of its
+    sets. A folder with sets of several corpora, such as the release as cloned, needs `corpus`: books or news. Where
+    a set has a parse, the released rules say which words depend on which; else only the least number of words
+    between them is known.
     """
     folder, *rest = str(spec).split(",")
     language = rest[0] if len(rest) == 1 else Path(rest[0]).suffix[1:] if len(rest) == 2 else ""
@@ -42,42 +78,107 @@ def read_ldd(spec: str | Path) -> TestSet:
         )
     if not os.path.isdir(folder):
         raise BabelscopeError(f"{folder}: no such folder")
-    sets = _sets(Path(folder), language)
+    corpus = _choose_corpus(Path(folder), language, corpus, Path(rest[0]) if len(rest) == 2 else None)
+    sets = _sets(Path(folder), language, corpus)
     if len(rest) == 2:
-        rows = _corpus(Path(rest[0]), Path(rest[1]), sets)
+        reordered = _text_sets(Path(folder), language, corpus)
+        rows = with_reordering(_corpus(Path(rest[0]), Path(rest[1]), sets), reordered, add_others=False)
         name = Path(rest[0]).name
     else:
-        rows = _own_text(Path(folder), language, sets)
+        rows = _own_text(Path(folder), language, sets, corpus)
         name = Path(folder).resolve().name
     return TestSet(name, tuple(make_items(rows)))
 
 
-def _sets(folder: Path, language: str) -> ByLine:
-    """The dependencies of every line that an `.ids` file names."""
-    found: ByLine = {}
+def _set_files(folder: Path, language: str) -> Iterator[_SetFile]:
+    """The sets of a folder for one source language, the largest of a phenomenon first."""
+    found = []
     for path in sorted(folder.glob("*.ids")):
         lexical, reordering = _LEXICAL.fullmatch(path.name), _REORDERING.fullmatch(path.name)
-        if lexical is not None and lexical["language"] == language:
+        if reordering is not None:
+            text = reordering["text"]
+            named = [name for name, stem in CORPORA.items() if text.startswith(stem)]
+            found.append(_SetFile(path, "reordering", int(reordering["above"]) + 1, "".join(named)))
+        elif lexical is not None and lexical["language"] == language:
             phenomenon, least = lexical["phenomenon"], int(lexical["least"] or 1)
-        elif reordering is not None:
-            phenomenon, least = "reordering", int(reordering["above"]) + 1
-        else:
+            if not phenomenon.endswith("_exactly"):
+                found.append(_SetFile(path, phenomenon, least, "news" if lexical["news"] else "books"))
+    yield from sorted(found, key=lambda each: each.least)
+
+
+def _choose_corpus(folder: Path, language: str, corpus: str, source: Path | None) -> str:
+    """The corpus whose sets are read: the one asked for, the only one, or the one that `source` is as long as."""
+    there = {each.corpus for each in _set_files(folder, language) if each.corpus}
+    if corpus:
+        if corpus not in there:
+            known = ", ".join(sorted(there)) or "none"
+            raise BabelscopeError(
+                f"{folder} has no sets of the corpus {corpus!r} for {language}; it has {known}"
+            )
+        return corpus
+    if len(there) < 2:
+        return "".join(there)
+    if source is not None:
+        texts = {name: _corpus_file(folder, language, name) for name in sorted(there)}
+        lines = {name: count_lines(path) for name, path in texts.items() if path is not None}
+        same = [name for name, number in lines.items() if number == count_lines(source)]
+        if len(same) == 1:
+            return same[0]
+    raise BabelscopeError(
+        f"{folder} has sets of several corpora, whose lines are numbered alike; say which: "
+        + " or ".join(f"?corpus={name}" for name in sorted(there))
+    )
+
+
+def _corpus_file(folder: Path, language: str, corpus: str) -> Path | None:
+    """The whole text of a corpus in one language, if the folder has it and its translation."""
+    other = _OTHER[language]
+    found = [
+        path
+        for path in sorted(folder.glob(f"*.{language}"))
+        if path.with_suffix(f".{other}").exists()
+        and not re.match(r"(de|en)_", path.name)
+        and "_reorder" not in path.name
+        and not path.stem.endswith(".unesc")  # the same text with HTML entities undone
+    ]
+    named = [path for path in found if path.name.startswith(CORPORA.get(corpus, ""))]
+    return next(iter(named or (found if len(found) == 1 else [])), None)
+
+
+def _sets(folder: Path, language: str, corpus: str) -> ByLine:
+    """The dependencies of every line that an `.ids` file of the corpus names."""
+    found: ByLine = {}
+    for each in _set_files(folder, language):
+        if each.corpus and each.corpus != corpus:
             continue
+        path, phenomenon, least = each.path, each.phenomenon, each.least
         numbers = list(_numbers(path))
         parse = path.with_suffix(".conllu")
-        if lexical is not None and parse.exists():
-            for number, instances in zip(numbers, _parsed(parse, phenomenon, numbers), strict=True):
-                found.setdefault(number, {})[phenomenon] = instances
+        if phenomenon != "reordering" and parse.exists():
+            # The parse of a larger set has the same trees, and a folder may hold six of them.
+            if not all(_is_parsed(found.get(number, {}).get(phenomenon)) for number in numbers):
+                for number, instances in zip(numbers, _parsed(parse, phenomenon, numbers), strict=True):
+                    found.setdefault(number, {})[phenomenon] = instances
             continue
         for number in numbers:
             own = found.setdefault(number, {}).setdefault(phenomenon, [])
             if not own:
-                own.append({"phenomenon": phenomenon, "side": "source", "distance": least})
-            elif "head" not in own[0]:  # a parse gives exact distances
-                own[0]["distance"] = max(least, own[0]["distance"])
-    if not found:
+                own.append(_Found({"phenomenon": phenomenon, "side": "source", "distance": least}))
+            elif not _is_parsed(own):  # a parse gives exact distances
+                own[0].dependency["distance"] = max(least, own[0].dependency["distance"])
+    if not found and not _text_sets(folder, language, corpus):
         raise BabelscopeError(f"{folder} has no .ids files of sets with the source language {language}")
     return found
+
+
+def _is_parsed(found: Sequence[_Found] | None) -> bool:
+    return bool(found) and "head" in found[0].dependency
+
+
+def _text_sets(folder: Path, language: str, corpus: str) -> list[TextSet]:
+    """The reordering sets that have text only, but for those of another corpus."""
+    others = tuple(stem for name, stem in CORPORA.items() if corpus and name != corpus)
+    return text_sets(folder, language, _OTHER[language], not_of=others)
 
 
 def _numbers(path: Path) -> Iterator[int]:
@@ -88,7 +189,7 @@ def _numbers(path: Path) -> Iterator[int]:
         yield number
 
 
-def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[dict[str, Any]]]:
+def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[_Found]]:
     """Instances that the released rules find in the parse of a set, one list for each of its numbers."""
     from babelscope.language.ud import read_trees
     from babelscope.language.ud_rules import Finder, choose_rules
@@ -97,7 +198,8 @@ def _parsed(path: Path, phenomenon: str, numbers: list[int]) -> Iterator[list[di
     trees = [tree for tree in read_trees(path) if tree is not None]
     require_equal_counts({str(path.with_suffix(".ids")): len(numbers), str(path): len(trees)})
     for tree in trees:
-        instances = [each.as_json() for each in finder(tree, "source")]
+        words = () if tree.multiword else tuple(word.form for word in tree.words)
+        instances = [_Found(each.as_json(), words) for each in finder(tree, "source")]
         if not instances:
             raise BabelscopeError(f"{at(path, tree.line)}: sentence {tree.number} has no {phenomenon}")
         yield instances
@@ -107,27 +209,27 @@ def _corpus(source: Path, reference: Path, sets: ByLine) -> Iterator[LocatedReco
     """All lines of a corpus as items with their dependencies."""
     columns = [read_lines(path, keep_separators=True) for path in (source, reference)]
     require_equal_counts({str(source): len(columns[0]), str(reference): len(columns[1])})
-    beyond = max(sets)
+    beyond = max(sets, default=0)
     if beyond > len(columns[0]):
         raise BabelscopeError(f"the .ids files name line {beyond}, but {source} has {len(columns[0])} lines")
     for number, (text, translation) in enumerate(zip(*columns, strict=True), 1):
         yield at(source, number), _fields(number, text, translation, sets.get(number, {}))
 
 
-def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedRecord]:
+def _own_text(folder: Path, language: str, sets: ByLine, corpus: str) -> Iterator[LocatedRecord]:
     """Items from the text in the folder itself: a whole corpus, or the sentences of its sets."""
     endings = (language, _OTHER[language])
-    for path in sorted(folder.glob(f"*.{language}")):
-        other = path.with_suffix(f".{endings[1]}")
-        if other.exists() and not re.match(r"(de|en)_", path.name) and "_reorder" not in path.name:
-            yield from _corpus(path, other, sets)
-            return
+    if (whole := _corpus_file(folder, language, corpus)) is not None:
+        rows = _corpus(whole, whole.with_suffix(f".{endings[1]}"), sets)
+        yield from with_reordering(rows, _text_sets(folder, language, corpus), add_others=False)
+        return
     warnings.warn(
         f"{folder} has no whole corpus, only sentences with a phenomenon: `all` is all of these",
         stacklevel=2,
     )
     texts: dict[int, LocatedRecord] = {}
-    for path in sorted(folder.glob(f"{language}_*.ids")):
+    own = (each for each in _set_files(folder, language) if each.phenomenon != "reordering")
+    for path in (each.path for each in own if each.corpus == corpus):
         files = [path.with_suffix(f".{ending}") for ending in endings]
         if not all(file.exists() for file in files):
             continue
@@ -138,15 +240,17 @@ def _own_text(folder: Path, language: str, sets: ByLine) -> Iterator[LocatedReco
         )
         for line, (number, text, translation) in enumerate(zip(numbers, *columns, strict=True), 1):
             texts.setdefault(number, (at(files[0], line), _fields(number, text, translation, sets[number])))
-    yield from (texts[number] for number in sorted(texts))
+    known = (texts[number] for number in sorted(texts))
+    yield from with_reordering(known, _text_sets(folder, language, corpus), add_others=True)
 
 
 def _fields(number: int, source: str, reference: str, found: ByPhenomenon) -> dict[str, Any]:
     """The JSON object of an item with its dependencies."""
-    dependencies = [each for phenomenon in sorted(found) for each in found[phenomenon]]
+    source = source.strip()
+    dependencies = [each.in_text(source) for phenomenon in sorted(found) for each in found[phenomenon]]
     return {
         "id": str(number),
-        "source": source.strip(),
+        "source": source,
         "reference": reference.strip(),
         "dependencies": dependencies,
     }

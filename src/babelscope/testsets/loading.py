@@ -106,6 +106,7 @@ _BUILT_IN = (
         "babelscope.testsets.ldd:read_ldd",
         "released long-distance challenge sets: .ids files, and the corpus they number",
         "ldd:FOLDER,newstest2013.de,newstest2013.en",
+        texts={"corpus": ""},
     ),
     Format(
         "winomt",

@@ -134,7 +134,7 @@ def _part_file(place: OutputTarget) -> Iterator[tuple[Path, BinaryIO]]:
         _remove_stale(target)
         part, descriptor = _create_locked(target, stat.S_IMODE(status.st_mode) if status else 0o666)
         try:
-            with open(descriptor, "wb") as file:
+            with open(descriptor, "w+b") as file:  # readable, so that its digest can be checked
                 if status is not None:
                     with contextlib.suppress(PermissionError):  # only root gives files away
                         os.fchown(descriptor, status.st_uid, status.st_gid)
@@ -149,7 +149,7 @@ def _create_locked(target: Path, mode: int) -> tuple[Path, int]:
     """Create a part file, locked for as long as this process lives, so that others see it is in use."""
     while True:
         part = target.with_name(f"{_part_prefix(target)}.{secrets.token_hex(4)}.part")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
             # On a disk without locks, `_remove_stale` cannot lock a file either, and so removes none.
             with contextlib.suppress(OSError):

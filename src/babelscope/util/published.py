@@ -1,18 +1,23 @@
-"""Published files: found in the data folder and checked, or downloaded into it."""
+"""Published files: found in the data folder and checked, or downloaded into it with a note of their origin."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from babelscope.util.digests import digest_file
+from babelscope.util.digests import digest_file, digest_git_blob
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import replacing
 from babelscope.util.progress import progress
 
 SERVER = "https://raw.githubusercontent.com"
+_LONGEST_NOTE = 100_000  # bytes of a note that are read
 
 FetchStatus = Literal["present", "downloaded", "unchecked", "missing"]
 """present: found, and its checksum is right. unchecked: found, but its checksum is not known to us.
@@ -30,7 +35,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file on a public server, with its size in bytes and SHA-256."""
+    """A file on a public server, with its size in bytes and its digest, as far as they are known.
+
+    Without a digest it is used if the user has it, and never downloaded.
+    """
 
     local: str
     """Its path in the data folder."""
@@ -38,7 +46,24 @@ class PublishedFile:
     """Its path at the server: owner/repository/revision/path."""
     bytes: int = 0
     sha256: str = ""
-    """Empty if it is not known; such a file is used if the user has it, and never downloaded."""
+    git_blob: str = ""
+    """SHA-1 of the file as a git blob, for files that are known by nothing else."""
+
+    @property
+    def digest(self) -> str:
+        """The digest that it is checked by; empty if none is known."""
+        return self.sha256 or self.git_blob
+
+    @property
+    def digest_kind(self) -> str:
+        return "git blob SHA-1" if self.git_blob and not self.sha256 else "SHA-256"
+
+    def digest_of(self, path: Path) -> str:
+        """The digest of a file on this machine, of the kind that is known of the published one."""
+        if self.sha256:
+            return digest_file(path)
+        with open(path, "rb") as file:
+            return digest_git_blob(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +130,17 @@ def file_url(file: PublishedFile) -> str:
 def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
     """Check the files of a named set or model in the data folder, and download those that are missing.
 
-    With `refresh`, all are downloaded. A file whose SHA-256 differs is an error.
+    With `refresh`, all are downloaded. A file whose digest differs is an error.
     """
     folder, name = data_folder(data_dir), wanted.name
     found: dict[PublishedFile, FetchStatus] = {}
     for file in wanted.files:
-        if (folder / file.local).exists() and not (refresh and file.sha256):
+        if (folder / file.local).exists() and not (refresh and file.digest):
             found[file] = _check(file, folder / file.local, name)
-    needed = [file for file in wanted.files if file not in found and file.sha256]
+    needed = [file for file in wanted.files if file not in found and file.digest]
     if needed:
-        # Imported late: httpx is slow to import, and most runs have their files.
-        from babelscope.util.download import download
-
-        with progress(name, sum(file.bytes for file in needed), of_bytes=True) as advance:
-            for file in needed:
-                path = folder / file.local
-                download(file_url(file), path, size=file.bytes, sha256=file.sha256, advance=advance)
-                found[file] = "downloaded"
+        _download(wanted, needed, folder)
+        found |= dict.fromkeys(needed, "downloaded")
     made = [Fetched(file, folder / file.local, found.get(file, "missing")) for file in wanted.files]
     if all(file.status == "missing" for file in made):
         raise BabelscopeError(
@@ -131,16 +150,54 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     return made
 
 
+def read_origin(path: Path) -> dict[str, str]:
+    """Where a downloaded file came from: name, url, licence and digest; empty if nothing is known of it."""
+    try:
+        with open(origin_file(path), "rb") as file:
+            found = json.loads(file.read(_LONGEST_NOTE))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def origin_file(path: Path) -> Path:
+    """The note beside a downloaded file that says where it came from."""
+    return path.with_name(f"{path.name}.origin.json")
+
+
+def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -> None:
+    # Imported late: httpx is slow to import, and most runs have their files.
+    from babelscope.util.download import download
+
+    project = wanted.project
+    urls = {file: file_url(file) for file in needed}
+    print(f"{wanted.name} ({project.repository}); licence: {project.licence}", file=sys.stderr, flush=True)
+    with progress(wanted.name, sum(file.bytes for file in needed) or None, of_bytes=True) as advance:
+        for file, url in urls.items():
+            path = folder / file.local
+            download(url, path, size=file.bytes, sha256=file.sha256, git_blob=file.git_blob, advance=advance)
+            note = {
+                "name": wanted.name,
+                "url": url,
+                "project": project.repository,
+                "licence": project.licence,
+                "citation": project.citation,
+                "digest": f"{file.digest_kind} {file.digest}",
+            }
+            with replacing(origin_file(path)) as written:
+                written.write(json.dumps(note, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
 def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
-    if not file.sha256:
+    if not file.digest:
         return "unchecked"
     try:
-        found = digest_file(path)
+        found = file.digest_of(path)
     except OSError as error:
         raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
-    if found != file.sha256:
+    if found != file.digest:
         raise BabelscopeError(
-            f"{path} is not the published file: its SHA-256 is {found}, expected {file.sha256}; "
+            f"{path} is not the published file: its {file.digest_kind} is {found}, expected {file.digest}; "
             f"move it away, or replace it with: babelscope data get --refresh {name}"
         )
     return "present"

@@ -195,7 +195,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_toml(data: bytes, path: str | Path) -> dict[str, Any]:
-    """The tables in the bytes of a TOML file; `path` is for the messages."""
+    """The tables of a TOML file, given what was read of it."""
     try:
         if _DOTTED.search(data):
             raise ValueError("a key has more than 32 parts")

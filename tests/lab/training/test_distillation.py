@@ -18,11 +18,12 @@ from babelscope.decoding import beam as beams
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel
 from babelscope.lab.training import distillation
-from babelscope.lab.training.distillation import distill, open_teacher, translate_all
+from babelscope.lab.training.distillation import distill, translate_all
 from babelscope.lab.training.networks import new_network
 from babelscope.lab.training.shapes import SHAPES
 from babelscope.lab.training.tokenizer import train_pieces
 from babelscope.lab.training.train import train
+from babelscope.lab.training.translating import open_teacher
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 

@@ -61,9 +61,14 @@ def test_settings_go_down_to_the_least_that_has_a_meaning(name: str, least: Any)
 def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> None:
     """Figures published without a word about these are compared with others made so."""
     assert set_up("challenge", {}).config["settings"] == {
+        "protocol": "checked",
         "metrics": ["bleu", "chrf", "ribes"],
         "distances": [0, 1, 2, 3, 4, 5, 6],
+        "order_distances": [0, 5, 10, 15, 20],
         "exact": False,
+        "max_sentences": None,
+        "verdict_from": 100,
+        "controls": "others",
         "beam": 5,
         "resamples": 1000,
         "draws": 100,

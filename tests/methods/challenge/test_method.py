@@ -18,9 +18,10 @@ from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
-from babelscope.methods.challenge.figures import _coefficients, length_matched_corpora
+from babelscope.methods.challenge.figures import Controls, _coefficients
+from babelscope.methods.challenge.sets import Subset
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.sacre import tokens_13a
+from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -105,7 +106,7 @@ def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
         "chrf": sacrebleu.corpus_chrf(translations, references).score,
         "ribes": mean(
-            sentence_ribes(tokens_13a(t), [tokens_13a(r)])
+            sentence_ribes(MTEVAL_13A.split(t), [MTEVAL_13A.split(r)])
             for t, r in zip(translations, references[0], strict=True)
         ),
     }
@@ -186,17 +187,23 @@ def test_controls_have_the_length_distribution_of_the_set(
 ) -> None:
     own = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=5, unique=True)))
     known = np.array(lengths, dtype=float)
-    drawn = length_matched_corpora(known, own, np.random.default_rng(0), draws=20, apart=apart)
-    assert drawn.shape == (20, len(own))
+    subset = Subset("particle", own, own)
+    drawn, unmatched = Controls(20, apart, "all").corpora(known, subset, np.random.default_rng(0))
+    assert (drawn.shape, unmatched) == ((20, len(own)), 0)
     assert (abs(known[drawn] - known[own]) <= apart).all()
+    others, unmatched = Controls(20, apart, "others").corpora(known, subset, np.random.default_rng(0))
+    rest = np.setdiff1d(np.arange(len(known)), own)
+    matched = [each for each in own if (abs(known[rest] - known[each]) <= apart).any()]
+    assert (others.shape, unmatched) == ((20, len(matched)), len(own) - len(matched))
+    assert not np.isin(others, own).any()
+    assert (abs(known[others] - known[matched]) <= apart).all()
 
 
 def test_all_candidates_of_a_control_are_equally_likely() -> None:
     lengths = np.array([5, 9, 6, 4, 5, 7, 20], dtype=float)
-    drawn = length_matched_corpora(lengths, np.array([0]), np.random.default_rng(0), draws=8000, apart=1)[
-        :, 0
-    ]
-    counts = np.bincount(drawn, minlength=7) / 8000
+    subset = Subset("particle", np.array([0]), np.array([0]))
+    drawn, _ = Controls(8000, 1, "all").corpora(lengths, subset, np.random.default_rng(0))
+    counts = np.bincount(drawn[:, 0], minlength=7) / 8000
     assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
 
 
@@ -327,7 +334,7 @@ def test_target_side_dependencies_are_sets_of_their_own() -> None:
             {"dependencies": [dependency("p", 1), dependency("p", -1)]},
             "dependency 2: field 'distance' must be",
         ),
-        ({"dependencies": [dependency("p", True)]}, "must be a number of words, 0 or more, not True"),
+        ({"dependencies": [dependency("p", True)]}, "must be a number, 0 or more, not True"),
         ({"dependencies": [dependency("p", 1, side="left")]}, "must be source or target, not 'left'"),
     ],
 )
@@ -410,7 +417,8 @@ def test_figures_of_real_systems_on_newstest2013_are_the_published_ones(shared: 
     tests = load(f"ldd:{data}/ldd/news,{text}.{source},{text}.{target}")
     systems = [name.partition("/")[2] for name in PUBLISHED if name.startswith(pair)]
     files = [open_system(f"file:{data}/newstest/out/{pair}/wmt13.{name}.{target}") for name in systems]
-    found = challenge(files, tests, resamples=100, distances=(0,), length_corpora=4)
+    sets = {"distances": (0,), "order_distances": (5,), "controls": "all"}
+    found = challenge(files, tests, resamples=100, length_corpora=4, **sets)
     for file, name in zip(files, systems, strict=True):
         for phenomenon, (n, bleu, chrf, ribes) in PUBLISHED[f"{pair}/{name}"].items():
             rows = [the(found, m, system=file.name, phenomenon=phenomenon) for m in ("bleu", "chrf", "ribes")]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.tokenisers import require_spaces
 from babelscope.lab.experiments.locality import Pair, Plan, quick_plan
 from babelscope.lab.training.parallel import read_parallel
 from babelscope.lab.training.tokenizer import train_pieces
@@ -50,6 +51,9 @@ def splitter(model: bytes | None) -> Split:
 def read_own_text(source: Path, target: Path, *, length: int, pieces: int = 0) -> OwnText:
     """Read two line-parallel files; with `pieces`, each side gets a BPE vocabulary of that size."""
     text = read_parallel(source, target)
+    require_spaces(text.target, what=f"the lines of {target}")  # for BLEU, if not for the network
+    if not pieces:
+        require_spaces(text.source, what=f"the lines of {source}", todo="set words apart, or say --pieces N")
     models: tuple[bytes, ...] = ()
     if pieces:
         sides = (text.source, text.target)

@@ -15,9 +15,9 @@ from babelscope.core.results import Estimate
 from babelscope.lab.experiments.locality import Pair, Plan, Trial, arrange_source, source_positions
 from babelscope.lab.experiments.locality_networks import Network, Recurrent, Transformer, greedy
 from babelscope.lab.experiments.locality_text import joined
+from babelscope.lab.training.devices import training_numerics
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import torch_seed
-from babelscope.lab.training.train import training_numerics
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream

@@ -6,17 +6,19 @@ import math
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from babelscope.lab.training.checkpoints import CARD, write_json
 from babelscope.lab.training.parallel import ParallelText
 from babelscope.lab.training.plain import PLAIN
 from babelscope.lab.training.progress import clock
-from babelscope.lab.training.settings import SETTABLE, TrainingSettings
+from babelscope.lab.training.settings import LATER, SETTABLE, TrainingSettings
 from babelscope.lab.training.shapes import PARTS, SHAPES
+from babelscope.metrics.base import find_metric
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.lab.training.train import TrainingRun
+    from babelscope.lab.training.loop import TrainingRun
 
 
 def make_card(
@@ -35,16 +37,20 @@ def make_card(
 
     settings = run.settings
     threads = torch.get_num_threads()
-    command = train_command(settings, text, dev, tokenizer, threads) if origin is None else origin["command"]
+    command = (
+        origin["command"]
+        if origin
+        else train_command(settings, text, dev, tokenizer, threads, run.device.type)
+    )
     return {
         "shape": settings.shape.name,
         "parameters": sum(weight.numel() for weight in run.weights),
         "vocabulary": run.pieces.size,
         "label_smoothing": settings.label_smoothing,
         "seed": settings.seed,
-        "dev_loss": run.best_loss,
-        "dev_perplexity": math.exp(run.best_loss),
-        "best_step": run.best_step,
+        "dev_loss": run.dev_loss,
+        "dev_perplexity": math.exp(min(run.dev_loss, 700.0)),  # beyond, no float is large enough
+        **_selected(run),
         "steps": run.step,
         "epochs": run.epoch + 1,
         "tokens": run.tokens,
@@ -52,6 +58,7 @@ def make_card(
         "seconds": round(run.seconds, 1),
         "tokens_per_second": round(run.tokens / run.seconds, 1) if run.seconds else 0.0,
         "threads": threads,
+        **({} if run.device.type == "cpu" else {"device": torch.cuda.get_device_name(run.device)}),
         "pairs": len(run.corpus.kept),
         "dropped": run.corpus.dropped,
         "dev_pairs": len(run.dev.kept),
@@ -64,7 +71,7 @@ def make_card(
         },
         **({"distilled": origin["distilled"]} if origin else {}),
         "command": command,
-        "history": [[int(step), round(loss, 4), round(dev_loss, 4)] for step, loss, dev_loss in run.history],
+        "history": [[int(step), *(round(value, 4) for value in values)] for step, *values in run.history],
         "configuration": configuration,
     }
 
@@ -82,11 +89,24 @@ def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]
         options += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     named = SHAPES.get(settings.shape.name)
     for name in SETTABLE:
+        if LATER.get(name, ...) == getattr(settings, name, None):
+            continue
         if name not in PARTS:
             options += ["--set", f"{name}={getattr(settings, name)}"]
         elif named is None or getattr(named, name) != getattr(settings.shape, name):
             options += ["--set", f"{name}={getattr(settings.shape, name)}"]
     return options
+
+
+def _selected(run: TrainingRun) -> dict[str, Any]:
+    """Which steps the weights are of, and the metric that selected them."""
+    found: dict[str, Any] = {"best_step": run.selection.best_step}
+    if run.settings.average > 1:
+        found["averaged_steps"] = sorted(each.step for each in run.selection.kept)
+    if run.dev_score is not None:
+        metric = find_metric(run.settings.select).identity
+        found["dev_score"] = {"metric": metric, "beam": run.settings.dev_beam, **run.dev_score.as_json()}
+    return found
 
 
 def train_command(
@@ -95,6 +115,7 @@ def train_command(
     dev: ParallelText | None,
     tokenizer: Path | None,
     threads: int,
+    device: str,
 ) -> str:
     """The shell command that trains this model again."""
     words = ["babelscope", "lab", "train", "--source", text.files["source"], "--target", text.files["target"]]
@@ -103,17 +124,27 @@ def train_command(
     words += recipe_options(settings, vocabulary=tokenizer is None)
     if tokenizer:
         words += ["--tokenizer", str(tokenizer)]
+    words += ["--device", device] if device != "cpu" else []
     return shlex.join([*words, "--threads", str(threads), "--out", "NEW_FOLDER"])
 
 
-def write_card(card: dict[str, Any], folder: Path) -> None:
-    """Write README.md, then card.json, which marks the folder as complete."""
+def _how_to_open(card: dict[str, Any], folder: Path) -> str:
+    settings = card["configuration"]["settings"]
+    if settings["shape"].get("architecture") == "llama":
+        source, _, target = settings["languages"].partition("-")
+        spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}"
+        return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"
     plain = (folder / PLAIN).exists()
-    opened = (
+    return (
         "lab:FOLDER`"
         if plain
         else "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
     )
+
+
+def write_card(card: dict[str, Any], folder: Path) -> None:
+    """Write README.md, then card.json, which marks the folder as complete."""
+    opened = _how_to_open(card, folder)
     made = "distilled from a teacher" if "distilled" in card else "trained"
     figures = [
         ("shape", f"{card['shape']}, {card['parameters']:,} parameters, {card['vocabulary']:,} pieces"),

@@ -18,16 +18,22 @@ from babelscope.lab.training.checkpoints import (
     read_json,
     refuse_changes,
 )
+from babelscope.lab.training.devices import find_device, training_numerics
 from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
 from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.settings import TrainingSettings
-from babelscope.lab.training.tokenizer import find_special_token
-from babelscope.lab.training.train import train, training_numerics
+from babelscope.lab.training.train import train
+from babelscope.lab.training.translating import (
+    Decoding,
+    length_penalty,
+    open_teacher,
+    translate_ids,
+    why_unusable,
+)
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
 from babelscope.util.locks import locked_folder
-from babelscope.util.text import text_fault
 
 # Sentences translated between two writes to disk: a kill loses at most these.
 _CHUNK = 640
@@ -45,6 +51,7 @@ def distill(
     own_vocabulary: bool = False,
     max_minutes: float | None = None,
     threads: int = 0,
+    device: str = "cpu",
     quiet: bool = False,
     checkpoint_seconds: float = 60.0,
 ) -> dict[str, Any]:
@@ -58,13 +65,15 @@ def distill(
     lines, digest = read_side(source, least=LEAST_PAIRS)
     dev_lines = read_side(dev_source, least=1)[0] if dev_source else []
     _check_settings(out, settings)
-    model = open_teacher(teacher)
+    where = find_device(device)
+    model = open_teacher(teacher, device=str(where))
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
     words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
     words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
-    words += [*(["--threads", str(threads)] if threads else []), "--out", "NEW_FOLDER"]
+    words += ["--threads", str(threads)] if threads else []
+    words += [*(["--device", device] if device != "cpu" else []), "--out", "NEW_FOLDER"]
     command = shlex.join(["babelscope", "lab", "distill", *words])
-    asked = {"source_sha256": digest, "beam": beam, **_penalty(model)}
+    asked = {"source_sha256": digest, "beam": beam, **length_penalty(model)}
     known = model.fingerprint
     names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
     with locked_folder(out):
@@ -72,7 +81,7 @@ def distill(
         _check_settings(out, settings)
         data = out / DATA
         open_folder(data, {"teacher": known.digest, **asked})
-        with training_numerics(threads):
+        with training_numerics(threads, where):
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
             if dev_source and not dev:
@@ -87,20 +96,12 @@ def distill(
             tokenizer=None if own_vocabulary else teacher,
             max_minutes=max_minutes,
             threads=threads,
+            device=device,
             quiet=quiet,
             checkpoint_seconds=checkpoint_seconds,
             locked=True,
             origin={"command": command, "distilled": {**names, **asked, "unusable": unusable}},
         )
-
-
-def open_teacher(folder: Path) -> Any:
-    """Open the teacher: any folder that `hf:` or `lab:` opens without options."""
-    from babelscope.lab.training.opening import open_trained
-
-    if not folder.is_dir():
-        raise BabelscopeError(f"{folder}: no such folder; a teacher is the folder of a trained model")
-    return open_trained(str(folder), folder)
 
 
 def translate_all(
@@ -121,7 +122,7 @@ def translate_all(
     order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
     asked = {"teacher": teacher.fingerprint.digest, "sources": digest_json(distinct)}
-    asked |= {"beam": beam, "chunk": _CHUNK, **_penalty(teacher)}
+    asked |= {"beam": beam, "chunk": _CHUNK, **length_penalty(teacher)}
     texts: list[list[str]] = []
     progress = Progress("translating", quiet=quiet)
     began = time.monotonic()
@@ -144,24 +145,9 @@ def translate_all(
     return [by_source[source] for source in sources]
 
 
-def _penalty(teacher: Any) -> dict[str, float]:
-    """The teacher's length penalty where it is not 1, which earlier versions used for every teacher."""
-    return {} if teacher.length_penalty == 1 else {"length_penalty": teacher.length_penalty}
-
-
 def _translate(teacher: Any, ids: list[list[int]], beam: int) -> list[str]:
     """The teacher's best translation of each source, "" if it is unfinished."""
-    from babelscope.decoding.beam import beam_search
-
-    # A translation three times as long as its source does not end; it is discarded below.
-    longest = 3 * max(map(len, ids)) + 20
-    longest = min(longest, teacher.vocabulary.target_limit or longest)
-    found = beam_search(
-        teacher.model, ids, beam=beam, max_length=longest, length_penalty=teacher.length_penalty
-    )
-    ended = [best[0][-1] == teacher.vocabulary.eos for best in found]
-    decoded = teacher.tokens.decode([best[0] for best in found])
-    return [text if end else "" for text, end in zip(decoded, ended, strict=True)]
+    return [text or "" for text in translate_ids(teacher, ids, Decoding(beam))]
 
 
 def _write_pairs(
@@ -171,9 +157,7 @@ def _write_pairs(
     stored = folder / ("translations.jsonl" if name == "train" else f"{name}-translations.jsonl")
     targets = translate_all(teacher, sources, stored, beam=beam, quiet=quiet)
     kept = [
-        (source, target)
-        for source, target in zip(sources, targets, strict=True)
-        if target.strip() and not find_special_token(target) and not text_fault(target)
+        (source, target) for source, target in zip(sources, targets, strict=True) if not why_unusable(target)
     ]
     for side, suffix in enumerate(("source", "target")):
         text = "".join(pair[side] + "\n" for pair in kept)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from babelscope.lab.training.decoder_only import FILES as PROMPT_FILES
+from babelscope.lab.training.decoder_only import llama_states, new_llama
 from babelscope.lab.training.plain import PlainNetwork, new_plain, save_plain
 from babelscope.lab.training.shapes import Shape
 from babelscope.lab.training.tokenizer import EOS, FILES, Pieces, copy_tokenizer
@@ -34,6 +36,8 @@ def new_network(shape: Shape, pieces: Pieces, *, dropout: float, seed: int) -> A
     target_size = pieces.size if shape.vocabularies == "joint" else pieces.target_side.size
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(seed, "lab/weights"))
+        if shape.architecture == "llama":
+            return new_llama(shape, pieces, dropout=dropout)
         if shape.architecture != "transformer":
             return new_plain(shape, (pieces.size, target_size), dropout=dropout, longest=POSITIONS)
         network = _new_transformer(shape, pieces, target_size, dropout)
@@ -101,7 +105,13 @@ def _new_transformer(shape: Shape, pieces: Pieces, target_size: int, dropout: fl
 
 
 def _target_embedding(network: Any) -> Any:
-    return network.target if isinstance(network, PlainNetwork) else network.model.decoder.embed_tokens
+    if isinstance(network, PlainNetwork):
+        return network.target
+    return (
+        network.model.decoder.embed_tokens
+        if hasattr(network.model, "decoder")
+        else network.model.embed_tokens
+    )
 
 
 def output_weight(network: Any) -> Tensor:
@@ -114,6 +124,8 @@ def hidden_states(network: Any, source: Tensor, real: Tensor, shifted: Tensor) -
     """Decoder states [rows, time, width] of whole targets, for sources [rows, length] of which some ids are real."""
     if isinstance(network, PlainNetwork):
         found = network(source, real, shifted)
+    elif network.config.model_type == "llama":
+        found = llama_states(network, source, real, shifted)
     else:
         mask = None if bool(real.all()) else real.long()
         asked = {"input_ids": source, "attention_mask": mask, "decoder_input_ids": shifted}
@@ -159,7 +171,7 @@ def save_network(network: Any, folder: Path, *, half: bool) -> None:
     GenerationConfig(
         eos_token_id=config.eos_token_id,
         pad_token_id=config.pad_token_id,
-        decoder_start_token_id=config.decoder_start_token_id,
+        **({"decoder_start_token_id": config.decoder_start_token_id} if config.is_encoder_decoder else {}),
         forced_eos_token_id=None,
         num_beams=5,
         max_length=POSITIONS,
@@ -167,15 +179,24 @@ def save_network(network: Any, folder: Path, *, half: bool) -> None:
 
 
 def pack_models(folders: dict[str, Path], out: Path) -> None:
-    """Copy models that share one tokenizer to `out/NAME`, and the tokenizer once to `out/tokenizer`."""
+    """Copy models that share one tokenizer to `out/NAME`, and the tokenizer once to `out/tokenizer`.
+
+    Decoder-only ones have the same vocabulary in files of their own, beside their weights.
+    """
     import shutil
 
-    tokenizers = {name: digest_files([folder / file for file in FILES]) for name, folder in folders.items()}
+    prompted = {name for name, folder in folders.items() if (folder / PROMPT_FILES[0]).exists()}
+    tokenizers = {
+        name: digest_files([folder / file for file in FILES])
+        for name, folder in folders.items()
+        if name not in prompted
+    }
     if len(set(tokenizers.values())) > 1:
         raise BabelscopeError(f"these models do not share one tokenizer: {', '.join(folders)}")
     (out / "tokenizer").mkdir(parents=True, exist_ok=True)
-    copy_tokenizer(next(iter(folders.values())), out / "tokenizer")
+    copy_tokenizer(folders[next(iter(tokenizers))], out / "tokenizer")
     for name, folder in folders.items():
         (out / name).mkdir(exist_ok=True)
-        for file in ("config.json", "generation_config.json", "model.safetensors", "card.json"):
+        own = PROMPT_FILES if name in prompted else ()
+        for file in ("config.json", "generation_config.json", "model.safetensors", "card.json", *own):
             shutil.copy(folder / file, out / name)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.specs import Options
+from babelscope.lab.training.checkpoints import CARD, read_json
 from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
 from babelscope.util.errors import BabelscopeError
 
@@ -13,8 +14,11 @@ _WEIGHTS = "model.safetensors"
 _MOST_JSON = 1_000_000
 
 
-def open_trained(name: str, folder: Path, options: Options | None = None) -> Any:
-    """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`."""
+def open_trained(name: str, folder: Path, options: Options | None = None, *, device: str = "auto") -> Any:
+    """The system in a folder; the options are those of `hf:`, or for a plain network `truncate` and `max_length`.
+
+    Without options, on `device`.
+    """
     from babelscope.systems.huggingface import HuggingFace, read_options
 
     if (folder / "locality.json").exists():
@@ -26,14 +30,31 @@ def open_trained(name: str, folder: Path, options: Options | None = None) -> Any
         truncate = options.flag("truncate") if options else False
         if options:
             options.refuse_unused()
-        return _open_plain(name, folder, longest=longest, truncate=truncate)
-    arguments = read_options(options) if options else {}
+        return _open_plain(name, folder, longest=longest, truncate=truncate, device=device)
+    if (folder / "tokenizer.json").exists():
+        return open_prompts(folder, options or Options(name, {"device": device}))
+    arguments = read_options(options) if options else {"device": device}
     if options:
         options.refuse_unused()
     return HuggingFace(name, folder, **arguments)
 
 
-def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any:
+def open_prompts(folder: Path, options: Options) -> Any:
+    """A decoder-only model with the options of `llm:`; the languages of its prompt are those it was trained with."""
+    from babelscope.systems.prompted import open_prompted
+
+    card = read_json(folder / CARD)
+    try:
+        source, _, target = card["configuration"]["settings"]["languages"].partition("-")
+    except (TypeError, KeyError, AttributeError):
+        raise BabelscopeError(
+            f"{folder / CARD} does not say the languages of the model's prompt; open it as "
+            f"llm:{folder}?source=LANGUAGE&target=LANGUAGE"
+        ) from None
+    return open_prompted(str(folder), options.with_defaults(source=source, target=target))
+
+
+def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
     import torch
 
     from babelscope.decoding.model import Vocabulary
@@ -63,7 +84,8 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool) -> Any
     pad = config.vocabularies[1] - 1
     limit = min(longest or config.longest, config.longest)
     vocabulary = Vocabulary(config.vocabularies[1], (pad,), EOS, (pad,), config.longest, limit)
-    model = Stepwise(network.eval().requires_grad_(False), vocabulary)
+    where = "cpu" if device == "auto" else device
+    model = Stepwise(network.to(where).eval().requires_grad_(False), vocabulary, device=where)
     return OwnSystem(
         name,
         model,

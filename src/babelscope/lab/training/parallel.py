@@ -91,6 +91,11 @@ class EncodedLines:
         self.lengths = np.asarray(lengths)
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
 
+    def ids(self, number: int) -> list[int]:
+        """The ids of one line."""
+        found: list[int] = self.flat[self.starts[number] : self.starts[number + 1]].tolist()
+        return found
+
     def padded(self, numbers: Array, filler: int) -> Array:
         """Some lines as one array [rows, longest], padded at the end with `filler`."""
         lengths = self.lengths[numbers]
@@ -113,6 +118,7 @@ class Corpus:
     """Encoded sentence pairs, served in batches."""
 
     def __init__(self, text: ParallelText, pieces: Pieces, *, longest: int) -> None:
+        self.text = text
         self.pad = pieces.pad
         self.source = EncodedLines(text.source, pieces)
         self.target = EncodedLines(text.target, pieces.target_side)

@@ -1,4 +1,4 @@
-"""Makes the shipped models: one corpus, then four models a seed, two at a time."""
+"""Makes the shipped models: one corpus, then four models a seed and one that is decoder-only, two at a time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ PAIRS, DEV_PAIRS, CORPUS_SEED = 100_000, 2_000, 1
 _RARE_DEV_CHECKS = ("--set", "dev_every=1000")
 _TEACHER = ("--shape", "lab-teacher", *_RARE_DEV_CHECKS)
 _SMALL = ("--shape", "lab-student", *_RARE_DEV_CHECKS)
+_LLM = ("--family", "llama", "--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
+LLM = "llm"
 # Each model trains with one thread. Three at once on two cores took a quarter longer in all.
 _MODELS_AT_ONCE = 2
 
@@ -59,8 +61,13 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
             found.append(Job(model_name(kind, seed), (*plain, "--tokenizer", first, *own), (vocabulary,)))
+    asked = (*_LLM, "--tokenizer", first, "--threads", "1", "--seed", str(seeds[0]))
+    found.append(Job(LLM, ("train", *text, *dev, *asked), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
-    return sorted(found, key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train"))
+    return sorted(
+        found,
+        key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train", job.name != LLM),
+    )
 
 
 def make_models(folder: Path, models: Path, *, seeds: Sequence[int]) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from babelscope.lab.training.shapes import CHOICES, PARTS, OptimizerName, Schedule, Shape, find_shape
 from babelscope.util.errors import BabelscopeError
@@ -37,6 +37,18 @@ class TrainingSettings:
     """Steps between two measurements of the development loss."""
     patience: int = 10
     """Training ends after this many measurements without improvement."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16: mixed precision; weights, their updates, the loss and what is measured stay float32."""
+    accumulate: int = 1
+    """Batches whose gradients make one step."""
+    select: Literal["loss", "bleu", "chrf"] = "loss"
+    """What is measured on the development text to find the best weights, and to stop early."""
+    dev_beam: int = 5
+    """Size of the beam for `select`'s bleu and chrf."""
+    average: int = 1
+    """Measurements whose weights are averaged at the end."""
+    average_of: Literal["best", "last"] = "best"
+    """Which measurements those are."""
     longest: int = 250
     """Pairs with more pieces on a side are left out, and counted."""
     half: bool = True
@@ -55,6 +67,9 @@ class TrainingSettings:
             ("steps", 1, 1e9),
             ("dev_every", 1, 1e9),
             ("patience", 1, 1e9),
+            ("accumulate", 1, 100_000),
+            ("dev_beam", 1, 1000),
+            ("average", 1, 1000),
             ("longest", 2, 512),
             ("clip", 1e-9, 1e9),
         )
@@ -62,10 +77,13 @@ class TrainingSettings:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
-        if self.schedule not in ("linear", "inverse-sqrt"):
-            raise BabelscopeError(f"schedule is {self.schedule!r}; it must be linear or inverse-sqrt")
-        if self.optimizer not in ("adam", "muon"):
-            raise BabelscopeError(f"optimizer is {self.optimizer!r}; it must be adam or muon")
+        for name, known in _NAMES.items():
+            if getattr(self, name) not in known:
+                raise BabelscopeError(f"{name} is {getattr(self, name)!r}; it must be {' or '.join(known)}")
+        if self.select != "loss" and self.shape.architecture not in _SEARCHED:
+            raise BabelscopeError(
+                f"select={self.select} translates, which a {self.shape.architecture} in training cannot; select=loss"
+            )
 
     def rate(self, step: int) -> float:
         """Learning rate of a step, counted from 1."""
@@ -76,7 +94,25 @@ class TrainingSettings:
         return self.learning_rate * (self.steps + 1 - step) / (self.steps + 1 - self.warmup)
 
     def as_json(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "shape": self.shape.as_json(), "betas": list(self.betas)}
+        """All fields, but of those that older versions did not have only what is not their default."""
+        told = {**dataclasses.asdict(self), "shape": self.shape.as_json(), "betas": list(self.betas)}
+        return {name: value for name, value in told.items() if LATER.get(name, ...) != value}
+
+
+_NAMES = {
+    "schedule": ("linear", "inverse-sqrt"),
+    "optimizer": ("adam", "muon"),
+    "precision": ("float32", "bfloat16"),
+    "select": ("loss", "bleu", "chrf"),
+    "average_of": ("best", "last"),
+}
+_SEARCHED = ("transformer", "recurrent", "convolutional")
+LATER = {
+    field.name: field.default
+    for field in dataclasses.fields(TrainingSettings)
+    if field.name in ("precision", "accumulate", "select", "dev_beam", "average", "average_of")
+}
+"""Settings that the first version did not have, and their defaults."""
 
 
 SETTABLE: dict[str, Callable[[str], Any]] = {
@@ -89,6 +125,12 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
     "clip": float,
     "dev_every": int,
     "patience": int,
+    "precision": str,
+    "accumulate": int,
+    "select": str,
+    "dev_beam": int,
+    "average": int,
+    "average_of": str,
     "longest": int,
     "languages": str,
     "half": lambda text: {"True": True, "False": False}[text],

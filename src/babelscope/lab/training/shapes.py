@@ -15,7 +15,7 @@ Schedule = Literal["linear", "inverse-sqrt"]
 OptimizerName = Literal["adam", "muon"]
 """Adam for all weights, or Muon for the matrices of the layers and Adam for the rest."""
 
-Architecture = Literal["transformer", "recurrent", "convolutional"]
+Architecture = Literal["transformer", "recurrent", "convolutional", "llama"]
 Norm = Literal["post", "pre"]
 """Whether layers are normalised after the residual sum or before each sublayer."""
 Positions = Literal["sinusoidal", "learned"]
@@ -68,7 +68,7 @@ class Shape:
                 )
         if self.width % 2:
             raise BabelscopeError(f"width is {self.width}; it must be even")
-        if self.architecture == "transformer" and self.width % self.heads:
+        if self.architecture in ("transformer", "llama") and self.width % self.heads:
             raise BabelscopeError(f"width {self.width} cannot be divided among {self.heads} heads")
         plain = (self.norm, self.positions) == ("post", "sinusoidal")
         if self.architecture == "transformer" and self.vocabularies == "separate" and not plain:
@@ -78,6 +78,20 @@ class Shape:
             )
         if self.architecture == "recurrent" and not plain:
             raise BabelscopeError("a recurrent network has no positions, and norm=post")
+        if self.architecture == "llama":
+            self._check_llama(plain=plain)
+
+    def _check_llama(self, *, plain: bool) -> None:
+        if not plain or self.vocabularies == "separate":
+            raise BabelscopeError(
+                "a Llama has norms, positions and a joint vocabulary of its own; leave norm, positions and "
+                "vocabularies out"
+            )
+        if self.width // self.heads % 2:
+            raise BabelscopeError(
+                f"a Llama's heads have an even width, because it rotates pairs of numbers; {self.heads} heads of "
+                f"{self.width} have {self.width // self.heads}"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """All fields, but of those that older versions did not have only what is not their default."""
@@ -136,6 +150,15 @@ SHAPES = {
         # 3,500 (0.004). A step of Muon takes a tenth longer.
         _lab("lab-teacher", 128, decoder_layers=2, learning_rate=4.5e-3, batch_tokens=2000, steps=2400),
         _lab("lab-student", 96, decoder_layers=1, learning_rate=5e-3, batch_tokens=1000, steps=4200),
+        # Decoder-only: of these sizes it has the decoder's.
+        _lab(
+            *("lab-llm", 128),
+            decoder_layers=3,
+            architecture="llama",
+            learning_rate=4.5e-3,
+            batch_tokens=1500,
+            steps=1300,
+        ),
         # minimal-pairs table 4, contrastive-conditioning table A1. Both print 8192 for big, but with a joint
         # vocabulary of 42,024 only a decoder of 4096 gives the 269.7M parameters that they print beside it.
         _paper("big", 1024, 8192, 6, 16, decoder_ffn=4096),

@@ -10,7 +10,7 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +22,9 @@ EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
 TARGET_VOCABULARY = "target_vocab.json"
 """Beside FILES where the target has a vocabulary of its own."""
+
+TAGS = {"forward": "<FT>", "backward": "<BT>"}
+"""What the source of a machine-made pair may begin with, by where the pair comes from."""
 
 # MarianTokenizer does not treat these as text: special tokens anywhere, a language code at the start.
 _SPECIAL = re.compile(r"</s>|<unk>|<pad>|^>>.*<<")
@@ -57,6 +60,10 @@ class Pieces:
         texts: list[str] = self._processor.decode(kept)
         return texts
 
+    def protos(self) -> list[bytes]:
+        """The sentencepiece models: one, or the source's and the target's."""
+        return [self.proto, *([self.own_target.proto] if self.own_target else [])]
+
     def pieces(self) -> list[str]:
         """All pieces in the order of their ids, `<pad>` last."""
         return [*map(self._processor.id_to_piece, range(self.pad)), "<pad>"]
@@ -68,8 +75,22 @@ def find_special_token(text: str) -> str | None:
     return found.group() if found else None
 
 
-def train_pieces(texts: Iterator[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Pieces:
-    """A vocabulary of `size` pieces (fewer where the text has no more), every character among them."""
+def find_tags(sources: Iterable[str]) -> tuple[str, ...]:
+    """The tags of `TAGS` that sources begin with."""
+    known = {f"{tag} ": tag for tag in TAGS.values()}
+    longest = max(map(len, known))
+    heads = {source[:longest] for source in sources if source.startswith("<")}
+    return tuple(sorted(tag for head, tag in known.items() if any(each.startswith(head) for each in heads)))
+
+
+def train_pieces(
+    texts: Iterator[str],
+    size: int,
+    kind: Literal["unigram", "bpe"] = "unigram",
+    *,
+    tags: Sequence[str] = (),
+) -> Pieces:
+    """A vocabulary of `size` pieces (fewer where the text has no more), every character and tag among them."""
     import sentencepiece
 
     sentencepiece.set_random_generator_seed(0)
@@ -87,6 +108,7 @@ def train_pieces(texts: Iterator[str], size: int, kind: Literal["unigram", "bpe"
             bos_id=-1,
             pad_id=-1,
             input_sentence_size=_MOST_SENTENCES,
+            user_defined_symbols=[f"\u2581{tag}" for tag in tags],
             num_threads=1,  # several threads would change the last bits of sums
             minloglevel=2,
         )
@@ -98,16 +120,22 @@ def train_pieces(texts: Iterator[str], size: int, kind: Literal["unigram", "bpe"
     return Pieces(proto.getvalue())
 
 
-def train_both(source: Callable[[], Iterator[str]], target: Callable[[], Iterator[str]], size: int) -> Pieces:
+def train_both(
+    source: Callable[[], Iterator[str]],
+    target: Callable[[], Iterator[str]],
+    size: int,
+    *,
+    tags: Sequence[str] = (),
+) -> Pieces:
     """A vocabulary for each language, of `size` pieces or of as many as the poorer text has.
 
     They have equally many, since MarianTokenizer takes the number of `<pad>` on both sides from the source's.
     """
-    sides = [train_pieces(source(), size), train_pieces(target(), size)]
+    sides = [train_pieces(source(), size, tags=tags), train_pieces(target(), size)]
     fewest = min(side.pad for side in sides)
     ours, theirs = (
-        side if side.pad == fewest else train_pieces(texts(), fewest)
-        for side, texts in zip(sides, (source, target), strict=True)
+        side if side.pad == fewest else train_pieces(texts(), fewest, tags=own)
+        for side, texts, own in zip(sides, (source, target), (tags, ()), strict=True)
     )
     if ours.size != theirs.size:
         raise BabelscopeError(

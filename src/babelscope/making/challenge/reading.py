@@ -10,8 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.tokenisers import AT_SPACES, Tokeniser, chosen_tokeniser, require_split
 from babelscope.language.align import Links, align, longest_sentence, parse_links
-from babelscope.language.fitness import require_links, watch_language
+from babelscope.language.fitness import require_links, watch_language, watch_trees
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
@@ -36,6 +37,7 @@ _LONE_MARK = re.compile(r"(?:^|\s)[,;:.!?](?=\s|$)")
 _LOOKED_AT = 1000  # lines
 _PARSED_AT_ONCE = 64
 TOO_LONG = "too long to align"
+SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ class Corpus:
     """Name of a file -> the range to read; the whole file by default."""
     language: str | None = None
     """Language that the parsed side must be in, as its parser or rules are for; None if it is not known."""
+    source_language: str | None = None
+    """Stated in the items made of it; with no tokeniser named, words are split as the language needs it."""
+    target_language: str | None = None
+    source_tokenize: str = ""
+    """Name of the tokeniser of a side that is not parsed; empty: that of the language, or words and marks."""
+    tokenize: str = ""
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.reference is None):
@@ -81,6 +89,23 @@ class Corpus:
             raise BabelscopeError("what has parses needs no parser")
         if self.parsed_side not in ("source", "target"):
             raise BabelscopeError(f"the parsed side is source or target, not {self.parsed_side!r}")
+
+    @property
+    def _side_of_trees(self) -> str:
+        """The side whose words come from parses; empty if none is parsed."""
+        return "" if self.parses is None and self.parser is None else self.parsed_side
+
+    def tokeniser(self, side: str) -> Tokeniser | None:
+        """The tokeniser of a side; None where words are what stands between spaces and marks."""
+        if side == "source":
+            return chosen_tokeniser(self.source_tokenize, self.source_language)
+        return chosen_tokeniser(self.tokenize, self.target_language)
+
+    @property
+    def tokenisers(self) -> list[str]:
+        """What words of source and target are split by, as in a signature; empty where no tokeniser is chosen."""
+        chosen = [None if side == self._side_of_trees else self.tokeniser(side) for side in SIDES]
+        return [tokeniser.signed if tokeniser else "" for tokeniser in chosen]
 
     @property
     def lines(self) -> int:
@@ -134,8 +159,13 @@ class Corpus:
         if self.source is None or self.reference is None:
             raise BabelscopeError("sentence pairs need a source and a reference")
         texts_at = {"source": self.source, "target": self.reference}
-        split = {side: word_splitter(path) for side, path in texts_at.items()}
         side = self.parsed_side
+        split: dict[str, Split] = {
+            each: str.split
+            if each == self._side_of_trees
+            else word_splitter(path, self.tokeniser(each), each)
+            for each, path in texts_at.items()
+        }
         first = self.ranges.get("source", WHOLE).number
         columns = self._columns(texts_at, skipped)
         for number, (source, reference, tree, linked) in parallel_rows(columns, first):
@@ -175,11 +205,13 @@ class Corpus:
         elif self.parser is not None:
             parser = _opened_parser(self.parser) if isinstance(self.parser, str) else self.parser
             trees = parse_in_batches(self._stream(texts_at[self.parsed_side], self.parsed_side), parser)
+        if self.first == 1 and (self.parses is not None or self.parser is not None):
+            trees = watch_trees(trees, str(self.parses or "the parser"))
         links: Iterator[str | None] = itertools.repeat(None)
         if self.alignments is not None:
             links = self._stream(self.alignments, "alignments")
         texts = {side: self._stream(path, side) for side, path in texts_at.items()}
-        if self.language is not None and (self.parses is not None or self.parser is not None):
+        if self.language is not None and self._side_of_trees:
             texts[self.parsed_side] = watch_language(
                 texts[self.parsed_side],
                 self.language,
@@ -272,13 +304,23 @@ def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | No
     yield from parser(some)
 
 
-def word_splitter(path: str | Path) -> Split:
-    """The function that splits lines of a file into words: at spaces if it is tokenised, else also at punctuation.
+def word_splitter(path: str | Path, tokeniser: Tokeniser | None = None, side: str = "target") -> Split:
+    """The function that splits lines of a file into words: by a tokeniser; else at spaces and, unless the file is
+    tokenised, at punctuation.
 
-    It counts as tokenised if, in its first 1,000 lines, marks stand alone at least as often as after a word.
+    It counts as tokenised if, in its first 1,000 lines, marks stand alone at least as often as after a word. A script
+    that cannot be split in this way is refused by what these lines are.
     """
-    lone = ends = 0
-    for line in itertools.islice(stream_lines(path), _LOOKED_AT):
-        lone += len(_LONE_MARK.findall(line))
-        ends += len(_ENDS_IN_MARK.findall(line))
+    looked_at = list(itertools.islice(stream_lines(path), _LOOKED_AT))
+    option = "--source-tokenize" if side == "source" else "--tokenize"
+    require_split(
+        tokeniser or AT_SPACES,
+        looked_at,
+        what=f"the lines of {path}",
+        todo=f"say {option} zh (Chinese), ja-mecab, char or spm:FILE",
+    )
+    if tokeniser is not None:
+        return tokeniser.split
+    lone = sum(len(_LONE_MARK.findall(line)) for line in looked_at)
+    ends = sum(len(_ENDS_IN_MARK.findall(line)) for line in looked_at)
     return str.split if lone >= ends else _MARKS.findall

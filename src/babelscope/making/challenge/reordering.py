@@ -19,6 +19,12 @@ LABELS = {
     CROSSING: "words in crossing order",
 }
 """The measures in plain words, for a reader who has not read the papers."""
+UNITS = {
+    DIFFERENCE: "positions apart",
+    NORMALISED: "words off the diagonal",
+    CROSSING: "links crossed",
+}
+"""What the distance of each measure counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from babelscope.core.results import Row, record_line
 from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, short_enough, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, Limits, Order, measure_order
+from babelscope.making.challenge.showing import Sample, Shown
 from babelscope.making.challenge.tally import Tally
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -36,6 +37,8 @@ class SearchSettings:
     """Minimum number of words between head and dependent; None for 0, with counts for at least 0, 1, 2 and 3."""
     limits: Limits = field(default_factory=Limits)
     """Thresholds of reordering."""
+    show: int = 0
+    """How many instances to keep to be read: of `own` rules, or of all if there are none."""
 
 
 class Search:
@@ -46,6 +49,7 @@ class Search:
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
+        self._tokenisers = corpus.tokenisers  # one that is not there is told first
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
         asked = list(self.wanted.phenomena)
@@ -69,11 +73,12 @@ class Search:
         self.finder = Finder(rules, roots=self.wanted.rules == "released")
         self.tally = Tally(
             [
-                *((rule.name, corpus.parsed_side) for rule in rules),
+                *((name, corpus.parsed_side) for name in dict.fromkeys(rule.name for rule in rules)),
                 *((name, "source") for name in self.reorderings),
             ],
             parallel=corpus.source is not None,
         )
+        self.sample = Sample(self.wanted.show, [rule.name for rule in self.wanted.own or rules])
 
     def items(self, symmetrisation: str = SYMMETRISATION) -> Iterator[ParallelSentence]:
         """Yield every pair as a parallel sentence with its `dependencies`.
@@ -87,13 +92,15 @@ class Search:
             pairs = iter(with_alignment(pairs, symmetrisation))
         for pair in pairs:
             instances = self._wide_enough(pair.instances)
+            parsed = pair.source if self.corpus.parsed_side == "source" else pair.reference
+            self.sample.offer(pair.number, parsed, pair.spans, instances)
             order = None
             if pair.links is not None and self.reorderings:
                 order = measure_order(pair.links, len(pair.source_words), len(pair.reference_words))
                 found = self.wanted.limits.instances(order, pair.source_words, pair.reference_words)
                 instances += [each for each in found if each.phenomenon in self.reorderings]
             self.tally.add(instances, abs(len(pair.source_words) - len(pair.reference_words)))
-            yield _item(pair, instances, order)
+            yield self._item(pair, instances, order)
         self._require_something(self.corpus.source)
 
     def lines(self, symmetrisation: str = SYMMETRISATION, *, only_found: bool = False) -> Iterator[bytes]:
@@ -121,16 +128,25 @@ class Search:
 
     def counted(self) -> dict[str, Any]:
         """The counts as JSON, for `absorb`."""
-        seen = [self.finder.trees, self.finder.without_features, self.finder.without_verb]
-        return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped}
+        finder = self.finder
+        seen = [finder.trees, finder.without_features, finder.without_verb, finder.too_long]
+        return {
+            "tally": self.tally.as_json(),
+            "trees": seen,
+            "skipped": self.skipped,
+            "shown": self.sample.chosen,
+        }
 
     def absorb(self, counted: Mapping[str, Any]) -> None:
         """Add the counts (`counted`) of a part of the corpus; call it in the order of the parts."""
         self.tally.absorb(counted["tally"])
-        trees, without_features, without_verb = counted["trees"]
+        trees, without_features, without_verb, too_long = counted["trees"]
         self.finder.trees += trees
         self.finder.without_features += without_features
         self.finder.without_verb += without_verb
+        self.finder.too_long += too_long
+        for *rest, head, dependent in counted["shown"]:  # of JSON, whose lists are no tuples
+            self.sample.add(Shown._make([*rest, head and tuple(head), tuple(dependent)]))
         for reason, number in counted["skipped"].items():
             self.skipped[reason] = self.skipped.get(reason, 0) + number
 
@@ -154,7 +170,11 @@ class Search:
             last = 1
             for tree in self.corpus.trees(self._skipped):
                 if tree is not None:
-                    self.tally.add(self._wide_enough(self.finder(tree, self.corpus.parsed_side)))
+                    found = self._wide_enough(self.finder(tree, self.corpus.parsed_side))
+                    if found and self.sample.size:
+                        text = tree.text if tree.matches(tree.text) else " ".join(tree.tokens)
+                        self.sample.offer(tree.number, text, tree.offsets(text), found)
+                    self.tally.add(found)
                     advance(tree.line - last)
                     last = tree.line
         self._require_something(self.corpus.parses)
@@ -170,6 +190,9 @@ class Search:
 
         labels: dict[str, str | int] = {"language": wanted.language} if wanted.language else {}
         labels["rules"] = wanted.rules
+        for name, tokeniser in zip(("source_tokenize", "tokenize"), self._tokenisers, strict=True):
+            if tokeniser:
+                labels[name] = tokeniser
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
@@ -190,6 +213,28 @@ class Search:
         if not self.tally.sentences and not self.skipped:
             raise BabelscopeError(f"{path} has no sentences")
 
+    def _item(self, pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
+        extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
+        extra["words"] = [len(pair.source_words), len(pair.reference_words)]
+        if any(self._tokenisers):
+            extra["tokenize"] = self._tokenisers
+        if order is not None:
+            extra["order"] = {
+                "difference": order.difference and order.difference.measure,
+                "normalised": order.normalised and order.normalised.measure,
+                "tau": order.tau,
+            }
+        if pair.sent_id:
+            extra["sent_id"] = pair.sent_id
+        return ParallelSentence(
+            str(pair.number),
+            pair.source,
+            (pair.reference,),
+            source_language=self.corpus.source_language,
+            target_language=self.corpus.target_language,
+            extra=extra,
+        )
+
     def _wide_enough(self, instances: Sequence[Instance]) -> list[Instance]:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
@@ -200,20 +245,6 @@ def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[
         return b"".join(part.lines(only_found=only_found)), part.counted()
     part.count()
     return b"", part.counted()
-
-
-def _item(pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
-    extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
-    extra["words"] = [len(pair.source_words), len(pair.reference_words)]
-    if order is not None:
-        extra["order"] = {
-            "difference": order.difference and order.difference.measure,
-            "normalised": order.normalised and order.normalised.measure,
-            "tau": order.tau,
-        }
-    if pair.sent_id:
-        extra["sent_id"] = pair.sent_id
-    return ParallelSentence(str(pair.number), pair.source, (pair.reference,), extra=extra)
 
 
 def _dependency(instance: Instance, pair: Pair) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.core.results import Row
 from babelscope.language.ud_rules import Instance
-from babelscope.making.challenge.reordering import PHENOMENA
+from babelscope.making.challenge.reordering import PHENOMENA, UNITS
 from babelscope.stats.intervals import mean_of_counts, proportion
 
 Lengths = Counter[int]
@@ -110,8 +110,10 @@ class Tally:
             for wanted in distances(phenomenon):
                 kept = [d for d in own.instances if d == wanted or (d > wanted and not very)]
                 by_distance = own.having if very else own.reaching
+                unit: dict[str, str | int] = {"unit": UNITS[phenomenon]} if phenomenon in UNITS else {}
+                by: dict[str, str | int] = {"distance" if very else "min_distance": wanted}
                 add(
-                    {"phenomenon": phenomenon, "side": side, "distance" if very else "min_distance": wanted},
+                    {"phenomenon": phenomenon, "side": side, **by, **unit},
                     sum((by_distance[d] for d in kept if d in by_distance), Counter()),
                     sum(own.instances[d] for d in kept),
                 )

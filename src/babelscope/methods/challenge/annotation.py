@@ -45,6 +45,11 @@ _SHOWN = {
 }
 
 
+def shown_words(dependency: Mapping[str, Any]) -> Record:
+    """What an annotator is shown of the two words of a dependency, as far as it is known."""
+    return {name: dependency[own] for name, own in _SHOWN.items() if dependency.get(own) is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One system's translation of one instance."""
@@ -90,7 +95,7 @@ def entries(
 ) -> list[Entry]:
     """Every instance as every system translated it; neither system nor distance is shown."""
     found = []
-    for unit, case in _cases(records):
+    for unit, case in cases_of(records):
         instance = case.instance
         if instance.phenomenon in RESERVED:  # of a reordering, no two words are to be judged
             continue
@@ -125,7 +130,7 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
 
     By system, phenomenon and distance, for each annotator; then how far every two of them agree.
     """
-    cases = [case for _, case in _cases(records)]
+    cases = [case for _, case in cases_of(records)]
     known = {case.key for case in cases}
     rows: list[Row] = []
     for name, own in annotators.items():
@@ -174,7 +179,7 @@ def _shares(some: Sequence[Judgement], labels: dict[str, str | int]) -> list[Row
     return rows
 
 
-def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
+def cases_of(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
     """Every instance (item, number) of every system."""
     for record in records:
         extra = record.get("extra", {})
@@ -185,7 +190,7 @@ def _cases(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
                 "reference": record["references"][0],
                 "translation": record["translation"],
                 "phenomenon": found.phenomenon,
-                **{name: shown[source] for name, source in _SHOWN.items() if shown.get(source) is not None},
+                **shown_words(shown),
             }
             key = digest_json([record["id"], number, asked])[:16]
             told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}

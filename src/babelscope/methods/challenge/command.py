@@ -10,6 +10,7 @@ from babelscope.core.tables import as_text
 from babelscope.methods.challenge.annotation import answer_rows, answers, check_annotatable, queue
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
+from babelscope.methods.challenge.verdict_people import agreement_rows
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.json_lines import read_json_lines
@@ -41,7 +42,7 @@ def _answered(result: Result, given: Given) -> list[Row]:
         path.stem if names.count(path.stem) == 1 else str(path): answers(read_json_lines(path))
         for path in files
     }
-    return answer_rows(result.records, annotators)
+    return [*answer_rows(result.records, annotators), *agreement_rows(result.records, annotators)]
 
 
 def _said(result: Result, given: Given) -> str:
@@ -50,8 +51,13 @@ def _said(result: Result, given: Given) -> str:
     return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
 
 
-def _latex(result: Result, given: Given) -> str:
-    """The tables in LaTeX, if wanted."""
+def _printed(result: Result, given: Given) -> str:
+    """The paper's tables in Markdown, or all tables in LaTeX, if wanted."""
+    if given["table"]:
+        from babelscope.core.tables import as_markdown
+        from babelscope.methods.challenge.paper_tables import paper_tables
+
+        return "\n\n".join([*map(as_markdown, paper_tables(result.rows)), result.signature])
     if not given["latex"]:
         return ""
     from babelscope.core.latex import for_paper
@@ -85,6 +91,12 @@ COMMAND = JudgingCommand(
             only_with=("annotate",),
         ),
         reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
+        Option(
+            "table",
+            "Print the paper's tables 4 to 6 as Markdown: phenomena by system and corpus, then by distance.",
+            bool,
+            not_with=("json", "all", "answers", "latex"),
+        ),
         Option("latex", "Print the tables in LaTeX (booktabs).", bool, not_with=("json", "all", "answers")),
     ),
     changed={
@@ -95,7 +107,24 @@ COMMAND = JudgingCommand(
             "metavar": "N",
             "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
         },
+        "order-distances": {
+            "name": "order-distance",
+            "metavar": "N",
+            "help": "The same for reordering, in its own unit (positions apart, words off the diagonal, links "
+            "crossed); 0: all that was found. May be repeated. Else 0, 5, 10, 15 and 20.",
+        },
+        "max-sentences": {"metavar": "N"},
         "beam": {"help": "Of the translations."},
+        "target-parser": {
+            "metavar": "PARSER",
+            "help": "Judge each dependency, too: kept, lost or undecided. Parses references and translations; "
+            "udpipe:MODEL or stanza:LANGUAGE.",
+        },
+        "target-language": {
+            "metavar": "CODE",
+            "help": "Of the references, where the parser's name does not say it.",
+            "only_with": ("target-parser",),
+        },
         "annotate": {
             "help": "Write a blind queue for annotators there: was the dependency translated right?"
         },
@@ -114,7 +143,7 @@ COMMAND = JudgingCommand(
     check=_check,
     check_tests=_check_tests,
     show=_said,
-    instead=_latex,
+    instead=_printed,
     tables=lambda result, _given: tables(result.rows),
     signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,

@@ -14,11 +14,10 @@ from scipy.stats import rankdata
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.challenge.sets import (
     Instance,
+    Partition,
     Subset,
     greatest_distances,
-    instances_by_record,
     phenomena_and_sides,
-    subsets_of,
 )
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
@@ -95,9 +94,9 @@ def corpus_score(metric: str, sums: Array) -> float:
     return find_metric(metric).corpus(sums)
 
 
-def system_scores(records: Sequence[Record], distances: Sequence[int], *, exact: bool) -> SystemScores:
+def system_scores(records: Sequence[Record], partition: Partition) -> SystemScores:
     """The judged records of one system on one test set, as arrays."""
-    found = instances_by_record(records)
+    subsets, found = partition.of_records(records)
     names = list(records[0]["scores"]) if records else []
     scores = {name: np.array([record["scores"][name] for record in records]) for name in names}
     statistics = {
@@ -109,7 +108,7 @@ def system_scores(records: Sequence[Record], distances: Sequence[int], *, exact:
         for name, own in scores.items()
     }
     lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
-    return SystemScores(subsets_of(found, distances, exact=exact), found, lengths, statistics, scores)
+    return SystemScores(subsets, found, lengths, statistics, scores)
 
 
 def quality_rows(
@@ -120,6 +119,8 @@ def quality_rows(
     for subset, rest in zip(own.subsets, left_out, strict=True):
         whole = subset is own.subsets[0]
         shown = {"instances": subset.instances, **(counts if whole else {})}
+        if len(subset.members) < len(subset.having):
+            shown["drawn_from"] = len(subset.having)
         for metric in own.statistics:
             value = own.corpus_score(metric, subset.members)
             estimate = _estimate(value, rest[metric], subset.members, metric)
@@ -133,44 +134,65 @@ def quality_rows(
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """How length-matched corpora are drawn."""
+
+    draws: int
+    apart: int
+    """Tokens by which a sentence may be longer or shorter than the one it stands for."""
+    pool: Literal["others", "all"]
+    """Sentences that do not belong to the set, or all."""
+
+    def corpora(self, lengths: Array, subset: Subset, rng: np.random.Generator) -> tuple[Array, int]:
+        """Sentence numbers [draws, matched members], and the number of members that have no match."""
+        pool = np.arange(len(lengths))
+        if self.pool == "others":
+            pool = np.setdiff1d(pool, subset.having)
+        order = pool[np.argsort(lengths[pool], kind="stable")]
+        ordered, wanted = lengths[order], lengths[subset.members]
+        first = np.searchsorted(ordered, wanted - self.apart, side="left")
+        last = np.searchsorted(ordered, wanted + self.apart, side="right")
+        matched = first < last
+        drawn = rng.integers(first[matched], last[matched], size=(self.draws, int(matched.sum())))
+        return order[drawn], int((~matched).sum())
+
+
+_MOST_UNMATCHED = 0.05
+"""Of a set's sentences; with more of them unmatched, its controls would have other lengths than it has."""
+
+
 def control_rows(
-    own: SystemScores, left_out: Sequence[Mapping[str, Array]], *, seed: int, draws: int, apart: int
+    own: SystemScores, left_out: Sequence[Mapping[str, Array]], controls: Controls, *, seed: int
 ) -> list[Row]:
     """Each subset against random corpora of the same size, matched to its source lengths sentence by sentence.
 
-    `control_mean` and `control_sd` are over `draws` corpora, `control_z` is (score - mean) / sd with the
-    interval of the score, and `control_rank` the share of corpora at or below the score.
+    `control_mean` and `control_sd` are over the corpora, `control_z` is (score - mean) / sd with the
+    interval of the score, and `control_rank` the share of corpora at or below the score. `unmatched` counts the
+    sentences of the set for which no other is of that length; with too many, there is no figure.
     """
     rows = []
     for subset, rest in zip(own.subsets[1:], left_out[1:], strict=True):
         # The same corpora for every metric, and for every system on this test set.
-        corpora = length_matched_corpora(
-            own.lengths, subset.members, stream(seed, "challenge/controls"), draws=draws, apart=apart
-        )
+        corpora, unmatched = controls.corpora(own.lengths, subset, stream(seed, "challenge/controls"))
+        counts = {"unmatched": unmatched} if unmatched else {}
         for metric, statistics in own.statistics.items():
+            labels: Labels = {**subset.labels, "metric": metric}
+            if unmatched > _MOST_UNMATCHED * len(subset.members):
+                rows.append(Row("control_mean", Estimate.of_nothing(), labels, counts))
+                continue
             scores = [corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in corpora]
             value = own.corpus_score(metric, subset.members)
             score = _estimate(value, rest[metric], subset.members, metric)
-            labels: Labels = {**subset.labels, "metric": metric}
             mean, sd = mean_and_sd(scores, "corpora")
-            rows += [Row("control_mean", mean, labels), Row("control_sd", sd, labels)]
+            rows += [Row("control_mean", mean, labels, counts), Row("control_sd", sd, labels, counts)]
             if sd.value > 0:
                 z = score.converted(lambda each, mid=mean.value, unit=sd.value: (each - mid) / unit)  # type: ignore[misc]
-                rows.append(Row("control_z", z, labels))
+                rows.append(Row("control_z", z, labels, counts))
             below = sum(each <= value for each in scores)
-            rows.append(Row("control_rank", proportion(below, draws), labels, {"at_or_below": below}))
+            rank = proportion(below, controls.draws)
+            rows.append(Row("control_rank", rank, labels, {"at_or_below": below, **counts}))
     return rows
-
-
-def length_matched_corpora(
-    lengths: Array, members: Array, rng: np.random.Generator, *, draws: int, apart: int
-) -> Array:
-    """Sentence numbers [draws, members]: for each member a random one at most `apart` tokens longer or shorter."""
-    order = np.argsort(lengths, kind="stable")
-    ordered = lengths[order]
-    first = np.searchsorted(ordered, lengths[members] - apart, side="left")
-    last = np.searchsorted(ordered, lengths[members] + apart, side="right")
-    return order[rng.integers(first, last, size=(draws, len(members)))]
 
 
 def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) -> list[Row]:

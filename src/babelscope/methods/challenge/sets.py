@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from babelscope.core.results import Record
+from babelscope.making.challenge.reordering import UNITS
 from babelscope.stats.intervals import Array
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_number
 from babelscope.util.text import shorten
@@ -18,11 +20,17 @@ from babelscope.util.text import shorten
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = ("source", "target")
 ALL = "all"
+WORDS_BETWEEN = "words between"
+
+
+def unit_of(phenomenon: str) -> str:
+    """What the distance of a phenomenon counts: words between two words, unless it is a measure of reordering."""
+    return UNITS.get(phenomenon, WORDS_BETWEEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A long-distance dependency in a sentence; `distance` is the number of words between its two ends."""
+    """A long-distance dependency in a sentence; `distance` is in the unit of its phenomenon (`unit_of`)."""
 
     phenomenon: str
     side: Side
@@ -50,9 +58,7 @@ def _read_instance(each: object, where: str) -> Instance:
         raise BabelscopeError(f"{where}: field 'side' must be source or target, not {shorten(str(side))}")
     number = json_number(distance)
     if number is None or not 0 <= number < math.inf:
-        raise BabelscopeError(
-            f"{where}: field 'distance' must be a number of words, 0 or more, not {distance!r}"
-        )
+        raise BabelscopeError(f"{where}: field 'distance' must be a number, 0 or more, not {distance!r}")
     return Instance(phenomenon, side, each["distance"])
 
 
@@ -62,13 +68,16 @@ class Subset:
 
     phenomenon: str
     members: Array
-    """Numbers of its sentences, counted from 0."""
+    """Numbers of its sentences, counted from 0; no more than the cap."""
+    having: Array
+    """The same without a cap: all sentences that have the phenomenon at this distance."""
     instances: int = 0
+    """Of its members."""
     side: Side | None = None
     min_distance: int | None = None
-    """At least this many words between the two ends."""
+    """At least this, in the unit of the phenomenon."""
     distance: int | None = None
-    """Exactly this many words between."""
+    """Exactly this."""
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -77,30 +86,66 @@ class Subset:
             "side": self.side,
             "min_distance": self.min_distance,
             "distance": self.distance,
+            "unit": None if self.phenomenon == ALL else unit_of(self.phenomenon),
         }
         return {name: value for name, value in labels.items() if value is not None}
 
 
-def instances_by_record(records: Iterable[Record]) -> list[list[Instance]]:
-    """The dependencies of each record."""
-    return [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """How sentences are put into sets."""
 
+    distances: Sequence[int]
+    """Minimum numbers of words between."""
+    order_distances: Sequence[int]
+    """Minimum distances of reordering, in the unit of each measure."""
+    exact: bool = False
+    """Sets of exactly these numbers of words between, too; reordering has minimum distances only."""
+    cap: int | None = None
+    """Most sentences of a set, drawn at random."""
+    seed: int = 0
+    """Of that draw."""
 
-def subsets_of(found: Sequence[Sequence[Instance]], distances: Sequence[int], *, exact: bool) -> list[Subset]:
-    """All sentences, then each phenomenon and side at each minimum distance and, with `exact`, each exact distance.
+    def of_records(self, records: Sequence[Record]) -> tuple[list[Subset], list[list[Instance]]]:
+        """All sets of some records, and the instances of each record."""
+        found = [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
+        if self.cap is None or len(records) <= self.cap:
+            return self.subsets(found), found
+        # By their ids, so that all systems have the same sentences whatever else they left unanswered.
+        ranks = np.argsort(np.argsort([digest_json([self.seed, str(record["id"])]) for record in records]))
+        return self.subsets(found, ranks), found
 
-    Empty subsets are left out.
-    """
-    subsets = [Subset(ALL, np.arange(len(found)), sum(map(len, found)))]
-    for phenomenon, side in phenomena_and_sides(found):
-        own = _distances(found, phenomenon, side)
-        chosen = [
-            Subset(phenomenon, *_members(own, d, math.inf), side, min_distance=d) for d in sorted(distances)
-        ]
-        if exact:
-            chosen += [Subset(phenomenon, *_members(own, d, d), side, distance=d) for d in sorted(distances)]
-        subsets += [each for each in chosen if len(each.members)]
-    return subsets
+    def subsets(self, found: Sequence[Sequence[Instance]], ranks: Array | None = None) -> list[Subset]:
+        """All sentences, then each phenomenon and side at each minimum and, if wanted, each exact distance.
+
+        Empty sets are left out. Of a set above the cap, the sentences of the lowest ranks are taken, so that nested
+        sets share as many sentences as they can.
+        """
+        everything = [(number, 0.0) for number, own in enumerate(found) for _ in own]
+        whole = np.arange(len(found))
+        subsets = [self._capped(Subset(ALL, whole, whole), everything, ranks)]
+        for phenomenon, side in phenomena_and_sides(found):
+            own = _distances(found, phenomenon, side)
+            ordered = phenomenon in UNITS
+            least = sorted(self.order_distances if ordered else self.distances)
+            ranges = [(d, math.inf, {"min_distance": d}) for d in least]
+            if self.exact and not ordered:
+                ranges += [(d, d, {"distance": d}) for d in least]
+            for low, high, labels in ranges:
+                kept = [(number, distance) for number, distance in own if low <= distance <= high]
+                having = np.unique(np.array([number for number, _ in kept], dtype=np.int64))
+                if len(having):
+                    subset = Subset(phenomenon, having, having, side=side, **labels)
+                    subsets.append(self._capped(subset, kept, ranks))
+        return subsets
+
+    def _capped(self, subset: Subset, kept: Iterable[tuple[int, float]], ranks: Array | None) -> Subset:
+        """The set with no more sentences than the cap, and its instances (sentence, distance) counted."""
+        members = subset.having
+        if ranks is not None and self.cap is not None and len(members) > self.cap:
+            members = np.sort(members[np.argsort(ranks[members])[: self.cap]])
+        inside = set(members.tolist())
+        return replace(subset, members=members, instances=sum(number in inside for number, _ in kept))
 
 
 def phenomena_and_sides(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
@@ -126,9 +171,3 @@ def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side)
         for each in own
         if (each.phenomenon, each.side) == (phenomenon, side)
     ]
-
-
-def _members(own: Iterable[tuple[int, float]], least: float, most: float) -> tuple[Array, int]:
-    """Numbers of the sentences with an instance within these distances, and the count of such instances."""
-    kept = [number for number, distance in own if least <= distance <= most]
-    return np.unique(np.array(kept, dtype=np.int64)), len(kept)

@@ -3,23 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
+from babelscope.language.align import longest_sentence
+from babelscope.language.parsers import UDPIPE_MODELS, open_parser
+from babelscope.methods.base import Languages
+from babelscope.methods.challenge.sets import Partition
+from babelscope.methods.tokenising import Tokenize, language_identity, named_identity
 from babelscope.metrics.base import find_metric
+from babelscope.util.digests import digest_file
+
+ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
 class ChallengeSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
+    signed_where_used = frozenset({"tokenize", "source_tokenize"})
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {
+            "paper": {
+                "distances": (0, 1, 2, 3),
+                "order_distances": (5,),
+                "max_sentences": 10_000,
+                "controls": "all",
+            }
+        }
+    }
+
+    protocol: Literal["checked", "paper"] = "checked"
+    """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences a set, controls drawn from all
+    sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
-    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased, on 13a tokens; or any other metric."""
+    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""
+    tokenize: Tokenize = ""
+    """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
+    spm:FILE; if not given, as the item's target language needs it."""
+    source_tokenize: Tokenize = ""
+    """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
+    order_distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = ORDER_DISTANCES
+    """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
+    0 for all that was found."""
     exact: bool = False
     """Sets of exactly so many words between, too."""
+    max_sentences: int | None = Field(default=None, ge=10)
+    """Most sentences of each set, that of all sentences too, drawn at random (the paper: 10,000 and 1,000)."""
+    verdict_from: int = Field(default=100, ge=3)
+    """Sentences that a set needs for a verdict; figures of smaller ones are shown without."""
+    controls: Literal["others", "all"] = "others"
+    """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
@@ -32,6 +71,18 @@ class ChallengeSettings(Settings):
     """Random corpora of the length check, for each size."""
     length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
     """Sentences in each of them."""
+    target_parser: str | None = None
+    """Parser of references and translations, by which each dependency is judged, too: kept, lost or undecided."""
+    target_language: str | None = None
+    """Language of the references, where the parser does not say it."""
+
+    @field_validator("target_parser")
+    @classmethod
+    def _opens(cls, spec: str | None) -> str | None:
+        if spec is not None:
+            open_parser(spec)  # told before any system is asked
+            longest_sentence()  # so is a missing aligner
+        return spec
 
     @field_validator("metrics")
     @classmethod
@@ -40,15 +91,44 @@ class ChallengeSettings(Settings):
             find_metric(name)  # told before any system is asked
         return names
 
-    @field_validator("metrics", "distances", "length_sizes")
+    @field_validator("metrics", "distances", "order_distances", "length_sizes")
     @classmethod
     def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(set(values)) < len(values):
             raise ValueError("each may be given once")
         return values
 
+    def partition(self, seed: int) -> Partition:
+        """How these settings put sentences into sets."""
+        return Partition(
+            self.distances, self.order_distances, exact=self.exact, cap=self.max_sentences, seed=seed
+        )
+
 
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
     """In a signature, a metric counts by what it is, not by where its program lies."""
     names = [find_metric(name).identity for name in settings.metrics]
-    return {} if names == list(settings.metrics) else {"metrics": names}
+    named: dict[str, Any] = {} if names == list(settings.metrics) else {"metrics": names}
+    if settings.target_parser is not None:
+        named["target_parser"] = parser_identity(settings.target_parser)
+    splits = named_identity(tokenize=settings.tokenize, source_tokenize=settings.source_tokenize)
+    return {**named, **splits}
+
+
+def parser_identity(spec: str) -> str:
+    """What the verdicts on dependencies depend on: the model, by its digest, and the aligner."""
+    kind, _, name = spec.partition(":")
+    path = UDPIPE_MODELS.find(name) if name in UDPIPE_MODELS.names() else Path(name)
+    told = f"{kind}:sha256:{digest_file(path)}" if kind == "udpipe" and path.is_file() else spec
+    return f"{told} sil-thot:{version('sil-thot')}"
+
+
+def identity_on(settings: ChallengeSettings, languages: Languages) -> Mapping[str, Any]:
+    """The tokenisers that languages choose; lengths are in words, whatever the metric."""
+    chosen = {
+        "tokenize": language_identity(settings.tokenize, ["bleu"], [target for _, target in languages]),
+        "source_tokenize": language_identity(
+            settings.source_tokenize, ["bleu"], [source for source, _ in languages]
+        ),
+    }
+    return {name: value for name, value in chosen.items() if value}

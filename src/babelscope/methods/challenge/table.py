@@ -7,63 +7,73 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table, of_rows
+from babelscope.methods.challenge.verdict_view import verdict_table
 
-_NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}
-_DIGITS = {"bleu": 2, "chrf": 2, "ribes": 4}
+NAMES = {
+    "bleu": "BLEU",
+    "bleu-lc": "BLEU, case ignored",
+    "multi-bleu": "multi-bleu",
+    "multi-bleu-lc": "multi-bleu, case ignored",
+    "chrf": "chrF2",
+    "ribes": "RIBES",
+}
+DIGITS = {**dict.fromkeys(NAMES, 2), "ribes": 4}
 
 _SubsetKey = tuple[tuple[str, str | int], ...]
-_SUBSET_LABELS = ("phenomenon", "side", "min_distance", "distance")
+_SUBSET_LABELS = ("tests", "phenomenon", "side", "min_distance", "distance")
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
     """All rows of a challenge."""
-    shown = _short_names(rows)
+    shown = short_names(rows)
     named = dict.fromkeys(str(row.labels["metric"]) for row in rows if "metric" in row.labels)
     metrics = [metric for metric in named if any(row.name == metric for row in rows)]
-    parts = [_quality_table(rows, metric, shown) for metric in metrics]
+    several = len({row.labels.get("tests") for row in rows}) > 1
+    parts = [_quality_table(rows, metric, shown, several=several) for metric in metrics]
     for title, names, labels in (
         (
             "Quality against distance",
             ("distance_pearson", "distance_spearman"),
-            ("system", "phenomenon", "over", "distances"),
+            ("tests", "system", "phenomenon", "over", "distances"),
         ),
         (
             "Quality against mean length, over random corpora of so many sentences",
             ("length_pearson", "length_spearman"),
-            ("system", "sentences"),
+            ("tests", "system", "sentences"),
         ),
         (
             "Differences between systems, paired by sentence",
             ("difference",),
-            ("phenomenon", "system", "against"),
+            ("tests", "phenomenon", "system", "against"),
         ),
     ):
         some = [row for row in rows if row.name in names and row.estimate.n]
         if names == ("difference",):  # smaller subsets are only in --json
-            some = [row for row in some if _subset_key(row) in _widest(some)]
+            some = [row for row in some if subset_key(row) in _widest(some)]
         if some:
-            parts.append(_metric_columns(title, some, labels, metrics, shown))
-    return parts
+            told = labels if several else labels[1:]
+            parts.append(_metric_columns(title, some, told, metrics, shown))
+    return [*parts, *verdict_table(rows, shown)]
 
 
 def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
     """What annotators say, with systems named as in the tables of `rows`."""
-    shown = _short_names(rows)
+    shown = short_names(rows)
     return of_rows("What annotators say", [_without_constant_labels(row, shown) for row in said])
 
 
-def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -> Table:
+def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str], *, several: bool) -> Table:
     """One line a subset and system: score, difference from all sentences, and length-matched control."""
-    scores = {(_subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
+    scores = {(subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
     others = {
-        (row.name, _subset_key(row), str(row.labels["system"])): row.estimate
+        (row.name, subset_key(row), str(row.labels["system"])): row.estimate
         for row in rows
         if row.labels.get("metric") == metric and "against" not in row.labels
     }
     lengths = {
-        (_subset_key(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"
+        (subset_key(row), str(row.labels["system"])): row.estimate for row in rows if row.name == "length"
     }
-    digits = _DIGITS.get(metric, 3)
+    digits = DIGITS.get(metric, 3)
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
         labels = dict(part)
@@ -71,25 +81,28 @@ def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str]) -
             others.get((f"control_{name}", part, system)) for name in ("mean", "sd", "z", "rank")
         )
         difference = others.get(("minus_all", part, system))
-        between = (
-            f"≥ {labels['min_distance']}" if "min_distance" in labels else str(labels.get("distance", ""))
-        )
+        between = ""
+        if "unit" in row.labels:
+            number = f"≥ {labels['min_distance']}" if "min_distance" in labels else labels["distance"]
+            between = f"{number} {row.labels['unit']}"
+        tests = str(labels.get("tests", ""))
         # Minimum distances that give the same sentences share one line, which shows the greatest.
         same = f"≥ n {row.estimate.n}" if "min_distance" in labels else between
-        lines[system, _phenomenon(labels), same] = (
+        lines[tests, system, phenomenon_of(labels), same] = (
+            *((tests,) if several else ()),
             shown[system],
-            _phenomenon(labels),
+            phenomenon_of(labels),
             between,
             str(row.estimate.n),
             f"{lengths[part, system].value:.1f}",
-            _with_interval(row.estimate, digits),
-            _with_interval(difference, digits, sign="+") if difference else "",
-            f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}" if mean and sd else "",
+            with_interval(row.estimate, digits),
+            with_interval(difference, digits, sign="+") if difference else "",
+            f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}" if mean and sd and mean.n else "",
             f"{z.value:+.1f}" if z else "",
             f"{rank.value:.0%} of {rank.n}" if rank else "",
         )
-    name = _NAMES.get(metric, metric)
-    words = ("system", "phenomenon", "words between")
+    name = NAMES.get(metric, metric)
+    words = (*(("tests",) if several else ()), "system", "phenomenon", "distance")
     compared = ("n", "length", name, "minus all", "length-matched: mean ± sd", "z", "at or below")
     return Table(f"Quality by {name}", [*words, *compared], list(lines.values()), len(words))
 
@@ -101,39 +114,41 @@ def _metric_columns(
     figures = list(dict.fromkeys(row.name for row in rows))
     lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     for row in rows:
-        values = {**row.labels, "phenomenon": _phenomenon(row.labels)}
+        values = {**row.labels, "phenomenon": phenomenon_of(row.labels)}
         key = tuple(shown.get(str(values.get(name)), str(values.get(name, ""))) for name in labels)
         metric = str(row.labels["metric"])
-        digits = _DIGITS.get(metric, 3) if row.name == "difference" else 2
-        lines.setdefault(key, {})[metric, row.name] = _with_interval(row.estimate, digits, sign="+")
+        digits = DIGITS.get(metric, 3) if row.name == "difference" else 2
+        lines.setdefault(key, {})[metric, row.name] = with_interval(row.estimate, digits, sign="+")
     pairs = [(metric, figure) for metric in metrics for figure in figures]
-    headings = [
-        f"{_NAMES.get(metric, metric)} {figure.partition('_')[2]}".strip() for metric, figure in pairs
-    ]
+    headings = [f"{NAMES.get(metric, metric)} {figure.partition('_')[2]}".strip() for metric, figure in pairs]
     cells = [(*key, *(own.get(pair, "") for pair in pairs)) for key, own in lines.items()]
     return Table(title, [*labels, *headings], cells, len(labels))
 
 
-def _with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:
+def with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:
+    """A figure as a cell of a table."""
     return estimate.text(lambda each: f"{each:{sign}.{digits}f}")
 
 
-def _phenomenon(labels: Mapping[str, str | int]) -> str:
+def phenomenon_of(labels: Mapping[str, str | int]) -> str:
+    """The name of a phenomenon, with its side where that is the target."""
     name = str(labels["phenomenon"])
     return f"{name} (target)" if labels.get("side") == "target" else name
 
 
-def _subset_key(row: Row) -> _SubsetKey:
+def subset_key(row: Row) -> _SubsetKey:
+    """What tells the set of a row from others."""
     return tuple((name, row.labels[name]) for name in _SUBSET_LABELS if name in row.labels)
 
 
 def _widest(rows: Iterable[Row]) -> set[_SubsetKey]:
     """All sentences, and for each phenomenon the subset with the lowest minimum distance."""
-    first: dict[tuple[str, str], _SubsetKey] = {}
+    first: dict[tuple[str, ...], _SubsetKey] = {}
     for row in rows:
         if "distance" not in row.labels:
             # Rows come with rising minimum distance, so the first is the widest subset.
-            first.setdefault((str(row.labels["phenomenon"]), str(row.labels.get("side"))), _subset_key(row))
+            of = (str(row.labels.get(name)) for name in ("tests", "phenomenon", "side"))
+            first.setdefault(tuple(of), subset_key(row))
     return set(first.values())
 
 
@@ -147,7 +162,7 @@ def _without_constant_labels(row: Row, shown: Mapping[str, str]) -> Row:
     return Row(row.name, row.estimate, labels, {k: v for k, v in row.counts.items() if k != "skipped"})
 
 
-def _short_names(rows: Iterable[Row]) -> dict[str, str]:
+def short_names(rows: Iterable[Row]) -> dict[str, str]:
     """System name -> last component of its path, if these differ; else the whole name."""
     names = list(dict.fromkeys(str(row.labels["system"]) for row in rows if "system" in row.labels))
     short = [os.path.basename(name.partition("?")[0].partition(":")[2]) or name for name in names]

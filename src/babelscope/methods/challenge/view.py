@@ -25,9 +25,20 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
-from babelscope.language.ud_rules import RULES
-from babelscope.making.challenge.reordering import LABELS
-from babelscope.methods.challenge.sets import read_instances
+from babelscope.language.ud_rules import RULES, shipped_rules
+from babelscope.making.challenge.reordering import LABELS, UNITS
+from babelscope.methods.challenge.sets import read_instances, unit_of
+from babelscope.methods.challenge.settings import ORDER_DISTANCES, ChallengeSettings
+from babelscope.methods.challenge.verdict_view import (
+    NAME as VERDICTS,
+)
+from babelscope.methods.challenge.verdict_view import (
+    verdict_findings,
+    verdict_headline,
+    verdict_lines,
+    verdict_of,
+    verdict_pivot,
+)
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 from babelscope.util.text import plain_words
 
@@ -37,8 +48,6 @@ _EXPLAINED = {
     "bleu": "BLEU (words shared with the reference, 0 to 100)",
     "ribes": "RIBES (order of words as in the reference, 0 to 1)",
 }
-_FEWEST_SENTENCES = 10
-"""A set of fewer sentences is not called the worst: its score says little."""
 _MOST_CURVES = 6
 
 Labels = dict[str, str | int]
@@ -92,7 +101,7 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
     """Score minus the mean of equally long random corpora, with the interval of the score."""
     labels = _labels(kind, distance)
     score, mean = one(rows, metric, **labels), one(rows, "control_mean", **labels, metric=metric)
-    if score is None or mean is None:
+    if score is None or mean is None or not mean.estimate.n:
         return None
     own, base = score.estimate, mean.estimate.value
     return own.converted(lambda score: score - base)
@@ -103,13 +112,14 @@ def findings(group: Group) -> list[Finding]:
     lower = _lower_is_better(group, metric)
     than = "better or worse than" if lower else "above or below"
     found = []
+    needed = _verdict_from(group)
     for column in group.columns:
         rows = column.cell.rows
         parts = [
             (kind, distance, away)
             for kind in _kinds(group)
             for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
-            if (away := _against_control(rows, metric, kind, distance)) and away.n >= _FEWEST_SENTENCES
+            if (away := _against_control(rows, metric, kind, distance)) and away.n >= needed
             if not away.no_interval
         ]
         if lower:  # negate, so that below 0 is worse
@@ -121,7 +131,7 @@ def findings(group: Group) -> list[Finding]:
             Finding(
                 column.name,
                 f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
-                f"{f' with {distance} or more words between' if distance else ''}: points {than} "
+                f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
                 f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
                 away,
                 "sentences",
@@ -135,18 +145,28 @@ def findings(group: Group) -> list[Finding]:
 
 
 def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
-    """Minimum distances; of several that give the same sentences, the lowest."""
-    seen: dict[tuple[int, float], int] = {}
+    """Minimum distances; of several that give the same sentences, the lowest, or of reordering the greatest.
+
+    A set of reordering has a minimum distance from its making on, so that 0 says nothing of it.
+    """
+    seen: dict[tuple[int, float], list[int]] = {}
     for distance in sorted(parts):
         estimate = parts[distance].estimate
-        seen.setdefault((estimate.n, estimate.value), distance)
-    return list(seen.values())
+        seen.setdefault((estimate.n, estimate.value), []).append(distance)
+    ordered = any(row.labels["phenomenon"] in UNITS for row in parts.values())
+    return [same[-1 if ordered else 0] for same in seen.values()]
+
+
+def _verdict_from(group: Group) -> int:
+    """How many sentences a set needs for a verdict."""
+    default = ChallengeSettings.model_fields["verdict_from"].default
+    return int(group.columns[0].cell.settings.get("verdict_from", default))
 
 
 def _part_name(kind: Kind, distance: int) -> str:
     """The name of the group of items, as `about` assigns it."""
     where = "" if kind[1] == "source" else f" ({kind[1]})"
-    return f"{kind[0]}{where}" + (f", {distance} or more between" if distance else "")
+    return f"{kind[0]}{where}" + (f", {distance} or more {unit_of(kind[0])}" if distance else "")
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
@@ -154,28 +174,31 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     whole = {
         row.name: row
         for row in rows
-        if row.labels.get("phenomenon") == "all" and "metric" not in row.labels and row.name != "length"
+        if row.labels.get("phenomenon") == "all" and "metric" not in row.labels
+        if row.name not in ("length", VERDICTS)
     }
     ordered = [name for name in dict.fromkeys([*_NAMES, *whole]) if name in whole]
-    return [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
+    scores = [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
+    return [*scores, *verdict_headline(rows)]
 
 
 def caveats(group: Group) -> list[Caveat]:
     found: list[Caveat] = []
     metric = _metric(group)
     for column in group.columns:
-        small = [
-            _part_name(kind, distance)
-            for kind in _kinds(group)
-            for distance, row in _scores_by_distance(column.cell.rows, metric, kind).items()
-            if row.estimate.n < _FEWEST_SENTENCES
-        ]
-        if small:
+        found += [Caveat(column.name, text) for text in _too_small(group, column.cell.rows, metric)]
+        alone = {
+            (str(row.labels["phenomenon"]), str(row.labels["side"]))
+            for row in column.cell.rows
+            if row.name == "control_mean" and not row.estimate.n
+        }
+        if alone:
+            names = ", ".join(_part_name(kind, 0) for kind in sorted(alone))
             found.append(
                 Caveat(
                     column.name,
-                    f"{len(small)} sets have fewer than {_FEWEST_SENTENCES} sentences ({small[0]}...); "
-                    "they say little.",
+                    f"The test set has too few other sentences of the lengths of some sets ({names}), so that "
+                    "these have no length-matched controls; --controls all draws from their own sentences, too.",
                 )
             )
         found += noted_of(
@@ -184,6 +207,27 @@ def caveats(group: Group) -> list[Caveat]:
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
         )
     return found
+
+
+def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
+    """What is said of sets below the size that a verdict needs."""
+    needed = _verdict_from(group)
+    sizes = {
+        _part_name(kind, distance): scores[distance].estimate.n
+        for kind in _kinds(group)
+        if (scores := _scores_by_distance(rows, metric, kind))
+        for distance in _distinct_distances(scores)
+    }
+    small = {name: n for name, n in sizes.items() if n < needed}
+    if not small:
+        return []
+    largest = max(small, key=lambda name: small[name])
+    which = f"All {len(sizes)} sets" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)} sets"
+    return [
+        f"{which} {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a verdict needs "
+        f"(--verdict-from); the largest of them, {largest}, has {small[largest]:,}. On so few, a score moves with "
+        "every sentence, so that figures stand without a verdict."
+    ]
 
 
 def pictures(group: Group) -> list[Picture]:
@@ -230,15 +274,15 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
         for distance in sorted(parts):
             labels: Labels = {**_labels(kind, distance), "metric": metric}
             mean, sd = (one(column.cell.rows, f"control_{name}", **labels) for name in ("mean", "sd"))
-            if mean and sd:
+            if mean and sd and mean.estimate.n:
                 spread = 1.96 * sd.estimate.value
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
         if band:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
     return Picture(
         f"Quality by distance: {_part_name(kind, 0)}",
-        Lines(curves, "at least so many words between", _NAMES.get(metric, metric), bands=bands),
-        f"{label(kind[0]).capitalize()}: scores of the sentences in which so many words stand between. Bands "
+        Lines(curves, f"at least so many {unit_of(kind[0])}", _NAMES.get(metric, metric), bands=bands),
+        f"{label(kind[0]).capitalize()}: scores of the sentences with at least so many {unit_of(kind[0])}. Bands "
         f"have 95 % of random sets of equally long sentences. Sentences in each set: {sizes}.",
     )
 
@@ -256,13 +300,16 @@ def tables(group: Group) -> list[Table]:
         ),
     )
     return pivot(
-        group, "By phenomenon and minimum distance", ("phenomenon", "side", "min_distance"), (*scores, away)
+        group,
+        "By phenomenon and minimum distance",
+        ("phenomenon", "side", "min_distance", "unit"),
+        (*scores, away),
     )
 
 
 def label(phenomenon: str) -> str:
     """A phenomenon in a few plain words; by its name where it is neither a reordering nor one of our rules."""
-    known = {**LABELS, **{rule.name: rule.label for rule in RULES}}
+    known = {**LABELS, **{rule.name: rule.label for rule in (*reversed(shipped_rules()), *RULES)}}
     return known.get(phenomenon) or plain_words(phenomenon)
 
 
@@ -274,7 +321,12 @@ def about(record: Record) -> About:
     groups = []
     for each in read_instances(record.get("extra", {}), f"item {record['id']}"):
         kind = (each.phenomenon, each.side)
-        groups += [_part_name(kind, distance) for distance in range(min(int(each.distance), 6) + 1)]
+        known = (
+            ORDER_DISTANCES
+            if each.phenomenon in UNITS
+            else ChallengeSettings.model_fields["distances"].default
+        )
+        groups += [_part_name(kind, distance) for distance in known if distance <= each.distance]
     references: list[Line] = [("reference", text) for text in record["references"]]
     return About(
         record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependency_lines(record), *references]
@@ -299,13 +351,15 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
     preferred = (scores[metric] for metric in ("chrf", "bleu", "ribes") if metric in scores)
     measure = next(preferred, next(iter(scores.values())))
     facts = ", ".join(f"{_NAMES.get(metric, metric)} {score:.3g}" for metric, score in scores.items())
-    return Answer("", "note", measure, facts, lambda: [("translation", record["translation"] or "(empty)")])
+    lines: list[Line] = [("translation", record["translation"] or "(empty)"), *verdict_lines(record)]
+    verdict = verdict_of(record)
+    return Answer(verdict, "errors" if verdict == "lost" else "note", measure, facts, lambda: lines)
 
 
 _READING = (
     "Sentences are sorted by what occurs in them (a verb far from its particle, say) and by how many words stand "
-    "between. Each set is scored as a corpus: chrF and BLEU compare letters and words with the reference, 0 to "
-    "100; RIBES compares their order, 0 to 1.",
+    "between; reordering has units of its own. Each set is scored as a corpus: chrF and BLEU compare letters and "
+    "words with the reference, 0 to 100; RIBES compares their order, 0 to 1.",
     "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set "
     "is compared with random sets of equally long sentences: “control z” is by how many of their standard "
     "deviations the score lies above their mean; below −2 the construction itself is hard.",
@@ -321,10 +375,10 @@ def section(group: Group) -> Section:
         measure="score of the sentence",
         group="phenomenon",
         order=40,
-        findings=findings(group),
+        findings=[*findings(group), *verdict_findings(group)],
         caveats=caveats(group),
         pictures=pictures(group),
-        tables=tables(group),
+        tables=[*tables(group), *verdict_pivot(group)],
         names=names(group),
         measures={
             each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from babelscope.core.answers import Note, Scored, capabilities, properties, score_tokens
 from babelscope.core.question import Question
@@ -28,7 +28,7 @@ def ask(
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
         return _records_of_stored_scores(system, evaluator, items, settings)
-    translated = _translations_or_reasons(system, items, settings)
+    translated = translations_or_reasons(system, items, settings)
     # A system that evaluates itself scores the tokens that it generated, not its text tokenised again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
@@ -67,7 +67,18 @@ def ask(
     return records
 
 
-def check_system(system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings) -> None:
+class Translated(Protocol):
+    """The settings that say whose translations are judged."""
+
+    @property
+    def translations(self) -> Literal["given", "system"]: ...
+    @property
+    def beam(self) -> int: ...
+    @property
+    def model_fields_set(self) -> set[str]: ...
+
+
+def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Translated) -> None:
     """Refuse a system that would not be asked, because items have a translation, unless the settings say which."""
     if "translations" in settings.model_fields_set or properties(system).stored:
         return
@@ -93,7 +104,7 @@ def _records_of_stored_scores(
         None if item.translation is None else Scored(item.translation) for item in items
     ]
     if system.fingerprint != ItemTranslations.fingerprint:
-        translated = _translations_or_reasons(system, items, settings)
+        translated = translations_or_reasons(system, items, settings)
     records: list[Record] = []
     for item, own, translation in zip(items, scores, translated, strict=True):
         if isinstance(translation, str):
@@ -153,8 +164,8 @@ def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
     return {"source": source, **score_as_json(found[source])}
 
 
-def _translations_or_reasons(
-    system: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
+def translations_or_reasons(
+    system: Any, items: Sequence[AmbiguousSource], settings: Translated
 ) -> list[Scored | str]:
     """The translation of each item, given or by the system; or the reason why the system gave none."""
     own = [item.translation if settings.translations == "given" else None for item in items]

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
+from babelscope.methods.answers import command as by_answer
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.figures import least_certain
 from babelscope.methods.condition.settings import ConditionSettings
@@ -22,6 +23,8 @@ _INDENT = " " * 4
 
 def _check(given: Given) -> None:
     """Refuse what would leave a choice open, before anything is loaded."""
+    asked = {"evaluator", "translations", "ask-all", "ask-missing", "skip-missing", "beam"}
+    by_answer.check(given, frozenset(asked))
     if given["system"] and given["translations"] is not None:
         raise BabelscopeError("--system and --translations exclude each other")
     if given["rejudge"] is None and (given["evaluator"] is None) == (given["scores"] is None):
@@ -44,6 +47,10 @@ def _study(given: Given) -> Tables:
         tables["systems"] = [{"spec": f"items:translations?{missing}", "name": "given"}]
     if given["scores"] is not None:
         settings["evaluator"] = f"scores:{given['scores']}?layout=columns"
+    if given["by-answer"]:
+        both = frozenset({"evaluator", "translations", "beam"})
+        settings = by_answer.settings_of(dataclasses.replace(given, settings=settings), both)
+        return {**tables, "methods": [{"name": "condition_answers", **settings}]}
     return {**tables, "methods": [{"name": "condition", **settings}]}
 
 
@@ -128,6 +135,7 @@ COMMAND = JudgingCommand(
             old_names=("least",),
             not_with=("json",),
         ),
+        *by_answer.options("{translation}, {first} and {second}"),
     ),
     changed={
         "tests": {"help": "The test set: sources with cues."},

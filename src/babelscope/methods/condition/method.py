@@ -72,6 +72,7 @@ METHOD = Method(
     asks=frozenset({"translations", "beam", "preflight"}),
     needs={"system": ("translate",), "evaluator": ("score",)},
     instead={"score": "item_scores"},
+    otherwise={"reply": "it can be asked in words: --by-answer, in a study the method condition_answers"},
     comparable=comparable,
     complete=complete,
     part_labels=frozenset({"category"}),

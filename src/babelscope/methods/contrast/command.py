@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
+from babelscope.methods.answers import command as by_answer
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.systems.scores import DIRECTIONS, LAYOUTS
@@ -41,6 +42,7 @@ def _adjust(given: Given) -> Given:
 
 
 def _check(given: Given) -> None:
+    by_answer.check(given, frozenset({"machine-references", "seed-group"}))
     if given["rejudge"] is None and bool(given["system"]) == bool(given["scores"]):
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
     if sum(map(bool, (given["table"], given["latex"], given["json"]))) > 1:
@@ -56,6 +58,9 @@ def _check(given: Given) -> None:
 def _study(given: Given) -> Tables:
     """Files of scores are systems, on the test set as such files count it."""
     tables: Tables = {"study": {"seed_groups": given["seed-group"]}}
+    if given["by-answer"]:
+        settings = by_answer.settings_of(given, frozenset())
+        tables = {**tables, "methods": [{"name": "contrast_answers", **settings}]}
     if given["machine-references"]:
         made = {"spec": given["tests"], "machine_references": list(given["machine-references"])}
         return {**tables, "tests": [made]}
@@ -140,6 +145,7 @@ COMMAND = JudgingCommand(
             not_with=("all",),
         ),
         Option("latex", "Print the same table in LaTeX (booktabs).", bool, not_with=("all",)),
+        *by_answer.options("{source}, {first} and {second}"),
     ),
     changed={
         "tests": {"help": "A test set of minimal pairs."},

@@ -51,6 +51,7 @@ METHOD = Method(
     check_system=check_system,
     needs={"system": ("score",)},
     instead={"score": "item_scores", "translate": "item_scores"},
+    otherwise={"reply": "it can be asked in words: --by-answer, in a study the method contrast_answers"},
     needs_more=lambda settings: settings.needs,
     identity=identity,
     comparable=comparable,

@@ -234,4 +234,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer, headline, overview)
+VIEW = View(section, about, answer, headline, overview=overview)

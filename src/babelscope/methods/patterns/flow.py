@@ -11,6 +11,7 @@ from pathlib import Path
 
 from babelscope.core.registry import Registry
 from babelscope.core.results import Estimate, Row
+from babelscope.core.tokenisers import require_spaces
 from babelscope.making.occupations import Flow, Forms, Occurrence, flows_of, occurrences
 from babelscope.stats.intervals import clustered_proportion, mean_and_sd, odds
 from babelscope.stats.paired import paired_difference
@@ -52,6 +53,8 @@ def find_occurrences(
     files = {"source": source, **stages}
     lines = {name: read_lines(path, keep_separators=True) for name, path in files.items()}
     require_equal_counts({str(files[name]): len(own) for name, own in lines.items()})
+    for name, own in lines.items():
+        require_spaces(own, what=f"the lines of {files[name]}")
     split = ([_WORD.findall(text) for text in texts] for texts in zip(*lines.values(), strict=True))
     found = list(occurrences(((first, rest) for first, *rest in split), queries))
     if not found:

@@ -9,7 +9,7 @@ from babelscope.core.results import Record
 from babelscope.methods.base import Method
 from babelscope.methods.measuring import comparable_scores, score_sentences, translated_records
 from babelscope.methods.quality.figures import summarise, system_differences
-from babelscope.methods.quality.settings import QualitySettings, identity
+from babelscope.methods.quality.settings import QualitySettings, check_items, identity, identity_on
 from babelscope.testsets.items import ParallelSentence
 
 
@@ -25,7 +25,11 @@ def ask(
 
 def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
     """The records with the score of each sentence, and the statistics for corpus scores."""
-    measured = {name: score_sentences(name, records) for name in settings.metric} if records else {}
+    measured = (
+        {name: score_sentences(name, records, settings.tokenize) for name in settings.metric}
+        if records
+        else {}
+    )
     return [
         {
             **record,
@@ -46,6 +50,8 @@ METHOD = Method(
     summarise=summarise,
     asks=frozenset({"beam"}),
     identity=identity,
+    identity_on=identity_on,
+    check_items=check_items,
     comparable=lambda settings: comparable_scores(settings.metric),
     across=system_differences,
     view="babelscope.methods.quality.view:VIEW",

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
+from babelscope.methods.base import Languages
+from babelscope.methods.tokenising import (
+    Tokenize,
+    check_reference_words,
+    language_identity,
+    named_identity,
+)
 from babelscope.metrics.base import find_metric
+from babelscope.testsets.items import ParallelSentence
 
 
 class QualitySettings(Settings):
     """By which metrics translations are measured, and how they are made."""
 
+    signed_where_used = frozenset({"tokenize"})
+
     metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
+    tokenize: Tokenize = ""
+    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
+    item's target language needs it."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 
@@ -32,4 +45,16 @@ class QualitySettings(Settings):
 def identity(settings: QualitySettings) -> Mapping[str, Any]:
     """In a signature, a metric counts by what it is, not by where its program lies."""
     names = [find_metric(name).identity for name in settings.metric]
-    return {} if names == list(settings.metric) else {"metric": names}
+    named = {} if names == list(settings.metric) else {"metric": names}
+    return {**named, **named_identity(tokenize=settings.tokenize)}
+
+
+def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str, Any]:
+    """The tokenisers that the target languages choose."""
+    chosen = language_identity(settings.tokenize, settings.metric, [target for _, target in languages])
+    return {"tokenize": chosen} if chosen else {}
+
+
+def check_items(items: Sequence[ParallelSentence], settings: QualitySettings) -> None:
+    """Refuse references in a script that a metric cannot split into words."""
+    check_reference_words(items, settings.metric, settings.tokenize)

@@ -12,8 +12,10 @@ from babelscope.core.answers import Budget, HasRegions, Regions, Scored, TopK, c
 from babelscope.core.cost import METER
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
+from babelscope.methods.space.confidence import confidence_fields, with_reference
 from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence
@@ -36,16 +38,18 @@ def ask(
     with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
         answers = _answers(system, asked, settings, seed)
     # Metrics that read no reference judge items without any.
-    told = [item for item in items if item.references] if settings.k else []
+    told = [item for item in items if item.references] if settings.k or settings.confidence else []
     with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
         scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
-    logprobs = {item.id: finite_or_none(each.total) for item, each in zip(told, scored, strict=True)}
+    references = {item.id: each for item, each in zip(told, scored, strict=True)}
+    logprobs = {name: finite_or_none(each.total) for name, each in references.items()} if settings.k else {}
     return [
         {
             "source": item.source,
             "references": list(item.references),
+            **stated_languages(item),
             "reference_logprob": logprobs.get(item.id),
-            **answers[item.question],
+            **with_reference(answers[item.question], references.get(item.id)),
         }
         for item in items
     ]
@@ -92,6 +96,7 @@ def _answers(
             **_misses(top, top.exact, plain[number], plain_wide[number]),
             **_normalisation(system, top, best[number], plain[number]),
             **({"beams": _sweep(top, wider)} if wider else {}),
+            **(confidence_fields(best[number], drawn[number]) if settings.confidence else {}),
         }
     return found
 
@@ -111,6 +116,8 @@ def _ask_lists(
     """As `ask`, of stored lists: no samples, no scores of references, and regions that may be missing."""
     if settings.samples:
         raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+    if settings.confidence:
+        raise BabelscopeError("lists made elsewhere have no probabilities of tokens; leave confidence out")
     if settings.beams:
         raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
     outside = [name for name in settings.metric if find_metric(name).reads_sources]
@@ -121,6 +128,7 @@ def _ask_lists(
         {
             "source": item.source,
             "references": list(item.references),
+            **stated_languages(item),
             "reference_logprob": None,
             **_of_lists(regions, settings.k),
         }
@@ -164,7 +172,7 @@ def _hypothesis(scored: Scored) -> Record:
     """A hypothesis as it is stored; `judge` adds its quality."""
     notes = {"notes": list(scored.notes)} if scored.notes else {}
     unknown = not scored.text.strip() and not _UNKNOWN.isdisjoint(scored.tokens)
-    logprob = scored.total if scored.has_scores else None
+    logprob = scored.total if scored.has_total else None
     return {"text": scored.text, "logprob": logprob, **notes, **({"unknown": True} if unknown else {})}
 
 

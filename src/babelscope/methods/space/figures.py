@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from babelscope.core.notes import chatter_counts
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
 from babelscope.methods.space.normalisation import normalisation_rows
@@ -38,14 +39,16 @@ from babelscope.methods.space.sentences import (
 )
 from babelscope.methods.space.sweep import sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
-from babelscope.metrics.corpus import corpus_estimate
+from babelscope.metrics.base import find_metric
+from babelscope.metrics.corpus import estimate_of_statistics
+from babelscope.metrics.records import record_statistics
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> list[Row]:
+def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
     cell = SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]
@@ -58,7 +61,8 @@ def figures(records: Sequence[Record], settings: FigureSettings, _seed: int) -> 
         for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
     searched = [*_empty_mode_rows(cell), *_search_rows(cell), *normalisation_rows(cell)]
-    return [*rows, *searched, *treatment_rows(cell, _found_by_treatment), *length_rows(cell)]
+    rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
+    return [*rows, *searched, *rest]
 
 
 def _judged_by_treatment(cell: SystemRecords) -> Iterator[Row]:
@@ -103,11 +107,14 @@ def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:
     if not all(record["references"] for record in cell.records):
         return
     for decoding, answers in _translations_by_decoding(cell).items():
-        kept = [(a["text"], r["references"]) for a, r in zip(answers, cell.records, strict=True) if a]
+        kept = [(a["text"], record) for a, record in zip(answers, cell.records, strict=True) if a]
+        texts, records = [text for text, _ in kept], [record for _, record in kept]
         counts = _decoding_counts(cell, decoding, answers)
         for metric in ("bleu", "chrf"):
-            texts, references = [text for text, _ in kept], [own for _, own in kept]
-            estimate = corpus_estimate(metric, texts, references)
+            estimate = Estimate.of_nothing()
+            if kept:
+                statistics = record_statistics(find_metric(metric), texts, records, cell.settings.tokenize)
+                estimate = estimate_of_statistics(find_metric(metric), statistics)
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 
@@ -172,6 +179,7 @@ def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iter
         "tied": sum(each.tied for each in known),
         "twins": sum(each.twins for each in known),
         "unfinished": _unfinished_in(cell.records, name, size),
+        **_without_logprob(cell.records, name),
     }
     for measure in ("krg", "krg_random", "krg_above_random", "kqrg"):
         values = [None if each is None else float(getattr(each, measure)) for each in found]
@@ -258,3 +266,12 @@ def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
     """The first `size` samples of each sentence, in the order drawn."""
     found = [(record["samples"]["hypotheses"], record["samples"]["drawn"][:size]) for record in records]
     return [[hypotheses[number] for number in drawn] for hypotheses, drawn in found]
+
+
+def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
+    """In how many sentences a server did not tell the whole log-probability of a sample, where it did not."""
+    if name != "samples":
+        return {}
+    lists = [record["samples"]["hypotheses"] for record in records]
+    count = sum(any(each["logprob"] is None for each in own) for own in lists)
+    return {"without_logprob": count} if count else {}

@@ -14,15 +14,23 @@ from babelscope.methods.space.gains import (
 )
 from babelscope.methods.space.regions import Region
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.metrics.base import Segment, find_metric, is_allowed, sentence_qualities, warn_stored_quality
+from babelscope.metrics.base import (
+    Metric,
+    Segment,
+    find_metric,
+    is_allowed,
+    sentence_qualities,
+    warn_stored_quality,
+)
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
+from babelscope.metrics.records import score_by_tokeniser
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
     """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
     judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
-    qualities = {name: _qualities(judged, name) for name in settings.metric}
+    qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
     bounds = {name: _bound(judged, name, settings) for name in settings.metric}
     lowest = {name: _lowest(judged, name) for name in settings.metric}
     first, *others = settings.metric
@@ -42,14 +50,18 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
     return judged
 
 
-def _qualities(records: Sequence[Record], name: str) -> list[list[float]]:
+def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list[float]]:
     """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
     if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
         warn_stored_quality(name)
         return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
-    segments = [segments_of(record) for record in records]
-    found = iter(sentence_qualities(name, [each for own in segments for each in own]))
-    return [[next(found) for _ in own] for own in segments]
+
+    def by_tokeniser(metric: Metric, numbers: list[int]) -> list[list[float]]:
+        segments = [segments_of(records[number]) for number in numbers]
+        found = iter(sentence_qualities(metric, [each for own in segments for each in own]))
+        return [[next(found) for _ in own] for own in segments]
+
+    return score_by_tokeniser(find_metric(name), records, tokenize, by_tokeniser)
 
 
 def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:

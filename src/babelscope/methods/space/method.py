@@ -14,7 +14,7 @@ from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.figures import figures
 from babelscope.methods.space.judge import judge
 from babelscope.methods.space.lowering import lower
-from babelscope.methods.space.settings import SpaceSettings, check_references, identity
+from babelscope.methods.space.settings import SpaceSettings, check_references, identity, identity_on
 from babelscope.systems.opening import require
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
@@ -41,11 +41,14 @@ def check_system(system: System, _items: object, settings: SpaceSettings) -> Non
     searched: tuple[Capability, ...] = ("translate", "score", "top_k") if settings.k else ()
     swept: tuple[Capability, ...] = ("translate",) if settings.beams and not settings.k else ()
     drawn: tuple[Capability, ...] = ("sample",) if settings.samples else ()
+    sure: tuple[Capability, ...] = ("translate", "score") if settings.confidence else ()
     try:
-        require(system, *searched, *swept, *drawn, what_for="space")
+        require(system, *dict.fromkeys((*searched, *swept, *drawn, *sure)), what_for="space")
     except BabelscopeError as error:
         if "sample" in has and settings.samples:
-            raise BabelscopeError(f"{error}; its samples can be judged alone: k = 0, or --k 0") from None
+            less = "leave confidence out, and" if settings.confidence else ""
+            alone = "its samples can be judged alone: k = 0, or --k 0"
+            raise BabelscopeError(f"{error}; {less}{' ' if less else ''}{alone}") from None
         raise
 
 
@@ -62,7 +65,7 @@ METHOD = Method(
     summarise=figures,
     chunk=16,  # exact search, beams and samples of an item take seconds
     asks=frozenset(
-        {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams"}
+        {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams", "confidence"}
         | {"budget_expansions", "budget_seconds", "budget_bytes"}
     ),
     lowers=frozenset({"k"}),
@@ -70,6 +73,7 @@ METHOD = Method(
     needs={"system": ()},
     check_system=check_system,
     identity=identity,
+    identity_on=identity_on,
     comparable=comparable,
     across=mbr_correlations,
     view="babelscope.methods.space.view:VIEW",

@@ -37,6 +37,7 @@ def pictures(group: Group) -> list[Picture]:
         *(_quality_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
         *_lengths(group),
         *_sweep(group),
+        *_calibration(group),
         *_clouds(group),
     ]
 
@@ -176,6 +177,39 @@ def _sweep(group: Group) -> list[Picture]:
             found.append(
                 Picture(title, chart, "Translations of the same sentences by each size of the beam.")
             )
+    return found
+
+
+def _calibration(group: Group) -> list[Picture]:
+    """Accuracy of tokens over the model's confidence in them, and mass over k."""
+    curves: list[Curve] = []
+    mass: list[Curve] = []
+    for column in group.columns:
+        rows = column.cell.rows
+        bins = {str(row.labels["bin"]): row.estimate for row in rows if row.name == "bin_accuracy"}
+        sure = {str(row.labels["bin"]): row.estimate for row in rows if row.name == "bin_confidence"}
+        own = [(float(name.split("-")[0]), point(each)) for name, each in bins.items()]
+        stated = [(float(name.split("-")[0]), Point(each.value)) for name, each in sure.items()]
+        if own:
+            curves.append(Curve(column.name, column.name, own))
+            curves.append(Curve(column.name, f"{column.name}, its confidence", stated, dashed=True))
+        together = [(float(row.labels["k"]), point(row.estimate)) for row in rows if row.name == "top_mass"]
+        mass += [Curve(column.name, column.name, together)] if len(together) > 1 else []
+    found = []
+    if curves:
+        chart = Lines(curves, "probability of the token, from", "tokens that are right", "percent")
+        found.append(
+            Picture(
+                "Is the model as often right as it is sure?",
+                chart,
+                "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
+                "that the reference has in their place. Below its dashed line a model is too sure of itself.",
+            )
+        )
+    if mass:
+        chart = Lines(mass, "k", "probability of the k most probable translations", "percent")
+        reading = "All k together, the mean over sentences. The rest lies in translations beyond them."
+        found.append(Picture("How much probability the most probable translations have", chart, reading))
     return found
 
 

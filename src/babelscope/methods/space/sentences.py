@@ -34,6 +34,10 @@ class FigureSettings(Protocol):
     def curves(self) -> bool: ...
     @property
     def beams(self) -> tuple[int, ...]: ...
+    @property
+    def draws_from_model(self) -> bool: ...
+    @property
+    def tokenize(self) -> str: ...
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
 
 
@@ -41,6 +45,7 @@ class FigureSettings(Protocol):
 _SCALES = {
     "krg": (0.0, 1.0),
     "mass": (0.0, 1.0),
+    "top_mass": (0.0, 1.0),
     "expansions": (0.0, math.inf),
     "length": (0.0, math.inf),
     "search_gap": (0.0, math.inf),

@@ -9,18 +9,25 @@ from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.answers import Drawing
 from babelscope.core.settings import Settings
+from babelscope.methods.base import Languages
+from babelscope.methods.tokenising import (
+    Tokenize,
+    check_reference_words,
+    language_identity,
+    named_identity,
+)
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
 
-_LATER = ("gains", "ties", "temperature", "top_p", "epsilon", "beams")
-"""Settings that are signed only where they are used."""
-
 
 class SpaceSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"mbr": "mbr_samples", "quality": "metric"}
     newly_signed = frozenset({"metric"})
+    signed_where_used = frozenset(
+        {"gains", "ties", "temperature", "top_p", "epsilon", "beams", "tokenize", "confidence"}
+    )
 
     k: int = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
@@ -35,6 +42,9 @@ class SpaceSettings(Settings):
     metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
     """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or
     file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...); the first of several is that of tables and pictures."""
+    tokenize: Tokenize = ""
+    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
+    item's target language needs it."""
     normalise: Normalise = "bound"
     """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
     or the best order of the model's own hypotheses."""
@@ -59,25 +69,20 @@ class SpaceSettings(Settings):
     """Memory an exact search may hold at once."""
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
+    confidence: bool = False
+    """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
     resamples: int = Field(default=1000, ge=100, le=1_000_000)
     """Understood for one version, and without effect: intervals need no resamples."""
-
-    @classmethod
-    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Options that came later are part of it where they are used, so that other signatures stay as they are."""
-        later = {name: cls.model_fields[name].default for name in _LATER}
-        found = super().signed(values)
-        # A tuple comes as a list, as JSON has it.
-        return {
-            name: value
-            for name, value in found.items()
-            if name not in later or (value and value != later[name])
-        }
 
     @property
     def drawing(self) -> Drawing:
         """How samples are drawn."""
         return Drawing(temperature=self.temperature, top_p=self.top_p, epsilon=self.epsilon)
+
+    @property
+    def draws_from_model(self) -> bool:
+        """Whether samples are drawn from the model's own distribution."""
+        return self.drawing == Drawing()
 
     @field_validator("beams", mode="before")
     @classmethod
@@ -110,7 +115,7 @@ class SpaceSettings(Settings):
 
 
 def check_references(items: Sequence[ParallelSentence | SourceSentence], settings: SpaceSettings) -> None:
-    """Refuse items without references, unless no metric reads them."""
+    """Refuse items without references, unless no metric reads them, and references whose words cannot be split."""
     needed = [name for name in settings.metric if find_metric(name).reads_references]
     without = next((item.id for item in items if not item.references), None)
     if needed and without is not None:
@@ -118,9 +123,18 @@ def check_references(items: Sequence[ParallelSentence | SourceSentence], setting
             f"{needed[0]} needs references, and item {without} has none; choose a metric that reads none, such as "
             "cometkiwi or cmd:COMMAND?reference=no"
         )
+    # Corpus BLEU stands beside every metric.
+    check_reference_words(items, dict.fromkeys(("bleu", *settings.metric)), settings.tokenize)
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:
     """In a signature, what judges from outside counts by what it is, not by where it lies."""
     found = [find_metric(name).identity for name in settings.metric]
-    return {} if found == list(settings.metric) else {"metric": found}
+    named = {} if found == list(settings.metric) else {"metric": found}
+    return {**named, **named_identity(tokenize=settings.tokenize)}
+
+
+def identity_on(settings: SpaceSettings, languages: Languages) -> Mapping[str, Any]:
+    """The tokenisers that the target languages choose; BLEU stands beside every metric."""
+    chosen = language_identity(settings.tokenize, ["bleu"], [target for _, target in languages])
+    return {"tokenize": chosen} if chosen else {}

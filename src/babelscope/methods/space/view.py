@@ -93,6 +93,16 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     )
 
 
+def over(rows: Sequence[Row]) -> list[Headline]:
+    """What figures 2 and 3 of the paper draw over the size of models: ranking, its quality, empty modes."""
+    return headlines(
+        ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
+        ("kRG, top", one(rows, "krg", region="top", view="tokens"), "percent"),
+        ("kQRG, top", one(rows, "kqrg", region="top", view="tokens"), "percent"),
+        ("kQRG, beam", one(rows, "kqrg", region="beam", view="tokens"), "percent"),
+    )
+
+
 def caveats(group: Group) -> list[Caveat]:
     """Who was not resolved and what that changes, then where our defaults are not the paper's."""
     return [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
@@ -106,6 +116,8 @@ def _caveats(column: Column) -> Iterator[str]:
         "unresolved": "could not be searched within the budget; "
         + ("figures are of the best that was found" if kept else "figures are of the others"),
         "short": "have fewer hypotheses than were asked for",
+        "without_logprob": "have samples whose log-probability the system does not tell whole (no end of sentence, "
+        "rare tokens, or another temperature than 1): kRG and kQRG of samples are without these",
     }
     yield from (caveat.text for caveat in noted_of(column.name, counted, words))
     if warned := warnings_of(rows):
@@ -267,4 +279,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer, headline)
+VIEW = View(section, about, answer, headline, over)

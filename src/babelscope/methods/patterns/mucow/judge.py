@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.results import Record
+from babelscope.core.tokenisers import is_unspaced, require_spaces
 from babelscope.language.lemmas import lemmatise
 from babelscope.methods.patterns.morphology import check_translations, note_language
 from babelscope.methods.patterns.mucow.settings import MucowSettings
@@ -54,6 +55,8 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
     if settings.lemmatise and all(own is None for own in lemmas):
         check_translations(records, settings.lemmatise, "the lemmatiser")
         lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
+    if rules is not None:
+        _require_words(records, lemmas)
     judged = []
     for record, own in zip(records, lemmas, strict=True):
         if rules is None:
@@ -69,6 +72,16 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
             }
         )
     return judged
+
+
+def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> None:
+    """Refuse translations without spaces in which words of such a script are looked for, unless there are lemmas."""
+    texts = [
+        record["translation"]
+        for record, own in zip(records, lemmas, strict=True)
+        if not own and any(map(is_unspaced, (*record["right_words"], *record["wrong_words"])))
+    ]
+    require_spaces(texts, what="the translations", todo="give them as --lemmas FILE, words apart by spaces")
 
 
 def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Record
+from babelscope.core.tokenisers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS
 from babelscope.methods.patterns.asking import (
@@ -62,8 +63,9 @@ def _links(
     items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason], settings: WinomtSettings
 ) -> Sequence[Links]:
     """Alignment links between whitespace-separated words, from a file or aligned here."""
+    texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
+    require_spaces(texts, what="the translations")
     if settings.alignments is None:
-        texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
         return align([(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)])
     given, numbers = match_file_lines(settings.translations, items, answers)
     # Lines without a source are parallel to the items.

@@ -1,0 +1,105 @@
+"""Factors of a system, such as its width: what a study says of it, and figures are shown by."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from babelscope.core.results import Row
+
+Factor = bool | int | float | str
+Factors = Mapping[str, Factor]
+"""Name -> value, as a study says it."""
+
+SEED = "seed"
+"""The factor by which repeated trainings of one model differ."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
+_TAKEN = frozenset(
+    {
+        "name",
+        "value",
+        "low",
+        "high",
+        "n",
+        "no_interval",
+        "method",
+        "system",
+        "tests",
+        "by",
+        "signature",
+        "table",
+    }
+)
+_LONGEST = 100
+
+
+def check_factors(factors: object) -> dict[str, Factor]:
+    """Factors as a study may give them; a ValueError says what is wrong."""
+    if not isinstance(factors, Mapping):
+        raise ValueError("must be a table, such as { width = 256, distilled = true }")
+    found: dict[str, Factor] = {}
+    for name, value in factors.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a factor: a letter, then letters, digits and _")
+        if name in _TAKEN:
+            raise ValueError(f"a factor cannot be called {name!r}: every figure has a field of that name")
+        if not isinstance(value, bool | int | float | str) or value == "":
+            raise ValueError(f"the factor {name!r} must be a number, true, false or a text")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"the factor {name!r} must be finite")
+        if len(str(value)) > _LONGEST:
+            raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
+        found[name] = value
+    return found
+
+
+def as_label(value: Factor) -> str | int:
+    """A factor as the label of a row: whole numbers and truth values as they are, the rest as text."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else repr(value)
+    return value
+
+
+def with_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
+    """The rows of a cell with a label for each factor, but for those whose name a row has for something else."""
+    taken = {name for row in rows for name in (*row.labels, *row.counts)}
+    more = {name: as_label(value) for name, value in factors.items() if name not in taken}
+    return [Row(row.name, row.estimate, {**row.labels, **more}, row.counts) for row in rows]
+
+
+def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
+    """The rows of a cell as they were before `with_labels`."""
+    added = {
+        name
+        for name, value in factors.items()
+        if all(row.labels.get(name) == as_label(value) for row in rows)
+    }
+    return [
+        Row(
+            row.name,
+            row.estimate,
+            {name: value for name, value in row.labels.items() if name not in added},
+            row.counts,
+        )
+        for row in rows
+    ]
+
+
+def is_number(values: Sequence[Factor]) -> bool:
+    """Whether a factor is a quantity, to be drawn along an axis; truth values are none."""
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+
+
+def but(factors: Factors, *names: str) -> tuple[tuple[str, Factor], ...]:
+    """All factors but some, in the order of their names: what systems have in common that differ in these alone."""
+    return tuple(sorted((name, value) for name, value in factors.items() if name not in names))
+
+
+def in_words(factors: Sequence[tuple[str, Factor]]) -> str:
+    """Factors as text: `depth 6, distilled, width 256`."""
+    return ", ".join(
+        (name if value else f"not {name}") if isinstance(value, bool) else f"{name} {as_label(value)}"
+        for name, value in factors
+    )

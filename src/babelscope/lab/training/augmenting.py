@@ -1,0 +1,257 @@
+"""Pseudo-parallel text: real pairs, forward translations of sources, back-translations of targets, as a stream."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, open_folder, write_json
+from babelscope.lab.training.devices import find_device, training_numerics
+from babelscope.lab.training.progress import Progress
+from babelscope.lab.training.tokenizer import TAGS, find_special_token
+from babelscope.lab.training.translating import (
+    Decoding,
+    length_penalty,
+    open_teacher,
+    translate_ids,
+    why_unusable,
+)
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.file_ranges import parallel_rows, stream_lines
+from babelscope.util.files import replacing
+from babelscope.util.journal import Journal
+from babelscope.util.locks import locked_folder
+from babelscope.util.text import shorten
+from babelscope.util.version import __version__
+
+Origin = Literal["real", "forward", "backward"]
+SOURCE, TARGET, ORIGIN = "train.source", "train.target", "train.origin"
+"""What is written: a pair a line, and beside it where the pair comes from and the line it was there."""
+_JOURNAL = "translations.jsonl"
+
+# Lines translated between two writes to disk: a kill loses at most these. Memory holds no more.
+_BLOCK = 2560
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Augmentation:
+    """What pseudo-parallel text is made of."""
+
+    source: Path | None = None
+    target: Path | None = None
+    """With `source`: the real pairs."""
+    forward: Path | None = None
+    """Model that translates sources into targets."""
+    backward: Path | None = None
+    """Model that translates targets into sources."""
+    more_source: Path | None = None
+    """Sources to translate forward instead of the real ones."""
+    more_target: Path | None = None
+    """Targets to translate back instead of the real ones."""
+    real: bool = True
+    """Whether real pairs are part of the text."""
+    tagged: bool = False
+    """Whether the source of a machine's pair begins with the tag of its origin."""
+    decoding: Decoding
+
+    def __post_init__(self) -> None:
+        if not (self.forward or self.backward):
+            raise BabelscopeError("say which model translates: --forward FOLDER, --backward FOLDER, or both")
+        if self.real and not (self.source and self.target):
+            raise BabelscopeError("real pairs need --source and --target; leave them out with --no-real")
+        for model, given, side in (
+            (self.forward, self.to_translate("forward"), "source"),
+            (self.backward, self.to_translate("backward"), "target"),
+        ):
+            if model and not given:
+                raise BabelscopeError(f"{model} needs text to translate: --{side} or --more-{side}")
+        for model, more, option in (
+            (self.forward, self.more_source, "--more-source needs --forward"),
+            (self.backward, self.more_target, "--more-target needs --backward"),
+        ):
+            if more and not model:
+                raise BabelscopeError(f"{option}, the model that translates it")
+
+    def to_translate(self, origin: Origin) -> Path | None:
+        """The text that a model translates."""
+        return (self.more_source or self.source) if origin == "forward" else (self.more_target or self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Translator:
+    """A model, the text that it translates, and what that text is."""
+
+    origin: Origin
+    model: Any
+    text: Path
+    lines: int
+    sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model.fingerprint.digest,
+            "lines": self.lines,
+            "text_sha256": self.sha256,
+            **length_penalty(self.model),
+        }
+
+
+def augment(
+    plan: Augmentation, out: Path, *, threads: int = 0, device: str = "cpu", quiet: bool = False
+) -> dict[str, Any]:
+    """Write the text of `plan` to the folder `out`; return its card, with the pairs of each origin counted.
+
+    After a kill, the same call goes on with the translations that are stored.
+    """
+    where = find_device(device)
+    real = [path for path in (plan.source, plan.target) if plan.real and path]
+    checked = {path: _check_text(path) for path in real}
+    translators = []
+    for origin, folder in (("forward", plan.forward), ("backward", plan.backward)):
+        text = plan.to_translate(origin)  # type: ignore[arg-type]
+        if folder and text:
+            lines, digest = checked.get(text) or _check_text(text)
+            model = open_teacher(folder, device=str(where))
+            translators.append(_Translator(origin, model, text, lines, digest))  # type: ignore[arg-type]
+    configuration: dict[str, Any] = {
+        "real": [checked[path][1] for path in real],
+        **{each.origin: each.as_json() for each in translators},
+        "decoding": plan.decoding.as_json(),
+        "tagged": plan.tagged,
+    }
+    with locked_folder(out):
+        if earlier := open_folder(out, configuration):
+            return earlier
+        counts: dict[str, Counter[str]] = {}
+        with contextlib.ExitStack() as stack:
+            journal = stack.enter_context(Journal(out / _JOURNAL, {**configuration, "block": _BLOCK}))
+            stack.enter_context(training_numerics(threads, where))
+            files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]
+            if real:
+                counts["real"] = _copy_real(real, files)
+            for each in translators:
+                counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
+        card = _card(plan, translators, counts, configuration)
+        write_json(out / CARD, card)  # marks the folder as complete
+        (out / CONFIGURATION).unlink(missing_ok=True)
+        return card
+
+
+def _check_text(path: Path) -> tuple[int, str]:
+    """Number of lines and SHA-256 of a text; refuses lines that cannot be trained on."""
+    digest, count = hashlib.sha256(), 0
+    for count, line in enumerate(stream_lines(path), 1):
+        digest.update(line.encode() + b"\n")
+        if not line.strip():
+            raise BabelscopeError(f"{at(path, count)} is empty; a sentence has no empty translation")
+        if found := find_special_token(line):
+            raise BabelscopeError(f"{at(path, count)} has {found!r}, a special token, in {shorten(line)}")
+        if line.startswith(tuple(f"{tag} " for tag in TAGS.values())):
+            raise BabelscopeError(
+                f"{at(path, count)} begins with a tag of machine-made text ({line.split()[0]})"
+            )
+    if not count:
+        raise BabelscopeError(f"{path} is empty")
+    return count, digest.hexdigest()
+
+
+def _copy_real(paths: Sequence[Path], files: Sequence[IO[bytes]]) -> Counter[str]:
+    columns = [(str(path), stream_lines(path)) for path in paths]
+    count = 0
+    for count, (source, target) in parallel_rows(columns, 1):
+        _write(files, source, target, "real", count)
+    return Counter({"": count})
+
+
+def _add_translations(
+    translator: _Translator, plan: Augmentation, journal: Journal, files: Sequence[IO[bytes]], *, quiet: bool
+) -> Counter[str]:
+    """Write the pairs of one model; counts why translations were left out, "" for those that were not."""
+    counts: Counter[str] = Counter()
+    origin = translator.origin
+    tag = f"{TAGS[origin]} " if plan.tagged else ""
+    began = time.monotonic()
+    translated: list[int] = []
+    with contextlib.closing(Progress(f"translating {origin}", quiet=quiet)) as progress:
+        for first, lines in _blocks(translator.text):
+
+            def make(lines: list[str] = lines) -> list[list[str]]:
+                translated.append(len(lines))
+                return _translate_block(translator.model, lines, plan.decoding)
+
+            place = f"{origin} {first} {digest_json(lines)[:16]}"
+            for number, (line, (text, why)) in enumerate(
+                zip(lines, journal.part(place, make), strict=True), first
+            ):
+                counts[why] += 1
+                if not why:
+                    pair = (line, text) if origin == "forward" else (text, line)
+                    _write(files, tag + pair[0], pair[1], origin, number)
+            done = first + len(lines) - 1
+            if translated:
+                rate = sum(translated) / (time.monotonic() - began)
+                progress.show(
+                    done, translator.lines, f"{rate:,.0f} sentences/s", (translator.lines - done) / rate
+                )
+    return counts
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a text in blocks, each with the number of its first line."""
+    lines = stream_lines(path)
+    for first in itertools.count(1, _BLOCK):
+        if not (block := list(itertools.islice(lines, _BLOCK))):
+            return
+        yield first, block
+
+
+def _translate_block(model: Any, lines: Sequence[str], how: Decoding) -> list[list[str]]:
+    """For each line its translation and "", or "" and why it cannot be used; the same line is translated once."""
+    distinct = list(dict.fromkeys(lines))
+    ids = model.tokens.encode_sources(distinct)
+    limit = model.vocabulary.source_limit
+    short = [i for i, row in enumerate(ids) if limit is None or len(row) <= limit]
+    order = sorted(short, key=lambda i: (len(ids[i]), i))
+    found = {line: ["", "source too long"] for line in distinct}
+    translations = translate_ids(model, [ids[i] for i in order], how) if order else []
+    for i, text in zip(order, translations, strict=True):
+        why = why_unusable(text)
+        found[distinct[i]] = ["" if why else text or "", why]
+    return [found[line] for line in lines]
+
+
+def _write(files: Sequence[IO[bytes]], source: str, target: str, origin: Origin, line: int) -> None:
+    for file, text in zip(files, (source, target, f"{origin} {line}"), strict=True):
+        file.write(text.encode() + b"\n")
+
+
+def _card(
+    plan: Augmentation,
+    translators: Sequence[_Translator],
+    counts: dict[str, Counter[str]],
+    configuration: dict[str, Any],
+) -> dict[str, Any]:
+    """How many pairs of each origin there are, what was left out and why, and what they were made of."""
+    return {
+        "pairs": sum(count[""] for count in counts.values()),
+        "origins": {
+            origin: {
+                "pairs": count[""],
+                "left_out": {why: n for why, n in sorted(count.items()) if why},
+            }
+            for origin, count in counts.items()
+        },
+        "texts": {each.origin: each.text.name for each in translators},
+        "models": {each.origin: each.model.fingerprint.as_json() for each in translators},
+        "tags": {each.origin: TAGS[each.origin] for each in translators} if plan.tagged else {},
+        "versions": {"babelscope": __version__},
+        "configuration": configuration,
+    }

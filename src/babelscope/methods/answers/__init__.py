@@ -1,0 +1,1 @@
+"""Forced choice by answer: systems are asked in words which of two is better, in both orders."""

@@ -1,0 +1,201 @@
+"""The report sections of forced choices by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from babelscope.core.columns import Group
+from babelscope.core.page import (
+    FEWEST,
+    NOT_RIGHT,
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Forest,
+    Headline,
+    Line,
+    Picture,
+    Section,
+    Tone,
+    View,
+)
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.answers.figures import worth_of
+from babelscope.methods.view import (
+    Figures,
+    bar,
+    complement,
+    error_finding,
+    headlines,
+    keys,
+    noted,
+    one,
+    pivot,
+)
+
+_NOT_LIKELIHOOD = (
+    "The figures are shares of answers in words, not likelihoods. A system may write what it would not choose, and "
+    "choose what it would not write: do not compare them with figures of contrast or condition, nor answers to one "
+    "question with answers to another."
+)
+_READING = (
+    "Each choice is asked twice, with the right one first and with the right one second. It counts as made if both "
+    "answers name the same one; else, or if an answer is not A or B alone, it is undecided.",
+    "Position bias is the share of choices in which the first is named in both orders, minus that of the second: 0 "
+    "if the order does not matter, 1 if always the first is named.",
+    _NOT_LIKELIHOOD,
+)
+_TONES: Mapping[float, Tone] = {0.0: "errors", 0.5: "some", 1.0: "none"}
+_NEITHER = {
+    "neither": "questions answered otherwise than by A or B alone",
+    "cut": "answers cut off at the length limit",
+    "refused": "questions that got no answer",
+}
+
+
+def _findings(group: Group, claim: str, of: str) -> list[Finding]:
+    found = []
+    for column in group.columns:
+        query = {"system": column.name, "tests": group.tests}
+        accuracy = one(column.cell.rows, "answer_accuracy")
+        if accuracy and accuracy.estimate.n:
+            errors = complement(accuracy.estimate)
+            found.append(error_finding(column.name, claim, errors, of, query={**query, "verdict": NOT_RIGHT}))
+        bias = one(column.cell.rows, "position_bias")
+        if bias and _is_biased(bias.estimate):
+            which = "first" if bias.estimate.value > 0 else "second"
+            said = f"Position bias of its answers (1 at most): it favours the {which} of two, whatever it is"
+            tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
+            found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
+    return found
+
+
+def _is_biased(bias: Estimate) -> bool:
+    """Whether 0 is outside the interval; choices that are all alike have none."""
+    if bias.no_interval:
+        return bool(bias.n) and bias.value != 0
+    return bool(bias.n) and not bias.low <= 0 <= bias.high
+
+
+def _caveats(group: Group) -> list[Caveat]:
+    return [
+        *(Caveat(column.name, _NOT_LIKELIHOOD) for column in group.columns[:1]),
+        *noted(
+            group,
+            {"undecided": "without a decision: the order of the two changes the answer, or it names neither"},
+        ),
+        *(
+            Caveat(column.name, f"{row.counts[name]} {said}.")
+            for column in group.columns
+            if (row := one(column.cell.rows, "answer_given"))
+            for name, said in _NEITHER.items()
+            if row.counts[name]
+        ),
+    ]
+
+
+def _pictures(group: Group, title: str) -> list[Picture]:
+    lines = [
+        (column.name, [bar(column.name, "accuracy by answer", row.estimate)])
+        for column in group.columns
+        if (row := one(column.cell.rows, "answer_accuracy")) and row.estimate.n
+    ]
+    if not lines:
+        return []
+    chart = Forest(lines, "accuracy by answer", keys(group), domain=(0.0, 1.0), zero=0.5)
+    return [
+        Picture(f"{title}: {group.tests}", chart, "Lines are 95 % intervals. 50 % is chance between two.")
+    ]
+
+
+def _section(
+    group: Group, *, title: str, question: str, claim: str, of: str, label: str, order: int
+) -> Section:
+    shown = [
+        Figures("accuracy by answer", lambda row: row.name == "answer_accuracy", "percent"),
+        Figures("undecided", lambda row: row.name == "answer_undecided", "percent"),
+        Figures("position bias", lambda row: row.name == "position_bias"),
+        Figures("answered A or B", lambda row: row.name == "answer_given", "percent"),
+    ]
+    return Section(
+        title=title,
+        question=question,
+        reading=_READING,
+        group=label,
+        order=order,
+        findings=_findings(group, claim, of),
+        caveats=_caveats(group),
+        pictures=_pictures(group, title),
+        tables=pivot(group, title, [label], shown),
+    )
+
+
+def _pairs(group: Group) -> Section:
+    return _section(
+        group,
+        title="Choice by answer: the right translation or one with an error",
+        question="Asked in words, does the system choose the right translation?",
+        claim="Asked which of two translations is better, it does not choose the right one",
+        of="pairs",
+        label="phenomenon",
+        order=11,
+    )
+
+
+def _senses(group: Group) -> Section:
+    return _section(
+        group,
+        title="Choice by answer: which sense a translation has",
+        question="Asked in words, does an evaluator find the sense meant in the translations?",
+        claim="Asked which of two sources a translation renders, the evaluator does not choose the one meant",
+        of="items",
+        label="category",
+        order=31,
+    )
+
+
+def _about(label: str, record: Record) -> About:
+    return About(record["source"], groups=[record[label]], kind=record[label])
+
+
+def _answer(record: Record, settings: Mapping[str, Any]) -> Answer:
+    worth = worth_of(settings.get("undecided", "half"))[record["verdict"]]
+    facts = ", ".join(_TOLD[each] for each in dict.fromkeys(record["choices"]))
+    return Answer(record["verdict"], _TONES[worth], worth, facts, lambda: _lines(record))
+
+
+_TOLD = {
+    "right": "right in both orders",
+    "wrong": "wrong in both orders",
+    "first": "the first in both orders",
+    "second": "the second in both orders",
+    "none": "no answer in one order",
+}
+
+
+def _lines(record: Record) -> list[Line]:
+    lines: list[Line] = [("translation", record["translation"])] if "translation" in record else []
+    for each in record["asked"]:
+        lines += [("right", each["right"]), ("wrong", each["wrong"])]
+        places = ("right one first", "right one second")
+        lines += [
+            (f"answer, {place}", reply["text"] or f"({reply['ended']})")
+            for place, reply in zip(places, each["replies"], strict=True)
+        ]
+    return lines
+
+
+def _headline(rows: Sequence[Row]) -> list[Headline]:
+    """Accuracy, what is undecided, and position bias, over all items."""
+    whole = [row for row in rows if not {"phenomenon", "category"} & row.labels.keys()]
+    return headlines(
+        ("accuracy by answer", one(whole, "answer_accuracy"), "percent"),
+        ("undecided", one(whole, "answer_undecided"), "percent"),
+        ("position bias", one(whole, "position_bias"), "plain"),
+    )
+
+
+PAIRS = View(_pairs, lambda record: _about("phenomenon", record), _answer, _headline)
+SENSES = View(_senses, lambda record: _about("category", record), _answer, _headline)

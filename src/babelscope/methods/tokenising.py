@@ -1,0 +1,105 @@
+"""Words of records and items: the tokeniser of each by setting or language, and what cannot be split is refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator
+
+from babelscope.core.results import Record
+from babelscope.core.tokenisers import (
+    DEFAULT,
+    Tokeniser,
+    chosen_tokeniser,
+    find_tokeniser,
+    language_tokeniser,
+    require_split,
+    unsplit_script,
+)
+from babelscope.metrics.base import Metric, find_metric
+from babelscope.testsets.items import ParallelSentence, SourceSentence
+
+Side = Literal["source", "target"]
+Scored = TypeVar("Scored")
+
+
+def _known(name: str) -> str:
+    if name:
+        find_tokeniser(name)  # told before any system is asked
+    return name
+
+
+Tokenize = Annotated[str, AfterValidator(_known)]
+"""A setting that names a tokeniser; empty: that of the language."""
+
+
+def stated_languages(item: ParallelSentence | SourceSentence) -> Record:
+    """The languages that an item states, for its record: judging needs them."""
+    stated = {"source_language": item.source_language, "target_language": item.target_language}
+    return {name: value for name, value in stated.items() if value}
+
+
+def check_reference_words(
+    items: Sequence[ParallelSentence | SourceSentence], metrics: Iterable[str | Metric], named: str
+) -> None:
+    """Refuse items whose references are in a script that the tokeniser of a metric cannot split."""
+    items = [item for item in items if item.references]
+    for metric in map(find_metric, metrics):
+        if not metric.words_by:
+            continue
+        groups = _grouped(items, named, "target") if metric.is_tokenised else {None: items}
+        for tokeniser, own in groups.items():
+            texts = [text for item in own for text in item.references]
+            metric.tokenised(tokeniser).require_words(texts, _todo("target", "tokenize"))
+            _warn_of_some(metric.tokenised(tokeniser).splitter, texts)
+
+
+def check_source_words(items: Sequence[ParallelSentence], named: str) -> None:
+    """Refuse items whose sources are in a script that their tokeniser cannot split."""
+    for tokeniser, own in _grouped(items, named, "source").items():
+        require_split(
+            tokeniser or find_tokeniser(DEFAULT),
+            [item.source for item in own],
+            what="sources",
+            todo=_todo("source", "source-tokenize"),
+        )
+
+
+def _todo(side: Side, option: str) -> str:
+    return f"give the items their {side}_language, or say --{option} zh (Chinese), ja-mecab, char or spm:FILE"
+
+
+def _warn_of_some(tokeniser: Tokeniser, texts: Sequence[str]) -> None:
+    """Warn of single references that are not split, in a test set of which most are."""
+    if some := sum(bool(unsplit_script(tokeniser, [text])) for text in texts):
+        warnings.warn(
+            f"{some} of {len(texts)} references are in a script without spaces between words, which "
+            f"{tokeniser.name} does not split",
+            stacklevel=2,
+        )
+
+
+def _grouped(
+    items: Iterable[ParallelSentence | SourceSentence], named: str, side: Side
+) -> dict[Tokeniser | None, list[ParallelSentence | SourceSentence]]:
+    found: dict[Tokeniser | None, list[ParallelSentence | SourceSentence]] = {}
+    for item in items:
+        language = item.source_language if side == "source" else item.target_language
+        found.setdefault(chosen_tokeniser(named, language), []).append(item)
+    return found
+
+
+def named_identity(**named: str) -> Mapping[str, Any]:
+    """What named tokenisers are, by setting, where their names alone do not say it."""
+    found = {setting: find_tokeniser(name).signed for setting, name in named.items() if name}
+    return {setting: signed for setting, signed in found.items() if signed != named[setting]}
+
+
+def language_identity(named: str, metrics: Iterable[str], languages: Iterable[str]) -> list[str]:
+    """The tokenisers that languages choose for these metrics, beside the metrics' own."""
+    if named or not any(find_metric(name).is_tokenised for name in metrics):
+        return []
+    chosen = {language_tokeniser(language) for language in languages} - {""}
+    return sorted(find_tokeniser(name).signed for name in chosen)

@@ -1,0 +1,399 @@
+"""Every command that splits words, on Chinese, Japanese and Thai: the right tokeniser, and the wrong one refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+
+from babelscope.core.tokenisers import find_tokeniser
+from babelscope.metrics.base import Segment, sentence_qualities
+from babelscope.metrics.ribes import sentence_ribes
+from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.unspaced import (
+    BY_LANGUAGE,
+    CHINESE,
+    JAPANESE,
+    THAI,
+    Lines,
+    outputs,
+    references,
+    train_pieces,
+    write_lines,
+    write_tests,
+)
+
+CASES = [("zh", "zh"), ("ja", "char"), ("th", "char"), ("th", "spm:pieces.model")]
+FEW = ("--matched-corpora", "5", "--length-size", "3", "--length-corpora", "4")
+RISK = ("--decode", "mbr", "--samples", "6")
+REFUSED = "without spaces between words"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    for code, lines in BY_LANGUAGE.items():
+        write_lines(tmp_path / f"source.{code}", [english for english, _, _ in lines])
+        write_lines(tmp_path / f"reference.{code}", references(lines))
+        write_lines(tmp_path / f"said.{code}", outputs(lines))
+        write_tests(tmp_path / f"plain.{code}.jsonl", lines)
+        write_tests(tmp_path / f"stated.{code}.jsonl", lines, language=code)
+        rows = [
+            f"{number} ||| {text} ||| {-1.0 - place}"
+            for number, line in enumerate(lines)
+            for place, text in enumerate((line[2], line[1], line[2][:-4]))
+        ]
+        write_lines(tmp_path / f"list.{code}", rows)
+    train_pieces(tmp_path / "pieces.model", [*references(THAI), *outputs(THAI)])
+    write_lines(tmp_path / "said.en", [english for english, _, _ in CHINESE])
+
+
+def rows_of(ran: Ran) -> list[dict[str, Any]]:
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
+
+
+def value(rows: Sequence[dict[str, Any]], name: str, **labels: str) -> float:
+    (found,) = [row["value"] for row in rows if row["name"] == name and labels.items() <= row.items()]
+    return float(found)
+
+
+def words(lines: Lines, tokeniser: str) -> list[tuple[list[str], list[str]]]:
+    split = find_tokeniser(tokeniser).split
+    return [(split(said), split(right)) for _, right, said in lines]
+
+
+def bleu(lines: Lines, tokeniser: str) -> float:
+    """sacreBLEU's, on words that are split before where the tokeniser is not one of sacreBLEU's."""
+    if not tokeniser.startswith("spm:"):
+        return sacrebleu.corpus_bleu(outputs(lines), [references(lines)], tokenize=tokeniser).score
+    split = [[" ".join(each) for each in pair] for pair in words(lines, tokeniser)]
+    said, right = ([pair[n] for pair in split] for n in (0, 1))
+    return sacrebleu.corpus_bleu(said, [right], tokenize="none", force=True).score
+
+
+def chrf(lines: Lines) -> float:
+    return sacrebleu.corpus_chrf(outputs(lines), [references(lines)]).score
+
+
+@pytest.mark.parametrize(("code", "tokeniser"), CASES)
+def test_quality(babelscope: Babelscope, code: str, tokeniser: str) -> None:
+    asked = ("quality", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", "--json")
+    metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ribes", "--metric", "ter")
+    rows = rows_of(babelscope(*asked, *metrics, "--tokenize", tokeniser))
+    lines = BY_LANGUAGE[code]
+    assert value(rows, "bleu") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "chrf") == pytest.approx(chrf(lines), abs=1e-9)
+    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokeniser)]
+    assert value(rows, "ribes") == pytest.approx(sum(ribes) / len(ribes), abs=1e-9)
+    assert 0 < value(rows, "ter") < 100
+    shown = "" if tokeniser.startswith("spm") else f"{tokeniser}|"  # a model by its digest
+    assert f"|tokenize:{shown}" in rows[0]["signature"]
+
+
+@pytest.mark.parametrize(("code", "tokeniser"), CASES)
+def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+    asked = ("challenge", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", *FEW)
+    ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
+    rows, lines = rows_of(ran), BY_LANGUAGE[code]
+    whole = {"phenomenon": "all"}
+    assert value(rows, "bleu", **whole) == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "chrf", **whole) == pytest.approx(chrf(lines), abs=1e-9)
+    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokeniser)]
+    assert value(rows, "ribes", **whole) == pytest.approx(sum(ribes) / len(ribes), abs=1e-9)
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    for record, (said, right) in zip(records, words(lines, tokeniser), strict=True):
+        assert (record["lengths"]["translation"], record["lengths"]["reference"]) == (len(said), len(right))
+        assert record["lengths"]["source"] == len(find_tokeniser("13a").split(record["source"]))
+
+
+@pytest.mark.parametrize(("code", "tokeniser"), CASES)
+def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+    lists = ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0")
+    asked = ("space", *lists, "--tests", f"plain.{code}.jsonl", "--metric", "bleu", "--metric", "ribes")
+    ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
+    rows, lines = rows_of(ran), BY_LANGUAGE[code]
+    assert value(rows, "bleu", decoding="beam") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "chrf", decoding="beam") == pytest.approx(chrf(lines), abs=1e-9)
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    for record, (said, right) in zip(records, words(lines, tokeniser), strict=True):
+        best = record["best"]
+        one = sacrebleu.sentence_bleu(" ".join(said), [" ".join(right)], tokenize="none").score
+        assert best["quality"] == pytest.approx(one / 100, abs=1e-11)
+        assert best["qualities"]["ribes"] == pytest.approx(sentence_ribes(said, [right]), abs=1e-12)
+
+
+@pytest.mark.parametrize("code", ["zh", "th"])
+@pytest.mark.parametrize("command", ["quality", "challenge", "space"])
+def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: str) -> None:
+    tests = ("--tests", f"stated.{code}.jsonl", "--json")
+    asked = {
+        "quality": ("--system", f"file:said.{code}", "--metric", "bleu"),
+        "challenge": ("--system", f"file:said.{code}", *FEW),
+        "space": ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0"),
+    }[command]
+    rows = [row for row in rows_of(babelscope(command, *asked, *tests)) if row["name"] == "bleu"]
+    tokeniser = {"zh": "zh", "th": "char"}[code]
+    assert rows[0]["value"] == pytest.approx(bleu(BY_LANGUAGE[code], tokeniser), abs=1e-9)
+    assert f"|tokenize:{tokeniser}|" in rows[0]["signature"]
+
+
+def test_sources_without_spaces_have_lengths_in_their_own_words(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    write_tests(tmp_path / "stated.jsonl", CHINESE, language="zh", reverse=True)
+    write_tests(tmp_path / "plain.jsonl", CHINESE, reverse=True)
+    asked = ("challenge", "--system", "file:said.en", *FEW, "--json", "--tests")
+    refused = babelscope(*asked, "plain.jsonl")
+    assert (refused.code, refused.out) == (2, "")
+    assert "sources are in a script" in refused.err
+    assert "--source-tokenize zh" in refused.err
+    for more in (("stated.jsonl",), ("plain.jsonl", "--source-tokenize", "zh")):
+        rows = rows_of(babelscope(*asked, *more))
+        lengths = [len(find_tokeniser("zh").split(right)) for right in references(CHINESE)]
+        assert value(rows, "length", phenomenon="all") == pytest.approx(sum(lengths) / len(lengths))
+        (signature,) = {row["signature"] for row in rows if "signature" in row}
+        assert "|source_tokenize:zh|" in signature
+        assert "|tokenize:" not in signature
+
+
+def test_a_run_is_judged_again_with_another_tokeniser(babelscope: Babelscope) -> None:
+    asked = ("quality", "--system", "file:said.zh", "--tests", "stated.zh.jsonl", "--metric", "bleu")
+    assert babelscope(*asked, "--out", "run").code == 0
+    same, by_characters, by_language = (
+        rows_of(babelscope("quality", "--rejudge", *more, "--json"))
+        for more in (("run",), ("run", "--tokenize", "char", "--out", "again"), ("again", "--tokenize", ""))
+    )
+    assert value(same, "bleu") == value(by_language, "bleu") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
+    assert value(by_characters, "bleu") == pytest.approx(bleu(CHINESE, "char"), abs=1e-9)
+    assert "|tokenize:char|" in by_characters[0]["signature"]
+    assert "|tokenize:zh|" in by_language[0]["signature"]
+    assert "tokenize" in babelscope("compare", "run", "again").err  # not compared without a word
+
+
+def test_a_model_that_a_run_names_is_not_opened_to_judge_it_again(babelscope: Babelscope) -> None:
+    asked = ("quality", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--metric", "bleu")
+    assert babelscope(*asked, "--tokenize", "spm:pieces.model", "--out", "run").code == 0
+    refused = babelscope("quality", "--rejudge", "run")
+    assert (refused.code, refused.out) == (2, "")
+    assert "because a run folder names it" in refused.err
+    again = babelscope("quality", "--rejudge", "run", "--tokenize", "spm:pieces.model", "--json")
+    assert value(rows_of(again), "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)
+
+
+@pytest.mark.parametrize(("code", "tokeniser"), CASES)
+def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+    pytest.importorskip("thot", reason="needs sil-thot (the extra align)")
+    asked = ("make", "challenge", "--source", f"source.{code}", "--reference", f"reference.{code}")
+    ran = babelscope(
+        *asked, "--tokenize", tokeniser, "--target-language", code, "--to", "set.jsonl", "--json"
+    )
+    assert all(row["tokenize"] == find_tokeniser(tokeniser).signed for row in rows_of(ran))
+    items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
+    for item, (_, right) in zip(items, words(BY_LANGUAGE[code], tokeniser), strict=True):
+        assert item["words"] == [
+            len(item["source"].replace(".", " .").replace(",", " ,").split()),
+            len(right),
+        ]
+        assert item["target_language"] == code
+        positions = [(each["head"], each["dependent"]) for each in item["dependencies"]]
+        assert all(head <= item["words"][0] and other <= item["words"][1] for head, other in positions)
+        for each in item["dependencies"]:
+            assert each["dependent_form"].lower() == right[each["dependent"] - 1].lower()
+
+
+def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope, tmp_path: Path) -> None:
+    split = [find_tokeniser("zh").split(right) for right in references(CHINESE)]
+    turned = [" ".join(f"{n}-{len(own) - 1 - n}" for n in range(5)) for own in split]
+    write_lines(tmp_path / "links", turned)
+    asked = (
+        "make",
+        "challenge",
+        "--source",
+        "source.zh",
+        "--reference",
+        "reference.zh",
+        "--alignments",
+        "links",
+    )
+    assert babelscope(*asked, "--target-language", "zh", "--to", "set.jsonl").code == 0
+    items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
+    for item, own in zip(items, split, strict=True):
+        assert item["order"]["difference"] == len(own) - 1
+        assert item["order"]["tau"] == -1
+        assert item["tokenize"] == ["", "zh"]
+
+
+def test_make_challenge_and_challenge_go_together(babelscope: Babelscope) -> None:
+    pytest.importorskip("thot", reason="needs sil-thot (the extra align)")
+    made = ("make", "challenge", "--source", "source.zh", "--reference", "reference.zh", "--to", "set.jsonl")
+    assert babelscope(*made, "--source-language", "en", "--target-language", "zh").code == 0
+    rows = rows_of(
+        babelscope("challenge", "--system", "file:said.zh", "--tests", "set.jsonl", *FEW, "--json")
+    )
+    assert value(rows, "bleu", phenomenon="all") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
+
+
+@pytest.mark.parametrize("command", ["mbr", "sample", "translate"])
+def test_utilities_split_words_by_the_tokeniser(babelscope: Babelscope, command: str) -> None:
+    asked = {
+        "mbr": ("mbr", "--system", "toy:1?alphabet=他在城书", "--source", "source.zh", "--n", "6"),
+        "sample": ("sample", "--system", "toy:1?alphabet=他在城书", "--source", "source.zh", "--n", "6"),
+        "translate": (
+            "translate",
+            "--system",
+            "toy:1?alphabet=他在城书",
+            "source.zh",
+            "--decode",
+            "mbr",
+            "--samples",
+            "6",
+        ),
+    }[command]
+    refused = babelscope(*asked, "--metric", "bleu")
+    assert refused.code == 2
+    assert REFUSED in refused.err
+    assert "zh" in refused.err
+    by_tokeniser = [babelscope(*asked, "--metric", "bleu", "--tokenize", each).out for each in ("zh", "char")]
+    assert by_tokeniser[0] == by_tokeniser[1]  # of Han alone both make characters
+    assert by_tokeniser[0].strip()
+    assert babelscope(*asked, "--metric", "chrf").code == 0
+
+
+def test_mbr_takes_the_language_of_a_test_set(babelscope: Babelscope) -> None:
+    asked = ("mbr", "--system", "file:said.zh", "--metric", "bleu", "--json", "--tests")
+    stated, named = (
+        babelscope(*asked, *more) for more in (("stated.zh.jsonl",), ("plain.zh.jsonl", "--tokenize", "zh"))
+    )
+    for ran in (stated, named):
+        assert value(rows_of(ran)[-1:], "expected_utility") == pytest.approx(100)
+    assert (
+        rows_of(stated)[-1]["signature"].split("|tests")[0]
+        == rows_of(named)[-1]["signature"].split("|tests")[0]
+    )
+
+
+def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
+    rows = [
+        {"system": "s", "id": n, "source": source, "translation": said, "references": [right]}
+        for n, (source, right, said) in enumerate(JAPANESE)
+    ]
+    split = words(JAPANESE, "char")
+    human = [
+        sentence_qualities("bleu", [Segment("", " ".join(said), (" ".join(right),))])[0]
+        for said, right in split
+    ]
+    write_lines(tmp_path / "records.jsonl", [json.dumps(row) for row in rows])
+    scored = [{"system": "s", "id": n, "score": score} for n, score in enumerate(human)]
+    write_lines(tmp_path / "human.jsonl", [json.dumps(row) for row in scored])
+    asked = ("correlate", "records.jsonl", "--human", "human.jsonl", "--metric", "bleu", "--json")
+    refused = babelscope(*asked)
+    assert (refused.code, refused.out) == (2, "")
+    assert REFUSED in refused.err
+    found = [row for row in rows_of(babelscope(*asked, "--tokenize", "char")) if row["level"] == "sentence"]
+    assert found[0]["value"] == pytest.approx(1)
+    assert "--tokenize" in babelscope(*asked[:4], "--tokenize", "char").err  # nothing to be split
+
+
+WRONG = [("zh", ""), ("ja", "zh"), ("th", "13a"), ("th", "zh"), ("ja", "intl"), ("zh", "whitespace")]
+
+
+@pytest.mark.parametrize(("code", "tokeniser"), WRONG)
+@pytest.mark.parametrize("command", ["quality", "challenge", "space", "make challenge"])
+def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
+    babelscope: Babelscope, tmp_path: Path, command: str, code: str, tokeniser: str
+) -> None:
+    asked = {
+        "quality": ("--system", "toy:1?log=asked", "--tests", f"plain.{code}.jsonl", "--metric", "bleu"),
+        "challenge": (
+            "--system",
+            "toy:1?log=asked",
+            "--tests",
+            f"plain.{code}.jsonl",
+            *FEW,
+            "--metric",
+            "chrf",
+        ),
+        "space": ("--system", "toy:1?log=asked", "--tests", f"plain.{code}.jsonl", "--k", "0"),
+        "make challenge": (
+            "--source",
+            f"source.{code}",
+            "--reference",
+            f"reference.{code}",
+            "--to",
+            "set.jsonl",
+        ),
+    }[command]
+    ran = babelscope(*command.split(), *asked, *(("--tokenize", tokeniser) if tokeniser else ()))
+    assert (ran.code, ran.out) == (2, "")
+    assert REFUSED in ran.err
+    assert ran.err.strip().count("\n") == 0  # one sentence
+    assert not (tmp_path / "asked").exists()
+    assert not (tmp_path / "set.jsonl").exists()
+
+
+def test_chrf_alone_needs_no_tokeniser(babelscope: Babelscope) -> None:
+    for code, lines in BY_LANGUAGE.items():
+        asked = (
+            "quality",
+            "--system",
+            f"file:said.{code}",
+            "--tests",
+            f"stated.{code}.jsonl",
+            "--metric",
+            "chrf",
+        )
+        rows = rows_of(babelscope(*asked, "--json"))
+        assert value(rows, "chrf") == pytest.approx(chrf(lines), abs=1e-9)
+        assert "tokenize" not in rows[0]["signature"]
+
+
+def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, tmp_path: Path) -> None:
+    write_lines(tmp_path / "senses.tsv", ["town\t城"])
+    query = {"town": {"src_forms": ["town"], "tgt_forms_male": ["城"], "tgt_forms_female": ["书"]}}
+    write_lines(tmp_path / "words.json", [json.dumps(query)])
+    both = ("--source", "source.zh", "--target", "reference.zh")
+    flow = ("patterns", "flow", "--source", "source.zh", "--data", "reference.zh", "--words", "words.json")
+    many = write_lines(
+        tmp_path / "many.en", [f"{english} {n}" for n in range(40) for english, _, _ in CHINESE]
+    )
+    other = write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
+    for asked in (
+        ("make", "senses", *both, "--lexicon", "senses.tsv"),
+        flow,
+        (
+            "lab",
+            "locality",
+            "--source",
+            str(many),
+            "--target",
+            str(other),
+            "--length",
+            "9",
+            "--quick",
+            "--out",
+            "o",
+        ),
+    ):
+        ran = babelscope(*asked)
+        assert (ran.code, ran.out) == (2, ""), ran.err
+        assert REFUSED in ran.err, asked
+
+
+def test_an_unknown_tokeniser_is_told_by_every_command(babelscope: Babelscope) -> None:
+    for asked in (
+        ("quality", "--system", "file:said.zh", "--tests", "plain.zh.jsonl"),
+        ("challenge", "--system", "file:said.zh", "--tests", "plain.zh.jsonl"),
+        ("space", "--system", "toy:1", "--tests", "plain.zh.jsonl"),
+        ("make", "challenge", "--source", "source.zh", "--reference", "reference.zh", "--count"),
+        ("mbr", "--system", "toy:1", "--source", "source.zh", "--metric", "bleu"),
+        ("sample", "--system", "toy:1", "--source", "source.zh", "--metric", "bleu"),
+        ("translate", "--system", "toy:1", "source.zh", "--decode", "mbr", "--metric", "bleu"),
+        ("correlate", "plain.zh.jsonl", "--human", "plain.zh.jsonl", "--metric", "bleu"),
+    ):
+        ran = babelscope(*asked, "--tokenize", "chars")
+        assert (ran.code, ran.out) == (2, "")
+        assert "there is no tokeniser 'chars'; did you mean char?" in ran.err

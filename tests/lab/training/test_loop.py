@@ -1,0 +1,218 @@
+"""The training loop: accumulated gradients, mixed precision, which weights are selected, and averages of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from babelscope.lab.training.loop import TrainingRun
+from babelscope.lab.training.loss import smoothed_cross_entropy
+from babelscope.lab.training.parallel import Batch, ParallelText
+from babelscope.lab.training.selecting import Selection, score_development, translate_corpus
+from babelscope.lab.training.settings import TrainingSettings
+from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.util.errors import BabelscopeError
+from tests.lab.training.test_training import PAIRS, learn, quick
+
+
+def new_run(**given: Any) -> TrainingRun:
+    """A run on the toy pairs, not begun."""
+    text = ParallelText([one for one, _ in PAIRS], [other for _, other in PAIRS], {})
+    pieces = train_pieces(iter([*text.source, *text.target]), 90)
+    return TrainingRun(quick(**given), pieces, text, text, device=torch.device("cpu"))
+
+
+def rows_of(batch: Batch, rows: slice) -> Batch:
+    return Batch(batch.source[rows], batch.shifted[rows], batch.target[rows])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_accumulated_batches_make_the_step_of_one_large_batch(optimizer: str) -> None:
+    whole, parts = (new_run(label_smoothing=0.1, optimizer=optimizer, clip=1e-3) for _ in range(2))
+    for _ in range(3):
+        large = next(whole._batches())
+        # Of unequal sizes: a mean of means would be another gradient.
+        small = [rows_of(large, slice(0, 3)), rows_of(large, slice(3, 4)), rows_of(large, slice(4, None))]
+        assert whole._learn([large]) == pytest.approx(parts._learn(small), abs=1e-6)
+    assert whole.tokens == parts.tokens
+    for one, other in zip(whole.weights, parts.weights, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+def test_a_step_takes_as_many_batches_as_were_asked_for() -> None:
+    run = new_run(accumulate=3)
+    count = len(run.corpus.batches(run.settings.batch_tokens, np.random.default_rng(0)))
+    groups = run._groups()
+    seen = [len(next(groups)) for _ in range(count)]
+    assert set(seen) == {3}
+    assert (run.epoch, run.position) == (2, count)  # three epochs are read, the third to its end
+
+
+def test_bfloat16_learns_and_keeps_weights_in_float32(tmp_path: Path) -> None:
+    card = learn(tmp_path, tmp_path / "mixed", quick(steps=200, dev_every=100, precision="bfloat16"))
+    plain = learn(tmp_path, tmp_path / "plain", quick(steps=200, dev_every=100))
+    assert card["dev_loss"] < 0.1
+    assert card["dev_loss"] != plain["dev_loss"], "nothing was rounded"
+    assert card["configuration"]["settings"]["precision"] == "bfloat16"
+    run = new_run(precision="bfloat16")
+    run._learn(next(run._groups()))
+    assert {weight.dtype for weight in run.weights} == {torch.float32}
+    assert {weight.grad.dtype for weight in run.weights if weight.grad is not None} == {torch.float32}
+
+
+def test_the_loss_of_rounded_factors_is_near_the_loss() -> None:
+    draw = torch.Generator().manual_seed(3)
+    hidden, weight = (torch.randn(n, 16, generator=draw, requires_grad=True) for n in (700, 40))
+    labels = torch.randint(40, (700,), generator=draw)
+    found = {}
+    for narrow in (torch.float32, torch.bfloat16):
+        loss = smoothed_cross_entropy(hidden, weight, labels, 0.1, narrow)
+        found[narrow] = (loss, *torch.autograd.grad(loss, (hidden, weight)))
+    for exact, rounded in zip(*found.values(), strict=True):
+        assert not torch.equal(exact, rounded)
+        torch.testing.assert_close(exact, rounded, atol=2e-2 * float(exact.detach().abs().max()), rtol=0)
+
+
+def weights(value: float) -> dict[str, torch.Tensor]:
+    return {"w": torch.full((2,), float(value))}
+
+
+def test_the_best_or_the_last_are_kept_and_averaged() -> None:
+    values = [5.0, 3.0, float("nan"), 4.0, 3.0, 1.0]
+    expected = {
+        ("best", 1): ([6], 6.0),
+        ("best", 3): ([6, 2, 5], (6 + 2 + 5) / 3),
+        ("last", 1): ([6], 6.0),
+        ("last", 2): ([5, 6], 5.5),
+        ("last", 9): ([1, 2, 3, 4, 5, 6], 3.5),
+    }
+    for (of, count), (steps, mean) in expected.items():
+        selection = Selection(count, of)  # type: ignore[arg-type]
+        for step, value in enumerate(values, 1):
+            selection.add(value, step, weights(step))
+            if step == 5:
+                assert selection.stale == 3  # a tie is no improvement
+            again = Selection(count, of)  # type: ignore[arg-type]
+            again.restore(selection.state())
+            selection = again
+        assert [each.step for each in selection.kept] == steps
+        assert selection.averaged()["w"].tolist() == pytest.approx([mean, mean])
+        assert (selection.best_step, selection.stale) == (6, 0)
+
+
+def test_a_checkpoint_that_kept_the_best_alone_is_read() -> None:
+    selection = Selection(1, "best")
+    selection.restore({"best": weights(7), "best_step": 3, "best_loss": 0.5, "stale": 2})
+    assert (selection.best_value, selection.best_step, selection.stale) == (0.5, 3, 2)
+    assert selection.averaged()["w"].tolist() == [7, 7]
+
+
+def test_averaged_weights_are_the_mean_of_those_measured(tmp_path: Path) -> None:
+    recipe = quick(steps=40, dev_every=10, half=False, schedule="inverse-sqrt")
+    card = learn(tmp_path, tmp_path / "mean", quick(**{**_given(recipe), "average": 2, "average_of": "last"}))
+    assert card["averaged_steps"] == [30, 40]
+    parts = []
+    for steps in (30, 40):
+        learn(
+            tmp_path, tmp_path / f"{steps}", quick(**{**_given(recipe), "steps": steps, "average_of": "last"})
+        )
+        parts.append(load_file(tmp_path / f"{steps}" / "model.safetensors"))
+    for name, tensor in load_file(tmp_path / "mean" / "model.safetensors").items():
+        torch.testing.assert_close(tensor, (parts[0][name] + parts[1][name]) / 2)
+
+
+def _given(recipe: TrainingSettings) -> dict[str, Any]:
+    names = ("steps", "dev_every", "half", "schedule")
+    return {name: getattr(recipe, name) for name in names}
+
+
+def test_a_metric_selects_and_stops(tmp_path: Path) -> None:
+    recipe = quick(steps=75, dev_every=25, select="bleu", dev_beam=2, average=2, half=False)
+    card = learn(tmp_path, tmp_path / "model", recipe)
+    score = card["dev_score"]
+    assert (score["metric"], score["beam"], score["n"]) == ("bleu", 2, len(PAIRS))
+    assert score["low"] <= score["value"] <= score["high"]
+    by_score = sorted(card["history"], key=lambda look: (-look[3], look[0]))
+    assert card["best_step"] == by_score[0][0]
+    assert card["averaged_steps"] == sorted(look[0] for look in by_score[:2])
+    # The same translations as those of the model that was saved.
+    from babelscope import open_system
+    from babelscope.metrics.corpus import corpus_estimate
+
+    translated = open_system(f"hf:{tmp_path / 'model'}").translate([one for one, _ in PAIRS], beam=2)
+    texts = [group[0].text for group in translated]
+    expected = corpus_estimate("bleu", texts, [[other] for _, other in PAIRS])
+    assert score["value"] == pytest.approx(expected.value, abs=1e-6)
+    told = json.loads((tmp_path / "model" / "card.json").read_text())
+    assert told["dev_score"] == score
+    for option in ("select=bleu", "dev_beam=2", "average=2"):
+        assert option in card["command"]
+
+
+def test_a_metric_that_does_not_rise_stops_early(tmp_path: Path) -> None:
+    # So high a rate that nothing is learned: chrF stays where it is.
+    given = {"steps": 400, "dev_every": 3, "patience": 2, "select": "chrf", "dev_beam": 1}
+    card = learn(tmp_path, tmp_path / "model", quick(**given, learning_rate=5.0, warmup=0))
+    assert card["stopped_by"] == "patience"
+    assert card["steps"] == card["best_step"] + 6
+
+
+@pytest.mark.parametrize(
+    "shape", [{"architecture": "recurrent"}, {"norm": "pre"}, {"vocabularies": "separate"}]
+)
+def test_any_network_is_translated_with_while_it_trains(shape: dict[str, str]) -> None:
+    run = new_run(**shape, vocabulary=45, steps=60)
+    groups = run._groups()
+    for _ in range(60):
+        run._learn(next(groups))
+    before = torch.get_rng_state()
+    greedy = translate_corpus(run.network, run.pieces, run.dev, 1)
+    assert torch.equal(before, torch.get_rng_state()), "a measurement must not change what is learned next"
+    assert len(greedy) == len(PAIRS)
+    found = score_development("chrf", run.network, run.pieces, run.dev, 1)
+    assert found.value > 20
+    assert found.n == len(PAIRS)
+
+
+def test_a_stopped_run_with_averages_goes_on(tmp_path: Path) -> None:
+    recipe = quick(steps=12, dev_every=1, average=11, average_of="last", accumulate=2, precision="bfloat16")
+    learn(tmp_path, tmp_path / "at once", recipe)
+    for step in (1, 2):
+        card = learn(tmp_path, tmp_path / "in parts", recipe, max_minutes=0)
+        assert (card["stopped_by"], card["steps"]) == ("time", step)
+    learn(tmp_path, tmp_path / "in parts", recipe)
+    at_once, in_parts = (tmp_path / name / "model.safetensors" for name in ("at once", "in parts"))
+    assert at_once.read_bytes() == in_parts.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"precision": "float16"}, "precision is 'float16'; it must be float32 or bfloat16"),
+        ({"select": "comet"}, "select is 'comet'; it must be loss or bleu or chrf"),
+        ({"average_of": "first"}, "average_of is 'first'; it must be best or last"),
+        ({"accumulate": 0}, "accumulate is 0; it must be between 1 and"),
+        ({"average": 0}, "average is 0"),
+    ],
+)
+def test_what_cannot_be_set_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        quick(**given)
+
+
+def test_settings_at_their_defaults_change_no_older_configuration() -> None:
+    assert not quick().as_json().keys() & {
+        "precision",
+        "accumulate",
+        "select",
+        "dev_beam",
+        "average",
+        "average_of",
+    }
+    assert quick(average=2).as_json()["average"] == 2

@@ -1,0 +1,189 @@
+"""Forced choice by answer: both orders are asked, and only what both name is a choice."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.core.answers import Fingerprint, Scored, capabilities
+from babelscope.core.replies import Reply
+from babelscope.core.results import Result, Row
+from babelscope.methods.answers.questions import BETTER, fill, letter_of
+from babelscope.runs.execute import run_method
+from babelscope.systems.cached import cached
+from babelscope.testsets import AmbiguousSource, MinimalPair
+from babelscope.util.errors import BabelscopeError
+
+
+class Chooser:
+    """Answers prompts as a function says, and translates everything alike."""
+
+    def __init__(self, answer: Callable[[str], Reply], name: str = "chooser") -> None:
+        self.name, self.answer = name, answer
+        self.fingerprint = Fingerprint("chooser", name)
+        self.asked: list[str] = []
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        self.asked += prompts
+        return [self.answer(each) for each in prompts]
+
+    def translate(self, questions: Sequence[Any], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        del beam, n_best
+        return [[Scored("die Fledermaus")] for _ in questions]
+
+
+def names(text: str) -> Callable[[str], Reply]:
+    """Whoever names the one that has this text, else the first."""
+    return lambda prompt: Reply("B" if f"B: {text}" in prompt else "A")
+
+
+def judged(method: str, system: Any, items: Sequence[Any], **how: Any) -> Result:
+    return run_method(method, system, items, **how)
+
+
+def row(rows: Sequence[Row], name: str, **labels: str) -> Row:
+    return next(
+        each
+        for each in rows
+        if each.name == name
+        and {k: v for k, v in each.labels.items() if k not in ("method", "system", "tests")} == labels
+    )
+
+
+PAIRS = [
+    MinimalPair("1", "the house", "das Haus", ("das Boot",), "noun", "human"),
+    MinimalPair("2", "a boat", "ein Boot", ("ein Haus", "das Boot"), "noun", "human"),
+    MinimalPair("3", "that boat", "das Boot", ("ein Boot",), "article", "human"),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "letter"),
+    [
+        *(
+            (each, "A")
+            for each in ("A", " A. ", "(A)", "**A**", "Answer: A", "Translation A", "The answer is A.")
+        ),
+        ("“B”", "B"),
+        *(
+            (each, None)
+            for each in ("", "a", "A or B", "AB", "C", "A better one is B", "Both", "I cannot", "А")
+        ),
+    ],
+)
+def test_an_answer_is_a_letter_and_nothing_else(said: str, letter: str | None) -> None:
+    assert letter_of({"text": said, "ended": "whole"}) == letter
+    assert letter_of({"text": said, "ended": "cut"}) is None
+    assert letter_of({"text": said, "ended": "refused"}) is None
+
+
+def test_places_are_filled_at_once() -> None:
+    texts = {"source": "{first}", "first": "{second} \\1", "second": "{other}"}
+    assert fill("{source}|{first}|{second}|{else}", texts) == "{first}|{second} \\1|{other}|{else}"
+
+
+def test_verdicts_bias_and_counts_are_those_counted_by_hand() -> None:
+    # Right in 3; wrong in 1; in 2 right beside neither: the wrong one for "das Boot", the first for "ein Haus".
+    chooser = Chooser(names("das Boot"))
+    result = judged("contrast_answers", chooser, PAIRS)
+    assert [each["verdict"] for each in result.records] == ["wrong", "wrong", "correct"]
+    assert [each["choices"] for each in result.records] == [["wrong"], ["first", "wrong"], ["right"]]
+    accuracy = row(result.rows, "answer_accuracy")
+    assert accuracy.estimate.value == pytest.approx(1 / 3)
+    assert accuracy.counts == {"correct": 1, "wrong": 2, "undecided": 0, "skipped": 0}
+    bias = row(result.rows, "position_bias")
+    assert bias.estimate.value == pytest.approx(0.25)
+    assert bias.estimate.n == 4
+    assert (bias.counts["first"], bias.counts["second"]) == (1, 0)
+    nouns = row(result.rows, "answer_accuracy", phenomenon="noun", reference="human")
+    assert (nouns.estimate.value, nouns.estimate.n) == (0.0, 2)
+    assert len(chooser.asked) == len(set(chooser.asked)) == 8
+    first = (
+        BETTER.replace("{source}", "the house").replace("{first}", "das Haus").replace("{second}", "das Boot")
+    )
+    assert first in chooser.asked
+
+
+@pytest.mark.parametrize(("letter", "bias"), [("A", 1.0), ("B", -1.0)])
+@pytest.mark.parametrize(("undecided", "worth"), [("half", 0.5), ("wrong", 0.0), ("correct", 1.0)])
+def test_whoever_always_names_one_place_decides_nothing(
+    letter: str, bias: float, undecided: str, worth: float
+) -> None:
+    result = judged("contrast_answers", Chooser(lambda _: Reply(letter)), PAIRS, undecided=undecided)
+    assert row(result.rows, "position_bias").estimate.value == bias
+    assert row(result.rows, "answer_undecided").estimate.value == 1.0
+    assert row(result.rows, "answer_accuracy").estimate.value == worth
+
+
+def test_what_is_no_answer_is_counted_by_kind() -> None:
+    kinds = itertools.cycle([Reply("neither"), Reply("A", "cut"), Reply("", "refused"), Reply("B")])
+    result = judged("contrast_answers", Chooser(lambda _: next(kinds)), PAIRS)
+    given = row(result.rows, "answer_given")
+    assert given.estimate.value == 0.25
+    assert given.estimate.n == 8
+    assert given.counts == {"neither": 2, "cut": 2, "refused": 2, "skipped": 0}
+    assert row(result.rows, "position_bias").counts["unanswered"] == 4
+    assert row(result.rows, "answer_undecided").estimate.value == 1.0
+
+
+BATS = [
+    AmbiguousSource("1", "the bat flew", ("the animal bat flew",), ("the wooden bat flew",), "animal"),
+    AmbiguousSource("2", "a bat", ("an animal, a bat",), ("a wooden bat", "a club, a bat"), "animal"),
+    AmbiguousSource("3", "the bat broke", ("the wooden bat broke",), ("the animal bat broke",), "tool"),
+    AmbiguousSource("4", "no cue", (), ("x",), "tool"),
+]
+
+
+def test_an_evaluator_says_which_source_a_translation_renders() -> None:
+    animal = Chooser(
+        lambda prompt: Reply("B" if "animal" in prompt.partition("Text B:")[2] else "A"), "judge"
+    )
+    result = judged("condition_answers", Chooser(names("x")), BATS, evaluator=animal)
+    assert [each["verdict"] for each in result.records] == ["correct", "correct", "wrong"]
+    assert [each["choices"] for each in result.records] == [["right"], ["right", "right"], ["wrong"]]
+    assert result.records[0]["translation"] == "die Fledermaus"
+    assert [each["unanswered"] for each in result.unanswered] == [
+        "it has no source with a cue for one of the senses"
+    ]
+    accuracy = row(result.rows, "answer_accuracy")
+    assert accuracy.estimate.value == pytest.approx(2 / 3)
+    assert accuracy.counts["skipped"] == 1
+    assert row(result.rows, "answer_accuracy", category="tool").estimate.value == 0.0
+    assert "die Fledermaus" in animal.asked[0]
+
+
+def test_a_majority_of_the_cues_decides() -> None:
+    item = AmbiguousSource("1", "s", ("r",), ("w1", "w2", "w3"), "c", translation="t")
+
+    def choose(prompt: str) -> Reply:
+        right = "w3" not in prompt  # right beside two of three
+        return Reply("A" if ("A: r" in prompt) == right else "B")
+
+    chooser = Chooser(choose)
+    (record,) = judged("condition_answers", chooser, [item], evaluator=chooser, translations="given").records
+    assert (record["choices"], record["verdict"]) == (["right", "right", "wrong"], "correct")
+
+
+def test_prompts_must_have_their_places() -> None:
+    for method, more in (("contrast_answers", {}), ("condition_answers", {"evaluator": Chooser(names("x"))})):
+        with pytest.raises(BabelscopeError, match=r"prompt: has no \{second\}; it needs"):
+            judged(method, Chooser(names("x")), PAIRS, prompt="{source} {translation} {first}", **more)
+
+
+def test_another_prompt_is_another_signature() -> None:
+    one = judged("contrast_answers", Chooser(names("x")), PAIRS)
+    other = judged("contrast_answers", Chooser(names("x")), PAIRS, prompt=BETTER + " ")
+    assert one.signature.startswith("contrast_answers|")
+    assert one.signature != other.signature
+
+
+def test_replies_are_cached(tmp_path: Path) -> None:
+    chooser = Chooser(names("das Boot"))
+    system = cached(chooser, tmp_path / "answers.sqlite")
+    assert capabilities(system) == {"reply", "translate"}
+    assert system.reply(["one\ntwo", "x"]) == system.reply(["one\ntwo", "x"]) == [Reply("A"), Reply("A")]
+    assert chooser.asked == ["one\ntwo", "x"]

@@ -1,0 +1,156 @@
+"""Whether a dependency survives: each check on sentences parsed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from babelscope.language.constructions import Sentence, construction, make_sentence, particles_in
+from babelscope.language.ud import Tree
+from babelscope.methods.challenge.checks import CHECKS, Case, Verdict, attested_verbs, check
+from tests.support.trees import tree
+
+FIN = "VerbForm=Fin"
+LIFTED = f"""
+Er er PRON _ 2 nsubj
+hob heben VERB {FIN} 0 root
+es es PRON _ 2 obj
+auf auf ADP _ 2 compound:prt"""
+HAS_LIFTED = f"""
+Er er PRON _ 4 nsubj
+hat haben AUX {FIN} 4 aux
+es es PRON _ 4 obj
+aufgehoben aufheben VERB VerbForm=Part 0 root"""
+BARE = "\n".join(LIFTED.split("\n")[:4])
+OTHER_PARTICLE = LIFTED.replace("auf auf", "ab ab")
+OTHER_VERB = LIFTED.replace("hob heben", "nahm nehmen")
+UNATTACHED = LIFTED.replace("compound:prt", "advmod")
+HURRIED = f"""
+Er er PRON _ 2 nsubj
+beeilt beeilen VERB {FIN} 0 root
+sich sich PRON Reflex=Yes 2 expl:pv"""
+HURRIED_NOT = HURRIED.replace("sich sich PRON Reflex=Yes", "ihn er PRON _")
+ELSEWHERE = f"{HURRIED_NOT}\nfragt fragen VERB {FIN} 2 conj\nsich sich PRON Reflex=Yes 4 obj"
+WAITED = f"""
+Er er PRON _ 2 nsubj
+wartet warten VERB {FIN} 0 root
+auf auf ADP _ 4 case
+sie sie PRON _ 2 obl"""
+WAITED_FOR = WAITED.replace("auf auf", "für für")
+WAITED_ELSEWHERE = f"{WAITED_FOR}\nauf auf ADP _ 6 case\nDach Dach NOUN _ 4 nmod"
+KEYS = f"""
+Die der DET _ 2 det
+Schlüssel Schlüssel NOUN Number=Plur 3 nsubj
+fehlen fehlen VERB Number=Plur|{FIN} 0 root"""
+KEY = KEYS.replace("Number=Plur", "Number=Sing").replace("fehlen fehlen", "fehlt fehlen")
+KEYS_SINGULAR_VERB = KEYS.replace("fehlen fehlen VERB Number=Plur", "fehlt fehlen VERB Number=Sing")
+NOT = f"""
+Er er PRON _ 2 nsubj
+kommt kommen VERB {FIN} 0 root
+nicht nicht PART Polarity=Neg 2 advmod"""
+YES = "\n".join(NOT.split("\n")[:3])
+NEVER = NOT.replace("nicht nicht PART Polarity=Neg", "nie nie ADV PronType=Neg")
+PARTICLES = frozenset({"auf", "ab"})
+
+
+def case(reference: str, output: str, **more: object) -> Case:
+    """Head at word 2, dependent at the last word of the reference; nothing of the output is aligned."""
+    first = make_sentence(tree(reference))
+    second = make_sentence(tree(output)) if output else Sentence(Tree((), (), "", "", 1, 1), ())
+    given = {
+        "head_in_reference": [2],
+        "dependent_in_reference": [len(first.words)],
+        "head_in_output": (),
+        "dependent_in_output": (),
+        "particles": PARTICLES,
+        **more,
+    }
+    return Case(first, second, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("phenomenon", "reference", "output", "outcome"),
+    [
+        ("particle", LIFTED, LIFTED, "kept"),
+        ("particle", LIFTED, HAS_LIFTED, "kept"),
+        ("particle", LIFTED, BARE, "lost"),
+        ("particle", LIFTED, "", "lost"),
+        ("particle", LIFTED, OTHER_PARTICLE, "undecided"),
+        ("particle", LIFTED, OTHER_VERB, "undecided"),
+        ("particle", LIFTED, UNATTACHED, "undecided"),
+        ("particle", LIFTED, LIFTED + LIFTED.replace(" 0 root", " 2 conj"), "undecided"),
+        ("reflexive", HURRIED, HURRIED, "kept"),
+        ("reflexive", HURRIED, HURRIED_NOT, "lost"),
+        ("reflexive", HURRIED, ELSEWHERE, "undecided"),
+        ("reflexive", HURRIED_NOT, HURRIED, "undecided"),
+        ("reflexive", HURRIED_NOT, HURRIED_NOT, "kept"),
+        ("preposition_stranding", WAITED, WAITED, "kept"),
+        ("preposition_stranding", WAITED, WAITED_FOR, "lost"),
+        ("preposition_stranding", WAITED, WAITED_ELSEWHERE, "undecided"),
+        ("negation_scope", NOT, NOT, "kept"),
+        ("negation_scope", NOT, NEVER, "kept"),
+        ("negation_scope", NOT, YES, "lost"),
+        ("negation_scope", YES, NOT, "undecided"),
+    ],
+)
+def test_what_a_check_says(phenomenon: str, reference: str, output: str, outcome: str) -> None:
+    found = check(phenomenon, case(reference, output))
+    assert (found.outcome, phenomenon) == (outcome, phenomenon), found.why
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        (KEYS, "kept"),
+        (KEY.replace("Schlüssel Schlüssel", "Schlüsselchen Schlüssel"), "kept"),
+        (KEYS_SINGULAR_VERB, "lost"),
+        (KEY, "undecided"),  # the noun looks as in the reference, and the verb does not
+        (KEYS.replace("NOUN Number=Plur", "NOUN Number=Sing"), "kept"),  # the parser erred about the noun
+        (KEYS.replace("Schlüssel Schlüssel NOUN", "sie sie PRON"), "undecided"),
+        (KEYS.replace("Number=Plur|", ""), "undecided"),
+        (KEYS.replace("nsubj", "obj"), "undecided"),
+        (KEYS + "\nTüren Tür NOUN Number=Plur 2 conj", "undecided"),
+        (KEYS_SINGULAR_VERB.replace("fehlt fehlen", "liegt liegen"), "undecided"),  # perhaps another clause
+    ],
+)
+def test_agreement_needs_the_word_of_the_reference(output: str, outcome: str) -> None:
+    asked = case(KEYS, output, head_in_reference=[3], dependent_in_reference=[2], dependent_in_output=[2])
+    assert check("subject_verb_agreement", asked).outcome == outcome
+
+
+def test_verbs_of_other_references_are_right_too() -> None:
+    aligned = {"head_in_output": [2]}
+    assert check("particle", case(LIFTED, OTHER_PARTICLE, attested={"abheben"})).outcome == "kept"
+    assert check("particle", case(LIFTED, OTHER_VERB, attested={"aufnehmen"}, **aligned)).outcome == "kept"
+    assert check("particle", case(LIFTED, BARE, bare={"heben"})).outcome == "undecided"
+    assert attested_verbs({"aufheben": 90, "abheben": 12, "sein": 1}) == {"aufheben", "abheben"}
+
+
+def test_without_a_link_into_the_reference_nothing_is_decided() -> None:
+    for phenomenon in CHECKS:
+        nothing = case(LIFTED, BARE, head_in_reference=(), dependent_in_reference=())
+        assert check(phenomenon, nothing).outcome == "undecided"
+
+
+def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:
+    sentence = make_sentence(tree("Er er PRON _ 2 nsubj\nabonniert abonnieren VERB _ 0 root"))
+    found = construction(sentence, sentence.words[1], frozenset())
+    assert (found.stem, found.particle) == ("abonnieren", "")
+    once = make_sentence(tree(LIFTED))
+    assert particles_in([once]) == frozenset()
+    assert particles_in([once, once]) == {"auf"}
+
+
+def test_lemmas_are_the_parsers_else_the_lemmatisers_else_the_forms() -> None:
+    bare = tree("Er _ PRON _ 2 nsubj\nHob _ VERB _ 0 root")
+    assert make_sentence(bare).lemmas == ("er", "hob")
+    assert make_sentence(bare, lambda forms: [f"{form}X" for form in forms]).lemmas == ("erx", "hobx")
+    assert make_sentence(tree(LIFTED)).lemmas == ("er", "heben", "es", "auf")
+
+
+def test_a_verdict_as_it_is_stored() -> None:
+    assert Verdict("kept", "why", "a", "b").as_json() == {
+        "verdict": "kept",
+        "why": "why",
+        "reference": "a",
+        "output": "b",
+    }

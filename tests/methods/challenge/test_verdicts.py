@@ -1,0 +1,121 @@
+"""Verdicts of whole test sets: what is followed where, what is counted, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from babelscope.language.constructions import make_sentence
+from babelscope.methods.base import check_settings
+from babelscope.methods.challenge import verdicts
+from babelscope.methods.challenge.checks import CHECKS
+from babelscope.methods.challenge.method import METHOD, judge
+from babelscope.methods.challenge.settings import ChallengeSettings, parser_identity
+from babelscope.methods.challenge.verdict_view import verdict_lines, verdict_of
+from babelscope.methods.challenge.verdicts import judge_dependencies, verdict_rows
+from babelscope.methods.view import find_view
+from babelscope.metrics.base import allow_only
+from babelscope.util.errors import BabelscopeError
+from tests.support.lost_dependencies import lab_records
+
+pytest.importorskip("thot")
+pytest.importorskip("ufal.udpipe")
+PARSER = "udpipe:lab-de"
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[list[dict[str, Any]], list[tuple[int, str, bool]]]:
+    return lab_records(60, 8)
+
+
+def test_few_pairs_teach_the_aligner_nothing(made: Any) -> None:
+    found = judge_dependencies(made[0], PARSER, "de")
+    assert [len(own) for own in found] == [len(each["extra"]["dependencies"]) for each in made[0]]
+    assert {each["verdict"] for own in found for each in own} == {"undecided"}
+    assert {each["why"] for own in found for each in own} == {
+        "not aligned: too few sentences, or a sentence too long"
+    }
+
+
+def test_verdicts_are_counted_and_undecided_is_never_right(made: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 10)
+    records, truths = made
+    found = judge_dependencies(records, PARSER, "de")
+    said = [each["verdict"] for own in found for each in own]
+    assert {"kept", "lost", "undecided"} == set(said)
+    judged = [{**record, "verdicts": own} for record, own in zip(records, found, strict=True)]
+    rows = verdict_rows(judged, (0, 2))
+    (whole,) = [row for row in rows if row.labels == {"phenomenon": "all"}]
+    assert whole.estimate.n == said.count("kept") + said.count("lost")
+    assert whole.estimate.value == said.count("kept") / whole.estimate.n
+    assert whole.counts == {name: said.count(name) for name in ("kept", "lost", "undecided")}
+    parts = [row for row in rows if row.labels.get("min_distance") == 0]
+    assert sum(sum(row.counts.values()) for row in parts) == len(truths)
+    far = [row for row in rows if row.labels.get("min_distance") == 2]
+    assert 0 < sum(sum(row.counts.values()) for row in far) < len(truths)
+    worst = [verdict_of(each) for each in judged]
+    assert worst.count("lost") == sum(any(v["verdict"] == "lost" for v in own) for own in found)
+    assert all(len(verdict_lines(each)) == len(each["verdicts"]) for each in judged)
+
+
+def test_other_phenomena_are_not_counted(made: Any) -> None:
+    other = {"phenomenon": "reordering", "side": "source", "distance": 7}
+    record = {**made[0][0], "extra": {"dependencies": [other]}}
+    (own,) = judge_dependencies([record], PARSER, "de")
+    assert own[0]["why"] == "there is no check for this phenomenon"
+    assert "reordering" not in CHECKS
+    assert verdict_rows([{**record, "verdicts": own}], (0,)) == []
+    assert verdict_of({**record, "verdicts": own}) == ""
+
+
+def test_a_parser_of_another_language_is_refused(made: Any) -> None:
+    with pytest.raises(BabelscopeError, match="references are in the language de"):
+        judge_dependencies(made[0], "udpipe:lab-en", "en")
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "span"),
+    [
+        ("er lädt ein Kind ein", 5, (17, 20)),
+        ("er lädt ein Kind ein", 3, (8, 11)),
+        ("er lädt ein Kind ein", 4, None),  # as near to one as to the other
+        ("er lädt ein Kind ein", 30, None),
+        ("er lädt ein Kind", 9, (8, 11)),
+        ("er lädt Kinder", 2, None),
+    ],
+)
+def test_a_word_without_its_place_is_found_by_its_position(
+    text: str, position: int, span: tuple[int, int] | None
+) -> None:
+    empty = make_sentence(verdicts._NO_TREE)
+    record = {"source": text, "references": [""], "translation": "", "dependencies": []}
+    pair = verdicts._Pair(record, empty, empty, (), ())
+    assert pair._span({"dependent_form": "ein", "dependent": position}, "dependent", text) == span
+    assert pair._span({"dependent_at": [0, 2]}, "dependent", text) == (0, 2)
+
+
+def test_the_method_judges_dependencies_if_asked(made: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 10)
+    plain = ChallengeSettings(metrics=("chrf",))
+    asked = ChallengeSettings(metrics=("chrf",), target_parser=PARSER, target_language="de")
+    assert not METHOD.whole_if(plain)
+    assert METHOD.whole_if(asked)
+    some = [{**record, "dependencies": record["extra"]["dependencies"]} for record in made[0][:30]]
+    judged = judge(some, asked)
+    assert all("verdicts" in each and "dependencies" not in each for each in judged)
+    assert judge(judged, asked) == judged
+    assert not any("verdicts" in each for each in judge(judged, plain))
+    with allow_only([]):  # a stranger's run: its parser is not opened
+        kept = judge(judged, asked.model_copy(update={"target_parser": "udpipe:/no/such/file"}))
+    assert [each["verdicts"] for each in kept] == [each["verdicts"] for each in judged]
+    view = find_view("challenge")
+    assert view is not None
+    answers = [view.answer(each, {}) for each in judged]
+    assert [answer.verdict for answer in answers] == [verdict_of(each) for each in judged]
+
+
+def test_a_parser_that_is_not_there_is_told_before_anything_is_asked() -> None:
+    with pytest.raises(BabelscopeError, match="no such model file"):
+        check_settings(METHOD, {"target_parser": "udpipe:nowhere"})
+    assert parser_identity(PARSER).startswith("udpipe:sha256:")

@@ -1,0 +1,13 @@
+"""The tokeniser `pairs`: a word is two characters, in every script."""
+
+from __future__ import annotations
+
+from babelscope.core.tokenisers import EVERY_SCRIPT, Tokeniser
+
+
+def _pairs(text: str) -> list[str]:
+    letters = "".join(text.split())
+    return [letters[start : start + 2] for start in range(0, len(letters), 2)]
+
+
+TOKENISER = Tokeniser("pairs", _pairs, EVERY_SCRIPT)

@@ -1,0 +1,220 @@
+"""What a study says of its systems becomes labels, axes of pictures, groups of seeds and covariates."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babelscope.core.factors import check_factors, in_words, with_labels, without_labels
+from babelscope.core.page import Lines, View
+from babelscope.core.results import Estimate, Row
+from babelscope.methods.over_factors import factor_pictures
+from babelscope.methods.space.view import VIEW as SPACE
+from babelscope.methods.view import find_view
+from babelscope.runs.comparing import group_runs
+from babelscope.runs.comparing_groups import seed_groups
+from babelscope.runs.execute import run_method
+from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.study import read_study, run_study
+from babelscope.testsets.items import MinimalPair
+from babelscope.testsets.sets import TestSet
+from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
+
+pytestmark = pytest.mark.usefixtures("toy_schemes")
+
+FACTORS: dict[str, dict[str, Any]] = {
+    f"{kind}{width}-{seed}": {"width": width, "distilled": kind == "s", "seed": seed}
+    for kind in "ts"
+    for width in (128, 256)
+    for seed in (1, 2)
+}
+
+
+def write_study(folder: Path, factors: dict[str, str]) -> Path:
+    """A study of toys, whose systems have these `factors`, as text of TOML."""
+    pairs = [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab",), "cut", "human") for n in range(12)]
+    TestSet("pairs", tuple(pairs)).write(folder / "pairs.jsonl")
+    systems = "".join(
+        f'[[systems]]\nname = "{name}"\nspec = "toy:{number}"\nfactors = {own}\n'
+        for number, (name, own) in enumerate(factors.items())
+    )
+    rest = (
+        '[[tests]]\nspec = "pairs.jsonl"\nname = "pairs"\n[[methods]]\nname = "contrast"\nresamples = 100\n'
+    )
+    path = folder / "study.toml"
+    path.write_text(systems + rest)
+    return path
+
+
+def as_toml(own: dict[str, Any]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in own.items()) + " }"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    run_study(write_study(folder, {name: as_toml(own) for name, own in FACTORS.items()}), out=folder / "run")
+    return folder / "run"
+
+
+def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> None:
+    rows = json.loads((run / "summary.json").read_text())["rows"]
+    assert {(row["width"], row["distilled"], row["seed"]) for row in rows} == {
+        tuple(own.values()) for own in FACTORS.values()
+    }
+    read = read_run(run)
+    assert {name: part.factors for name, part in read.manifest.systems.items()} == FACTORS
+    cells = cells_of_run(read)
+    assert all(not set(row.labels) & {"width", "distilled", "seed"} for cell in cells for row in cell.rows)
+    (group,) = group_runs([read])
+    assert len(group.columns) == 8
+    assert {len(column.figures) for column in group.columns} == {len(group.columns[0].figures)}
+
+
+def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
+    assert seed_groups(FACTORS) == {
+        "not distilled, width 128": ["t128-1", "t128-2"],
+        "not distilled, width 256": ["t256-1", "t256-2"],
+        "distilled, width 128": ["s128-1", "s128-2"],
+        "distilled, width 256": ["s256-1", "s256-2"],
+    }
+    rows = read_run(run).comparisons
+    means = {row.labels["system"]: row.estimate for row in rows if row.name == "mean"}
+    assert set(means) == set(seed_groups(FACTORS))
+    assert {row.labels["pairing"] for row in rows if row.name == "seed_difference"} == {"by seed"}
+
+
+def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
+    (group,) = group_runs([read_run(run)])
+    view = find_view("contrast")
+    assert isinstance(view, View)
+    pictures = factor_pictures(group, view)
+    figures = {each.name for column in group.columns for each in view.headline(column.cell.rows)}
+    assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
+    for picture in pictures:
+        chart = picture.chart
+        assert isinstance(chart, Lines)
+        assert [curve.name for curve in chart.curves] == ["not distilled", "distilled"]
+        assert all([at for at, _ in curve.points] == [128, 256] for curve in chart.curves)
+    name = pictures[0].title.removesuffix(" over width")
+    chart = pictures[0].chart
+    assert isinstance(chart, Lines)
+    own = [
+        each.row.estimate.value
+        for column in group.columns
+        if column.name in ("t128-1", "t128-2")
+        for each in view.headline(column.cell.rows)
+        if each.name == name
+    ]
+    assert chart.curves[0].points[0][1].value == pytest.approx(np.mean(own))
+    stored = json.loads((run / "summary.json").read_text())["sections"]
+    titles = [picture["title"] for picture in stored[0]["section"]["pictures"]]
+    assert {picture.title for picture in pictures} <= set(titles)
+
+
+def test_they_explain_figures_without_a_table(babelscope: Babelscope, run: Path, tmp_path: Path) -> None:
+    wanted = ("--covariate", "width", "--covariate", "distilled", "--figure", "all")
+    found = babelscope("compare", str(run), *wanted, "--json", "--svg", "p.svg").out
+    rows = [json.loads(line) for line in found.splitlines()]
+    own = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
+    values = {
+        row["system"]: 100 * row["value"]
+        for row in rows
+        if row["table"] == "figures" and row["name"] == "all"
+    }
+    columns = np.column_stack(
+        [np.ones(8), *([float(FACTORS[s][name]) for s in values] for name in ("width", "distilled"))]
+    )
+    right = np.linalg.lstsq(columns, np.array(list(values.values())), rcond=None)[0]
+    assert [own[name] for name in ("intercept", "width", "distilled")] == pytest.approx(list(right))
+    assert "width and all of 8 systems" in (tmp_path / "p.svg").read_text()
+    refused = babelscope("compare", str(run), "--covariate", "depth", "--figure", "all").err
+    assert "no column 'depth'; it has width, distilled, seed" in refused
+
+
+def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
+    """Factors change no answer, so a study that names others goes on with what is stored."""
+    for name in ("study.toml", "pairs.jsonl"):
+        shutil.copy(run.parent / name, tmp_path / name)
+    shutil.copytree(run, tmp_path / "run")
+    path = tmp_path / "study.toml"
+    path.write_text(
+        path.read_text().replace('"width": 128', '"width": 64').replace("width = 128", "width = 64")
+    )
+    run_study(path, out=tmp_path / "run")
+    widths = {part.factors["width"] for part in read_run(tmp_path / "run").manifest.systems.values()}
+    assert widths == {64, 256}
+    rows = json.loads((tmp_path / "run" / "summary.json").read_text())["rows"]
+    assert {row["width"] for row in rows} == {64, 256}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ("{ system = 1 }", "a factor cannot be called 'system'"),
+        ("{ width = [1] }", "'width' must be a number, true, false or a text"),
+        ("{ width = nan }", "'width' must be finite"),
+        ('{ "a b" = 1 }', "'a b' is no name of a factor"),
+        ("3", "must be a table"),
+        ('{ a = "' + "x" * 200 + '" }', "longer than 100"),
+    ],
+)
+def test_what_is_no_factor_is_refused_before_any_work(tmp_path: Path, own: str, told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        read_study(write_study(tmp_path, {"a": own}))
+
+
+def test_a_label_of_the_method_is_not_overwritten() -> None:
+    rows = [
+        Row("x", Estimate(1, 0, 2, 3), {"region": "top"}, {"ties": 2}),
+        Row("x", Estimate(2, 1, 3, 3), {"region": "beam"}, {"ties": 0}),
+    ]
+    given_factors = check_factors({"region": "top", "ties": 0, "width": 0.5})
+    found = with_labels(rows, given_factors)
+    assert [row.as_json()["region"] for row in found] == ["top", "beam"]
+    assert [row.labels["width"] for row in found] == ["0.5", "0.5"]
+    assert without_labels(found, given_factors) == rows
+
+
+NAMES = st.sampled_from(["width", "seed", "k", "region"])
+
+
+@given(
+    st.lists(st.dictionaries(NAMES, st.sampled_from(["top", "1", 2]), max_size=3), min_size=1, max_size=4),
+    st.dictionaries(
+        NAMES, st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+    ),
+)
+def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[str, Any]) -> None:
+    rows = [Row("x", Estimate(1, 0, 2, 3), own) for own in labels]
+    found = without_labels(with_labels(rows, factors), factors)
+    # A label that all rows had already, with the factor's value, tells none of them apart.
+    same = {name for name in factors if all(row.labels.get(name) == factors[name] for row in rows)}
+    assert [row.labels for row in found] == [
+        {name: value for name, value in row.labels.items() if name not in same} for row in rows
+    ]
+
+
+def test_space_draws_kqrg_over_size() -> None:
+    items = [MinimalPair(f"p{n}", f"s {n}", "ab", ("a",), "x", "human") for n in range(2)]
+    rows = run_method("contrast", ToySystem(), items, resamples=100).rows
+    assert SPACE.over is not None
+    assert list(SPACE.over(rows)) == []
+    own = [Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": "top", "view": "tokens"})]
+    assert [each.name for each in SPACE.over(own)] == ["kQRG, top"]
+
+
+def test_in_words() -> None:
+    assert in_words([("depth", 6), ("distilled", True), ("smoothed", False), ("rate", 0.5)]) == (
+        "depth 6, distilled, not smoothed, rate 0.5"
+    )

@@ -1,0 +1,222 @@
+"""Samples of servers: drawn as asked, with the log-probabilities told, and refused where these cannot be right."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scipy.stats import chisquare
+
+from babelscope.core.answers import Drawing, Scored, capabilities
+from babelscope.systems.asking import ask_sample
+from babelscope.systems.opening import open_system
+from babelscope.util.errors import BabelscopeError
+from tests.support.chat_servers import EOS, ChatModel, answers
+from tests.support.serving import App, Server
+
+Serve = Callable[[App], Server]
+
+
+def opened(server: Server, more: str = "") -> Any:
+    return open_system(f"openai:{server.url}/v1#toy?prompt={{text}}&backoff=0.01&retries=0{more}")
+
+
+def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve: Serve) -> None:
+    server = serve(ChatModel())
+    system = opened(server, "&per_request=150")
+    assert {"sample", "reply", "translate"} <= capabilities(system)
+    known = answers()
+    (drawn,) = ask_sample(system, ["the house"], n=400, seed=1)
+    for each in drawn:
+        assert each.tokens[-1] == EOS
+        assert math.exp(each.total) == pytest.approx(known[each.text])
+        assert each.notes == (() if each.text else ("empty",))
+    counts = Counter(each.text for each in drawn)
+    assert chisquare([counts[text] for text in known], [400 * p for p in known.values()]).pvalue > 1e-4
+    assert [request.body["n"] for request in server.seen].count(150) == 2
+    for request in server.seen:
+        body = request.body
+        assert (body["temperature"], body["top_p"], body["logprobs"]) == (1, 1, True)
+        assert "draw" not in body
+    assert len({request.body["seed"] for request in server.seen}) == 3
+
+
+def test_requests_depend_on_seed_source_and_place_alone(serve: Serve) -> None:
+    server = serve(ChatModel())
+    system = opened(server, "&per_request=2")
+    first = ask_sample(system, ["a", "b", "a"], n=4, seed=1)
+    assert first[0] == first[2]
+    asked = len(server.seen)
+    assert asked == 4
+    assert ask_sample(system, ["a"], n=2, seed=1) == [first[0][:2]]
+    assert len(server.seen) == asked, "what a server answered is kept as it came"
+    ask_sample(system, ["a"], n=4, seed=2)
+    seeds = [request.body["seed"] for request in server.seen]
+    assert len(set(seeds)) == len(seeds) == 6
+
+
+def test_without_seeds_samples_of_one_message_are_still_different_requests(serve: Serve) -> None:
+    server = serve(ChatModel())
+    ask_sample(opened(server, "&send_seed=no&per_request=1"), ["a"], n=5, seed=1)
+    assert len(server.seen) == 5
+    assert all("seed" not in request.body for request in server.seen)
+
+
+def test_an_end_of_sentence_that_is_not_told_is_noted_and_has_no_total(serve: Serve) -> None:
+    (drawn,) = ask_sample(opened(serve(ChatModel(tells_eos=False))), ["a"], n=60, seed=1)
+    assert all("without_eos" in each.notes and not each.has_total for each in drawn)
+    assert any(each.has_scores for each in drawn)
+    assert {each.tokens for each in drawn if not each.text} <= {()}
+
+
+def test_other_temperatures_have_texts_only(serve: Serve) -> None:
+    server = serve(ChatModel())
+    system = opened(server)
+    (drawn,) = ask_sample(system, ["a"], n=3, seed=1, drawing=Drawing(temperature=0.7, top_p=0.9))
+    assert not any(each.has_scores for each in drawn)
+    assert server.seen[0].body["temperature"] == 0.7
+    assert server.seen[0].body["top_p"] == 0.9
+    assert "logprobs" not in server.seen[0].body
+    for drawing in (Drawing(top_k=3), Drawing(epsilon=0.1)):
+        with pytest.raises(BabelscopeError, match="leave top-k and epsilon out"):
+            ask_sample(system, ["a"], n=1, seed=1, drawing=drawing)
+
+
+@pytest.mark.parametrize(
+    ("server_kind", "sent"), [("vllm", ("top_k", -1)), ("llamacpp", ("repeat_penalty", 1.0))]
+)
+def test_a_server_s_own_cuts_are_turned_off(serve: Serve, server_kind: str, sent: tuple[str, float]) -> None:
+    server = serve(ChatModel())
+    system = opened(server, f"&server={server_kind}")
+    ask_sample(system, ["a"], n=1, seed=1)
+    assert server.seen[0].body[sent[0]] == sent[1]
+    assert system.fingerprint != opened(server).fingerprint
+
+
+def test_what_hits_the_limit_is_unfinished(serve: Serve) -> None:
+    (drawn,) = ask_sample(opened(serve(ChatModel())), ["a"], n=40, seed=1, drawing=Drawing(max_length=1))
+    assert {each.notes for each in drawn} == {("unfinished",), ("empty",)}
+    assert all(len(each.tokens) == 1 for each in drawn)
+
+
+def first_token(**values: object) -> Callable[[dict[str, Any]], object]:
+    return lambda choice: choice["logprobs"]["content"][0].update(values)
+
+
+SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "positive": (first_token(logprob=0.5), "must be a natural log of at most 0"),
+    "NaN": (first_token(logprob=math.nan), "must be a natural log of at most 0"),
+    "no number": (first_token(logprob="-1"), "has '-1' as the log-probability of token"),
+    "true": (first_token(logprob=True), "has True as the log-probability of token"),
+    "misspelt": (first_token(token="x", bytes=[120]), "its tokens 'x.*log-probabilities are of another text"),
+    "filtered": (
+        lambda choice: choice.update(finish_reason="content_filter"),
+        "drawn to its end .*content_filter",
+    ),
+    "no content": (lambda choice: choice["message"].update(content=None), "not drawn to its end"),
+    "lines": (lambda choice: choice["message"].update(content="a\nb"), "has a line break inside"),
+    "no message": (lambda choice: choice.pop("message"), "answered without a message"),
+    "odd reason": (lambda choice: choice.update(finish_reason=7), "a finish_reason that is no text"),
+    "odd tokens": (first_token(token=None), "answered without logprobs of its tokens"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_samples_that_cannot_be_right_are_refused(serve: Serve, name: str) -> None:
+    spoil, told = SPOILT[name]
+    words = ChatModel(spoil=spoil)
+    words.rng.seed(3)  # whose first draws have some text
+    server = serve(words)
+    system = opened(server)
+    with pytest.raises(BabelscopeError, match=told) as raised:
+        ask_sample(system, ["a"], n=2, seed=1)
+    str(raised.value).encode()
+    words.spoil = lambda _choice: None
+    assert len(ask_sample(system, ["a"], n=2, seed=1)[0]) == 2, "a server that was mended is asked again"
+
+
+def test_a_server_without_log_probabilities_says_how_to_do_without(serve: Serve) -> None:
+    server = serve(ChatModel(tells_logprobs=False))
+    with pytest.raises(BabelscopeError, match="say sample_logprobs=no"):
+        ask_sample(opened(server), ["a"], n=9, seed=1)
+    (drawn,) = ask_sample(opened(server, "&sample_logprobs=no"), ["a"], n=9, seed=1)
+    assert not any(each.has_scores for each in drawn)
+    refusing = serve(lambda _: (400, {}, b"logprobs are not supported"))
+    with pytest.raises(
+        BabelscopeError, match=r"not supported.*sample_logprobs=no, per_request=1, send_seed=no"
+    ):
+        ask_sample(opened(refusing), ["a"], n=1, seed=1)
+
+
+@pytest.mark.parametrize("given", [0, 1, 3])
+def test_wrong_counts_of_choices_end_it(serve: Serve, given: int) -> None:
+    model = ChatModel()
+
+    def app(request: Any) -> Any:
+        request.body["n"] = given
+        return model(request)
+
+    told = f"was asked 2 samples but gave {given}"
+    with pytest.raises(BabelscopeError, match=told) as raised:
+        ask_sample(opened(serve(app)), ["a"], n=2, seed=1)
+    assert ("say per_request=1" in str(raised.value)) == (given == 1)
+
+
+def test_a_number_that_stands_for_a_rare_token_is_no_log_probability(serve: Serve) -> None:
+    (drawn,) = ask_sample(opened(serve(ChatModel(spoil=first_token(logprob=-9999.0)))), ["a"], n=2, seed=1)
+    assert not any(each.has_scores for each in drawn)
+
+
+def test_parts_of_a_character_are_read_by_their_bytes(serve: Serve) -> None:
+    parts = [[*b"s\xc3"], [*b"\xbc\xc3"], [*b"\x9f"]]
+    content = [{"token": f"\\x{n}", "bytes": part, "logprob": -0.5} for n, part in enumerate(parts)]
+    end = {"token": EOS, "bytes": None, "logprob": -0.25}
+
+    def spoil(choice: dict[str, Any]) -> None:
+        choice.update(message={"content": "süß"}, logprobs={"content": [*content, end]}, finish_reason="stop")
+
+    (drawn,) = ask_sample(opened(serve(ChatModel(spoil=spoil))), ["a"], n=1, seed=1)
+    assert drawn[0].total == pytest.approx(-1.75)
+    assert drawn[0].has_total
+
+
+def test_an_end_that_reads_as_nothing_is_an_end(serve: Serve) -> None:
+    def spoil(choice: dict[str, Any]) -> None:
+        choice["logprobs"]["content"][-1].update(token="", bytes=[])
+
+    (drawn,) = ask_sample(opened(serve(ChatModel(spoil=spoil))), ["a"], n=5, seed=1)
+    known = answers()
+    assert all(each.has_total for each in drawn)
+    assert [math.exp(each.total) for each in drawn] == pytest.approx([known[each.text] for each in drawn])
+
+
+def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve: Serve) -> None:
+    def spoil(choice: dict[str, Any]) -> None:
+        choice["logprobs"]["content"][-1].update(token="\n", bytes=[10])
+
+    (drawn,) = ask_sample(opened(serve(ChatModel(spoil=spoil))), ["a"], n=3, seed=1)
+    assert all("without_eos" in each.notes for each in drawn)
+
+
+def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
+    from babelscope.core.answers import Unanswered
+
+    model = ChatModel()
+
+    def app(request: Any) -> Any:
+        if "bad" in json.dumps(request.body["messages"]):
+            return 422, {}, b"no"
+        return model(request)
+
+    with pytest.raises(Unanswered) as raised:
+        ask_sample(opened(serve(app)), ["good", "bad"], n=2, seed=1)
+    assert [question.source for question, _ in raised.value.reasons] == ["bad"]
+
+
+def test_scored_samples_keep_their_notes_in_json() -> None:
+    assert not Scored("a", ("a",), (-1.0,), ("without_eos",)).has_total
+    assert Scored("a", ("a",), (-1.0,)).has_total
