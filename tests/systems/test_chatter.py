@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,34 @@ def test_the_language_of_an_item_counts_where_nobody_names_another() -> None:
 def test_long_and_empty_answers_are_left_alone() -> None:
     for text in ("", "  ", '"' + "a" * 30_000 + '"'):
         assert Chatter("yes", "German").read(SOURCE, text) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\n",
+        " ",
+        "\n ",
+        "a: ",
+        ". ",
+        "(",
+        "()",
+        "*",
+        '"',
+        "<think>",
+        "Note",
+        "Note\n",
+        ".  Note ",
+        " - ",
+        "\n(*",
+    ],
+)
+def test_no_answer_takes_long(unit: str) -> None:
+    text = "a" + unit * (19_990 // len(unit)) + "b"
+    start = time.process_time()
+    Chatter("yes", "German").read(SOURCE, text)
+    Chatter("yes", "German").read(text, f'"{PLAIN}" Note: x')
+    assert time.process_time() - start < 3
 
 
 class Fixed:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -29,14 +29,15 @@ from babelscope.methods.base import set_up
 from babelscope.methods.cells import check_kinds, config_of, make_cells
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
+from babelscope.runs.opening import errors_located, opener_of
 from babelscope.runs.prompts import by_prompt
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import find_scheme, open_system, require
+from babelscope.systems.opening import require
 from babelscope.testsets import TestSet, load
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder
 from babelscope.util.progress import progress
 from babelscope.util.text import read_toml, regular_only
@@ -110,7 +111,8 @@ class SystemEntry(_Table):
         if self.prompt and not isinstance(self.spec, str):
             raise BabelscopeError("a system with a spec for each test set names its prompts there (?prompt=)")
         own = by_prompt(self.text, self.name, self.prompt)
-        return [SystemEntry(spec=spec, name=name) for spec, name in own] or [self]
+        same = [self.model_copy(update={"spec": spec, "name": name, "prompt": []}) for spec, name in own]
+        return same or [self]
 
     @property
     def label(self) -> str:
@@ -285,37 +287,34 @@ def _open_and_run(
         return remembering(opener(spec), run.cache)
 
     with contextlib.ExitStack() as stack:
-        opener = functools.cache(_opener(run, stack))
+        opener = functools.cache(opener_of(run, stack))
         tests: dict[str, TestSet] = {}
         for number, entry in enumerate(study.tests):
-            with _errors_located(where, f"tests[{number}]"):
+            with errors_located(where, f"tests[{number}]"):
                 loaded = load(entry.spec, data_dir=run.data_dir)
                 # Without a run folder, rows have the names that test sets and systems give themselves.
                 tests[entry.label if folder else entry.name or loaded.name] = loaded
-        entries: list[tuple[SystemEntry, str]] = []
-        for number, asked in enumerate(study.systems):
-            with _errors_located(where, f"systems[{number}]"):
-                entries += [(each, f"systems[{number}]") for each in asked.by_prompt()]
+        entries = _entries_by_prompt(study, where)
         setups = []
         for number, method in enumerate(study.methods):
-            with _errors_located(where, f"methods[{number}]"):
+            with errors_located(where, f"methods[{number}]"):
                 given = method.model_extra or {}
                 setups.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
-        with _errors_located(where):
+        with errors_located(where):
             check_kinds(setups, tests)
             check(tests)
         systems: dict[str, System] = {}
         for own, place in entries:
-            with _errors_located(where, place):
+            with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
         authors = _make_references(study, tests, opened, where)
-        with _errors_located(where):
+        with errors_located(where):
             cells = make_cells(setups, systems, tests, seed)
         chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
         config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
@@ -329,7 +328,7 @@ def _open_and_run(
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             authors=authors,
-            factors=dict(zip(systems, (entry.factors for entry in study.systems), strict=True)),
+            factors=dict(zip(systems, (entry.factors for entry, _ in entries), strict=True)),
             by=study.study.by,
             seed_groups=study.study.seed_groups,
             shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),
@@ -337,6 +336,16 @@ def _open_and_run(
         result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _entries_by_prompt(study: Study, where: str) -> list[tuple[SystemEntry, str]]:
+    """The systems of a study, one for each prompt, with their places in it."""
+    entries: list[tuple[SystemEntry, str]] = []
+    for number, asked in enumerate(study.systems):
+        place = f"systems[{number}]"
+        with errors_located(where, place):
+            entries += [(each, place) for each in asked.by_prompt()]
+    return entries
 
 
 def _make_references(
@@ -347,7 +356,7 @@ def _make_references(
     for number, (name, entry) in enumerate(zip(tests, study.tests, strict=True)):
         if not entry.machine_references:
             continue
-        with _errors_located(where, f"tests[{number}].machine_references"):
+        with errors_located(where, f"tests[{number}].machine_references"):
             own = authors[name] = {spec: opened(spec) for spec in entry.machine_references}
             for system in own.values():
                 require(system, "translate", what_for="machine references")
@@ -365,41 +374,8 @@ def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterabl
     return ByTests(entry.label, {name: opened(spec) for name, spec in entry.spec.items()}, tests)
 
 
-def _opener(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
-    """Opens systems here, or in Ray workers, which start with the first system and end with the stack."""
-    if run.engine != "ray":
-        return open_system
-    from babelscope.systems.spread import spread
-    from babelscope.systems.workers import Pool
-
-    @functools.cache
-    def pool() -> Pool:
-        address = run.address or None
-        return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
-
-    def opened(spec: str) -> Any:
-        if find_scheme(spec).stored:
-            return open_system(spec)
-        # A chunk goes to one worker undivided, so that batches and floats are the same as without Ray.
-        return spread(spec, pool=pool(), part=None)
-
-    return opened
-
-
 def _default_out(study: Study, where: str) -> Path:
     name = study.study.name
     if name in ("", ".", "..") or not set("/\0").isdisjoint(name):
         raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; say --out")
     return Path("runs") / name
-
-
-@contextlib.contextmanager
-def _errors_located(where: str, place: str = "") -> Iterator[None]:
-    """Prefix errors in the block with their place in the study; a command, without `where`, has none."""
-    prefix = f"{where}{': ' if where and place else ''}{place}" if where else ""
-    try:
-        yield
-    except SystemFailure as error:
-        raise (SystemFailure(f"{prefix}: {error}") if prefix else error) from error
-    except BabelscopeError as error:
-        raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error

@@ -143,17 +143,21 @@ def _before_note(text: str, source: str) -> str:
     word = _words("note").pattern
     if re.search(rf"(?:{word})[^:：\n]{{0,30}}[:：]", source, re.IGNORECASE):
         return text
-    lines = re.search(rf"\n\s*[(\[（*_#>\-]*\s*(?:{word})[^:：\n]{{0,30}}[:：]", text, re.IGNORECASE)
+    # Repetitions are bounded everywhere, so that no answer takes more than linear time.
+    marks = r"\n[ \t]{0,9}[(\[（*_#>\-]{0,4}[ \t]{0,9}"
+    lines = re.search(rf"{marks}(?:{word})[^:：\n]{{0,30}}[:：]", text, re.IGNORECASE)
     if lines:
         return text[: lines.start()]
     for opening, closing in _BRACKETS.items():
         if opening in source or not text.endswith(closing):
             continue
         start = text.rfind(opening)
-        if start > 0 and re.match(rf"\s*(?:{word})\W", text[start + 1 :], re.IGNORECASE):
+        if start > 0 and re.match(rf"\s{{0,9}}(?:{word})\W", text[start + 1 :], re.IGNORECASE):
             return text[:start]
     if _count(text, _COLONS) > _count(source, _COLONS):
-        after = re.search(rf"(?<=[.!?。！？…\"'”“»」*])\s+(?:{word})\s{{0,3}}[:：]", text, re.IGNORECASE)
+        after = re.search(
+            rf"(?<=[.!?。！？…\"'”“»」*])\s{{1,9}}(?:{word})\s{{0,3}}[:：]", text, re.IGNORECASE
+        )
         if after:
             return text[: after.start()]
     return text
@@ -175,7 +179,8 @@ def _without_source(text: str, source: str) -> str:
         start = text.rfind(opening)
         if start > 0 and text.endswith(closing) and _folded(text[start + 1 : -1]) == wanted:
             return text[:start]
-    for found in re.finditer(r"\s+(?:->|→|=>|⇒|=|—|–|-|\|)\s+|[:：]\s", text):
+    head = text[: 2 * len(source) + 40]
+    for found in re.finditer(r"\s{1,9}(?:->|→|=>|⇒|=|—|–|-|\|)\s|[:：]\s", head):
         if _folded(text[: found.start()]) == wanted:
             return text[found.end() :]
     return text
