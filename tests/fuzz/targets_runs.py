@@ -149,6 +149,14 @@ def _openai(folder: Path) -> None:
         assert len(system.score([("one", "eins")])) == 1
 
 
+def _samples(folder: Path) -> None:
+    spec = "http://localhost/v1#m?source=English&target=German"
+    system = _Server(folder / "answer").open("openai", spec)
+    ((drawn,),) = system.sample(["one"], n=1, seed=1)
+    assert drawn.text is not None
+    assert len(system.reply(["A or B?"])) == 1
+
+
 _CHAT = {"choices": [{"message": {"content": "eins"}, "finish_reason": "stop", "text": "eins"}]}
 _PROBABILITIES = {"tokens": ["ab", "eins"], "token_logprobs": [None, -1.5], "text_offset": [0, 2]}
 
@@ -200,6 +208,22 @@ def targets(runs: Sequence[Files]) -> Sequence[Target]:
                     ).encode(),
                     "how": b"vllm",
                 },
+            ],
+            share=0.2,
+        ),
+        Target(
+            "OpenAI samples",
+            _samples,
+            [
+                {
+                    "answer": json.dumps(
+                        {"choices": [{**_CHAT["choices"][0], "logprobs": {"content": tokens}}]}
+                    ).encode()
+                }
+                for tokens in (
+                    [{"token": "eins", "logprob": -1.5, "bytes": [101, 105, 110, 115]}],
+                    [{"token": "eins", "logprob": -1.5}, {"token": "</s>", "logprob": -0.5, "bytes": None}],
+                )
             ],
             share=0.2,
         ),

@@ -217,6 +217,9 @@ def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
     assert [question.source for question, _ in raised.value.reasons] == ["bad"]
 
 
-def test_scored_samples_keep_their_notes_in_json() -> None:
-    assert not Scored("a", ("a",), (-1.0,), ("without_eos",)).has_total
+def test_tokens_without_an_end_have_no_total() -> None:
+    endless = Scored("a", ("a",), (-1.0,), ("without_eos",))
+    assert not endless.has_total
+    with pytest.raises(BabelscopeError, match="does not tell that of its end"):
+        _ = endless.total
     assert Scored("a", ("a",), (-1.0,)).has_total

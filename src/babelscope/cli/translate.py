@@ -187,5 +187,5 @@ def described(answer: Scored) -> dict[str, Any]:
     from babelscope.core.results import finite_or_none
     from babelscope.systems.asking import scored_as_json
 
-    sums = {"total": answer.total, "mean": answer.mean} if answer.has_scores else {}
+    sums = {"total": answer.total, "mean": answer.mean} if answer.has_total else {}
     return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}

@@ -87,10 +87,10 @@ class Scored:
         return self.total / len(self.logprobs)
 
     def _require_scores(self) -> None:
-        if not self.logprobs:
-            raise BabelscopeError(
-                f"{shorten(self.text)} has no log-probabilities: its system gives text only"
-            )
+        if not self.has_total:
+            end = "no log-probability as a whole: its server does not tell that of its end"
+            lacks = end if self.logprobs else "no log-probabilities: its system gives text only"
+            raise BabelscopeError(f"{shorten(self.text)} has {lacks}")
 
 
 Target = str | Scored

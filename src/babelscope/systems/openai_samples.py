@@ -232,10 +232,15 @@ def _spells(entries: Sequence[Mapping[str, Any]], text: str) -> bool:
 
 def _read(entries: Sequence[Mapping[str, Any]]) -> str:
     """The text of tokens, from their bytes where the server tells them: a token may be a part of a character."""
+    told = [
+        each["bytes"] for each in entries if isinstance(each.get("bytes"), list)
+    ]  # bytes(9) would be nine
     try:
-        return b"".join(bytes(each["bytes"]) for each in entries).decode(errors="replace")
-    except (LookupError, TypeError, ValueError):
-        return "".join(each["token"] for each in entries)
+        if len(told) == len(entries):
+            return b"".join(map(bytes, told)).decode(errors="replace")
+    except (TypeError, ValueError):
+        pass
+    return "".join(each["token"] for each in entries)
 
 
 def _misspelt(what: str, choice: Mapping[str, Any], text: str) -> SystemFailure:
