@@ -11,8 +11,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 
 _MAKERS = frozenset(
-    getattr(torch, name)
-    for name in "tensor as_tensor zeros ones empty full arange linspace eye rand randn randint".split()
+    (
+        *(torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.empty, torch.full, torch.arange),
+        *(torch.linspace, torch.eye, torch.rand, torch.randn, torch.randint),
+    )
 )
 
 
@@ -31,13 +33,13 @@ class PretendedDevice(TorchFunctionMode):
         self._from_numpy = torch.from_numpy
 
     def __enter__(self) -> PretendedDevice:
-        super().__enter__()
-        torch.from_numpy = self._of_numpy  # which modes do not see
+        super().__enter__()  # type: ignore[no-untyped-call]
+        torch.from_numpy = self._of_numpy  # type: ignore[assignment]  # which modes do not see
         return self
 
     def __exit__(self, *raised: Any) -> None:
         torch.from_numpy = self._from_numpy
-        super().__exit__(*raised)
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
 
     def _of_numpy(self, array: Any) -> Tensor:
         found = self._from_numpy(array)
@@ -47,7 +49,7 @@ class PretendedDevice(TorchFunctionMode):
     def __torch_function__(
         self,
         func: Callable[..., Any],
-        types: Iterable[type],  # noqa: ARG002
+        types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -64,11 +66,15 @@ class PretendedDevice(TorchFunctionMode):
         if func is Tensor.numpy and not from_host:
             raise AssertionError("NumPy is given a tensor of the device; say .cpu() first")
         if func in (Tensor.to, Tensor.cpu):
-            moved: Tensor = found.view_as(found)  # a processor gives the same tensor, another device a new one
+            moved: Tensor = found.view_as(
+                found
+            )  # a processor gives the same tensor, another device a new one
             self._place(moved, host=func is Tensor.cpu or (not _moves(args, given) and bool(from_host)))
             return moved
         if 0 < len(from_host) < len([each for each in seen if each.dim() or id(each) in self._host]):
-            raise AssertionError(f"{resolve_name(func) or func} is given tensors of the host and of the device")
+            raise AssertionError(
+                f"{resolve_name(func) or func} is given tensors of the host and of the device"
+            )
         if isinstance(found, (Tensor, tuple, list)):
             for each in _tensors(found):
                 self._place(each, host=device == "cpu" or bool(from_host))

@@ -207,7 +207,9 @@ def _some(names: Sequence[str]) -> str:
 def _without_load_report() -> Iterator[None]:
     """No report of transformers on the terminal: what it would say is an error of ours."""
     names = ("modeling_utils", "distributed.tensor_parallel")
-    levels = {logger: logger.level for logger in (logging.getLogger(f"transformers.{each}") for each in names)}
+    levels = {
+        logger: logger.level for logger in (logging.getLogger(f"transformers.{each}") for each in names)
+    }
     for logger in levels:
         logger.setLevel(logging.ERROR)
     try:

@@ -107,7 +107,11 @@ def _new_transformer(shape: Shape, pieces: Pieces, target_size: int, dropout: fl
 def _target_embedding(network: Any) -> Any:
     if isinstance(network, PlainNetwork):
         return network.target
-    return network.model.decoder.embed_tokens if hasattr(network.model, "decoder") else network.model.embed_tokens
+    return (
+        network.model.decoder.embed_tokens
+        if hasattr(network.model, "decoder")
+        else network.model.embed_tokens
+    )
 
 
 def output_weight(network: Any) -> Tensor:

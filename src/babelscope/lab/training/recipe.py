@@ -65,7 +65,8 @@ def jobs(seeds: Sequence[int]) -> list[Job]:
     found.append(Job(LLM, ("train", *text, *dev, *asked), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(
-        found, key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train", job.name != LLM)
+        found,
+        key=lambda job: (not job.name.startswith("teacher"), job.arguments[0] == "train", job.name != LLM),
     )
 
 
