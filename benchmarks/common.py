@@ -14,13 +14,26 @@ from pathlib import Path
 from typing import Any
 
 
-def arguments(description: str) -> argparse.Namespace:
+def arguments(description: str, *, devices: bool = False) -> argparse.Namespace:
+    """What was asked for; `devices` for benchmarks that can be run on a GPU."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
     parser.add_argument(
         "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
     )
+    if devices:
+        parser.add_argument("--device", default="cpu", help="cpu, cuda or mps")
     return parser.parse_args()
+
+
+def settle(device: str) -> None:
+    """Wait for what a GPU has been told to do, which it does while the clock runs on."""
+    import torch
+
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+    elif device.startswith("mps"):
+        torch.mps.synchronize()
 
 
 def shared(*parts: str) -> Path | None:

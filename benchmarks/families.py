@@ -1,4 +1,4 @@
-"""Decoder-only models: the lean forward pass against transformers, on one thread, all sides in one run.
+"""Decoder-only models: the lean forward pass against transformers, on one thread or a GPU, all sides in one run.
 
 Random weights: 8 layers of width 512, a vocabulary of 32,000, prompts of 60 tokens, targets of 25. The last line has
 the ratios; `llama_row_over_products` is the time of an expansion over that of the bare matrix products of its shapes.
@@ -23,13 +23,13 @@ from babelscope.decoding.families.decoder import Decoder
 from babelscope.decoding.families.description import weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
-from benchmarks.common import arguments
+from benchmarks.common import arguments, settle
 
 SIZE, WIDTH, LAYERS, PROMPT, TARGET, END = 32_000, 512, 8, 60, 25, 1
 Ids = list[int]
 
 
-def network() -> Any:
+def network(device: str) -> Any:
     """A Llama with random weights."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -44,7 +44,7 @@ def network() -> Any:
         max_position_embeddings=512,
         eos_token_id=END,
     )
-    return LlamaForCausalLM(config).eval()
+    return LlamaForCausalLM(config).eval().to(device)
 
 
 def questions(count: int, variants: int) -> tuple[list[Ids], list[list[Ids]]]:
@@ -84,12 +84,13 @@ def score_all(
     return dict(score_targets(lean, sources, groups, budget=budget))
 
 
-def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+def seconds(run: Callable[[], Any], repeat: int, device: str) -> tuple[float, Any]:
     """The median time, and what came out."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
         found = run()
+        settle(device)
         times.append(time.perf_counter() - start)
     return statistics.median(times), found
 
@@ -99,10 +100,14 @@ def scoring(
 ) -> tuple[float, float, float]:
     """Seconds of both, transformers at its best batch size, and the largest difference a token."""
     sources, groups = questions(count, variants)
-    by_size = [seconds(functools.partial(batched, model, sources, groups, size), repeat) for size in (4, 16)]
+    device = str(lean.device)
+    by_size = [
+        seconds(functools.partial(batched, model, sources, groups, size), repeat, device) for size in (4, 16)
+    ]
     theirs, expected = min(by_size, key=lambda each: each[0])
     by_budget = [
-        seconds(functools.partial(score_all, lean, sources, groups, budget), repeat) for budget in (256, 1024)
+        seconds(functools.partial(score_all, lean, sources, groups, budget), repeat, device)
+        for budget in (256, 1024)
     ]
     ours, found = min(by_budget, key=lambda each: each[0])
     flat = [row for number in range(len(sources)) for row in found[number]]
@@ -116,8 +121,8 @@ def generated(model: Any, source: Ids, n: int) -> Any:
     """Samples by transformers' own loop."""
     with torch.inference_mode():
         return model.generate(
-            input_ids=torch.tensor([source]),
-            attention_mask=torch.ones((1, len(source)), dtype=torch.long),
+            input_ids=torch.tensor([source], device=model.device),
+            attention_mask=torch.ones((1, len(source)), dtype=torch.long, device=model.device),
             do_sample=True, top_k=0, num_return_sequences=n, max_new_tokens=TARGET, min_new_tokens=TARGET,
             eos_token_id=END, pad_token_id=END,
         )  # fmt: skip
@@ -130,7 +135,8 @@ def one_by_one(model: Any, source: Ids, expansions: int) -> None:
     from transformers import DynamicCache
 
     with torch.inference_mode():
-        output = model(input_ids=torch.tensor([source]), past_key_values=DynamicCache(), use_cache=True)
+        ids = torch.tensor([source], device=model.device)
+        output = model(input_ids=ids, past_key_values=DynamicCache(), use_cache=True)
         queue: list[tuple[float, int, int, Any]] = []
         ticket = 0
 
@@ -145,15 +151,16 @@ def one_by_one(model: Any, source: Ids, expansions: int) -> None:
         for _ in range(expansions):
             cost, _, token, cache = heapq.heappop(queue)
             past = DynamicCache([(layer.keys, layer.values) for layer in cache.layers])
-            output = model(input_ids=torch.tensor([[token]]), past_key_values=past, use_cache=True)
+            ids = torch.tensor([[token]], device=model.device)
+            output = model(input_ids=ids, past_key_values=past, use_cache=True)
             push(-cost, output.logits, output.past_key_values)
 
 
-def products(rows: int, repeat: int) -> float:
+def products(rows: int, repeat: int, device: str) -> float:
     """Seconds a row of the bare matrix products of one expansion."""
     shapes = [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 2 * 1376), (1376, WIDTH)] * LAYERS + [(WIDTH, SIZE)]
-    matrices = [torch.randn(shape) for shape in shapes]
-    inputs = {width: torch.randn(rows, width) for width in (WIDTH, 1376)}
+    matrices = [torch.randn(shape, device=device) for shape in shapes]
+    inputs = {width: torch.randn(rows, width, device=device) for width in (WIDTH, 1376)}
 
     def run() -> None:
         with torch.inference_mode():
@@ -161,13 +168,14 @@ def products(rows: int, repeat: int) -> float:
                 torch.mm(inputs[len(matrix)], matrix)
 
     run()
-    return seconds(run, repeat)[0] / rows
+    return seconds(run, repeat, device)[0] / rows
 
 
 def main() -> None:
-    options = arguments(__doc__ or "")
+    options = arguments(__doc__ or "", devices=True)
     torch.set_num_threads(1)
-    model = network()
+    device = options.device
+    model = network(device)
     vocabulary = Vocabulary(SIZE, (0,), END, (), None, TARGET)
     lean = Decoder(weights_of(model), vocabulary)
     count, repeat = (6, 2) if options.quick else (30, 3)
@@ -180,20 +188,19 @@ def main() -> None:
         print(json.dumps({"scoring": variants, "transformers": theirs, "lean": ours}), flush=True)
     sources, _ = questions(2, 1)
     n = 50
-    theirs = seconds(lambda: [generated(model, each, n) for each in sources], 1)[0]
-    ours = seconds(lambda: draw_samples(lean, sources, n=n, seed=1, limit=TARGET, drawing=Drawing()), repeat)[
-        0
-    ]
+    theirs = seconds(lambda: [generated(model, each, n) for each in sources], 1, device)[0]
+    draw = functools.partial(draw_samples, lean, sources, n=n, seed=1, limit=TARGET, drawing=Drawing())
+    ours = seconds(draw, repeat, device)[0]
     rows["llama_sample"] = theirs / ours
     print(json.dumps({"samples": n, "transformers": theirs, "lean": ours}), flush=True)
     some = 100 if options.quick else 300
-    theirs = seconds(lambda: one_by_one(model, sources[0], some), 1)[0] / some
+    theirs = seconds(lambda: one_by_one(model, sources[0], some), 1, device)[0] / some
     start = time.perf_counter()
     found = exact_search(lean, sources, k=10, budget=Budget(expansions=2000))
     expansions = sum(each.expansions for each in found)
     ours = (time.perf_counter() - start) / expansions
     rows["llama_exact"] = theirs / ours
-    rows["llama_row_over_products"] = ours / products(64, repeat)
+    rows["llama_row_over_products"] = ours / products(64, repeat, device)
     print(json.dumps({"expansions": expansions, "one by one": theirs, "lean": ours}), flush=True)
     ((_, generic),) = score_targets(Causal(model, vocabulary), sources[:1], [[[5, END]]], budget=100)
     ((_, own),) = score_targets(lean, sources[:1], [[[5, END]]], budget=100)

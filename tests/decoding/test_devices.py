@@ -11,7 +11,7 @@ import torch
 from babelscope.core.answers import Drawing
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
-from babelscope.decoding.exact import plain_children_above
+from babelscope.decoding.children import plain_children_above
 from babelscope.decoding.families.decoder import Decoder
 from babelscope.decoding.families.description import weights_of
 from babelscope.decoding.generic import Generic
@@ -28,7 +28,7 @@ from tests.support.causal_families import KINDS, network_of
 from tests.support.devices import PretendedDevice
 
 SOURCES = [(2, 3, 4, 1), (2, 5, 1), (6, 1)]
-TARGETS = [[(3, 4, 1), (3, 5, 1)], [(7, 1)], [(1,)]]
+TARGETS: list[list[tuple[int, ...]]] = [[(3, 4, 1), (3, 5, 1)], [(7, 1)], [(1,)]]
 
 
 def causal(kind: str) -> OpenModel:
@@ -98,9 +98,8 @@ def test_the_exact_search_of_other_devices_states_it_too() -> None:
 def test_training_a_llama_states_it_too() -> None:
     network, source = network_of("llama", 1), torch.tensor([[5, 6, 40], [7, 8, 9]])
     with PretendedDevice():
-        states = llama_states(
-            network, source, source < 40, torch.tensor([[40, 3, 4], [40, 3, 40]], device=source.device)
-        )
+        shifted = torch.tensor([[40, 3, 4], [40, 3, 40]], device=source.device)
+        states = llama_states(network, source, source < 40, shifted)
     assert states.shape == (2, 3, 32)
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from babelscope.decoding import compiling, kernels
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.exact import exact_search, plain_children_above
+from babelscope.decoding.children import plain_children_above
+from babelscope.decoding.exact import exact_search
 from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import SystemFailure

@@ -11,21 +11,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode, resolve_name
 
 _MAKERS = frozenset(
-    getattr(torch, name)
-    for name in [
-        "tensor",
-        "as_tensor",
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "arange",
-        "linspace",
-        "eye",
-        "rand",
-        "randn",
-        "randint",
-    ]
+    (
+        *(torch.tensor, torch.as_tensor, torch.zeros, torch.ones, torch.empty, torch.full, torch.arange),
+        *(torch.linspace, torch.eye, torch.rand, torch.randn, torch.randint),
+    )
 )
 
 
@@ -44,13 +33,13 @@ class PretendedDevice(TorchFunctionMode):
         self._from_numpy = torch.from_numpy
 
     def __enter__(self) -> PretendedDevice:
-        super().__enter__()
-        torch.from_numpy = self._of_numpy  # which modes do not see
+        super().__enter__()  # type: ignore[no-untyped-call]
+        torch.from_numpy = self._of_numpy  # type: ignore[assignment]  # which modes do not see
         return self
 
     def __exit__(self, *raised: Any) -> None:
         torch.from_numpy = self._from_numpy
-        super().__exit__(*raised)
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
 
     def _of_numpy(self, array: Any) -> Tensor:
         found = self._from_numpy(array)

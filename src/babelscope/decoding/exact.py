@@ -24,14 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from babelscope.core.answers import Budget, LengthRule
+from babelscope.decoding.children import reduce_logits
 from babelscope.decoding.cores import map_on_cores
 from babelscope.decoding.frontier import Frontier
-from babelscope.decoding.kernels import children_above, release
+from babelscope.decoding.kernels import release
 from babelscope.decoding.lengths import beam_ranks, greatest_length
-from babelscope.decoding.model import Array, OpenModel, refuse_nan, rows_at_once, score_targets
+from babelscope.decoding.model import Array, OpenModel, rows_at_once, score_targets
 from babelscope.util.errors import BabelscopeError
 
 # Prefixes fed at once: enough to fill a processor's vector units, few enough to stay in its cache.
@@ -40,10 +40,8 @@ _ROWS = {"cpu": 512, "cuda": 4096}
 _AT_ONCE = 96
 # Sources encoded together.
 _GROUP = 192
-# Rows of logits made and reduced at once, and most logits: they should stay in a processor's cache, and a wide
-# vocabulary's take memory.
-_PIECE = 128
-_LOGITS = 2**22
+# Bytes of a child while it is opened: row, token and log-probability, then score, parent and token.
+_CHILD = 48
 # Prefixes of one source taken at once lie within a window of the best, in nats. A wide one fills batches, but
 # expands in vain; it is widened while less than _LITTLE of all expansions are, and narrowed above twice that.
 _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
@@ -86,8 +84,9 @@ def exact_search(
     order = sorted(range(len(sources)), key=lambda i: (len(sources[i]), i))
 
     def run(group: list[int]) -> None:
-        search = _Search(model, [sources[i] for i in group], k, budget, rows, lengths)
-        for number, found in _rescored(model, [sources[i] for i in group], list(search.run()), lengths):
+        own = [sources[i] for i in group]
+        finished = list(_Search(model, own, k, budget, rows, lengths).run())
+        for number, found in _rescored(model, own, finished, lengths):
             answers[group[number]] = found
 
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
@@ -184,6 +183,7 @@ class _Search:
             for sentence in [each for each in active if not each.n_open]:
                 active.remove(sentence)
                 self._adapt(sentence)
+                sentence.forget()
                 yield sentence
 
     def _adapt(self, sentence: Frontier) -> None:
@@ -217,7 +217,7 @@ class _Search:
         deepest = self.memory.depth[nodes] >= self.deepest
         room[deepest] = math.inf
         probed = np.repeat([owner.probing for owner in owners], sizes) & ~deepest
-        ends, rows, children, logprobs, whole = _reduce(self.model, hidden, room, probed)
+        ends, rows, children, logprobs, whole = reduce_logits(self.model, hidden, room, probed)
         if self.lengths.exactly:
             ends[~deepest] = -math.inf
         # Complete hypotheses first, so that the children are held against the newest bounds.
@@ -261,7 +261,7 @@ class _Search:
     def _take(self, active: Sequence[Frontier]) -> tuple[list[Frontier], list[tuple[Array, Array, Array]]]:
         """Share the rows of a step among sentences: the sentences that get rows, and the prefixes each takes."""
         turn = sorted(active, key=lambda each: each.n_open)  # few open prefixes leave rows to others
-        room, owners, taken = self.rows, [], []
+        room, owners, taken = min(self.rows, self._rows_that_fit(active)), [], []
         for position, sentence in enumerate(turn):
             if not sentence.still_probing():
                 self._open_deferred(sentence)
@@ -285,11 +285,11 @@ class _Search:
         sentence.deferred.append((np.array([score]), np.array([node]), logprobs[None]))
         self.references[node] += 2
 
-    def _open_deferred(self, sentence: Frontier, *, open_all: bool = False) -> None:
+    def _open_deferred(self, sentence: Frontier) -> None:
         """Move deferred children into the frontier: those due next, or all above the threshold; ends the probe."""
         sentence.probing = sentence.probing and not sentence.deferred
         sentence.merge_deferred()
-        rest = open_all or sentence.opened_down_to <= sentence.threshold
+        rest = sentence.opened_down_to <= sentence.threshold
         while sentence.deferred and (rest or sentence.deferred_may_lead()):
             floor = sentence.threshold if rest else sentence.next_floor()
             for block in sentence.deferred:
@@ -342,58 +342,25 @@ class _Search:
         """Stop the largest searches until the next step, with `beginning` new ones, fits the memory budget."""
         if self.budget.bytes is None:
             return
+        size = self.model.vocabulary.size
         while any(each.n_open for each in active):
             more = min(self.rows, beginning + sum(each.max_take for each in active if each.n_open))
-            held = self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n_open)
-            if held <= self.budget.bytes:
+            # What a probe passes is kept whole; and at least one prefix is expanded, whatever its children are.
+            probed = beginning + sum(each.probing for each in active if each.n_open)
+            if self._held(active, more) + (probed * 4 + _CHILD) * size <= self.budget.bytes:
                 return
-            self._stop(max(active, key=lambda each: each.n_open))
+            self._stop(max(active, key=lambda each: each.bytes if each.n_open else -1))
+
+    def _held(self, active: Sequence[Frontier], more: int) -> int:
+        """Bytes of keys and values after `more` further nodes, and of open prefixes."""
+        return self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n_open)
+
+    def _rows_that_fit(self, active: Sequence[Frontier]) -> int:
+        """How many prefixes may be expanded at once if all of their children stay open."""
+        if self.budget.bytes is None:
+            return self.rows
+        left = self.budget.bytes - self._held(active, 0)
+        return max(1, left // (_CHILD * self.model.vocabulary.size))
 
     def _stop(self, sentence: Frontier) -> None:
-        self._open_deferred(sentence, open_all=True)
         self._drop(sentence.stop())
-
-
-@torch.inference_mode()
-def _reduce(
-    model: OpenModel, hidden: Tensor, room: Array, probed: Array
-) -> tuple[Array, Array, Array, Array, dict[int, Array]]:
-    """After each row that was fed: log-probability of EOS [rows]; then row, token and log-probability of all other
-    tokens above `room` [rows], in the order of rows; but of `probed` rows, by their number, those of all tokens
-    [vocabulary], -inf for EOS."""
-    eos = model.vocabulary.eos
-    parts: list[tuple[Array, ...]] = []
-    whole: dict[int, Array] = {}
-    room = np.where(probed, math.inf, room)
-    some = max(1, min(_PIECE, _LOGITS // model.vocabulary.size))
-    for start in range(0, len(hidden), some):
-        piece = slice(start, start + some)
-        logits = model.read(hidden[piece]).float()
-        tops = logits.amax(1)
-        if logits.device.type == "cpu":
-            norms, rows, tokens, logprobs = children_above(logits.numpy(), tops.numpy(), room[piece], eos)
-        else:
-            norms, rows, tokens, logprobs = plain_children_above(logits, tops, room[piece], eos)
-        refuse_nan(norms)
-        parts.append((logits[:, eos].double().cpu().numpy() - norms, rows + start, tokens, logprobs))
-        for place in np.flatnonzero(probed[piece]).tolist():
-            logits[place, eos] = -math.inf
-            whole[start + place] = logits[place].cpu().numpy() - np.float32(norms[place])
-        del logits  # frees a wide vocabulary's logits before the next piece is made
-    ends, rows, tokens, logprobs = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return ends, rows, tokens, logprobs, whole
-
-
-def plain_children_above(
-    logits: Tensor, tops: Tensor, threshold: Array, eos: int
-) -> tuple[Array, Array, Array, Array]:
-    """`kernels.children_above` in tensor operations, for other devices than a processor."""
-    norms = (logits - tops[:, None]).exp_().sum(1).double().log_() + tops
-    cut = (torch.from_numpy(threshold).to(logits.device) + norms).float()
-    alive = torch.nonzero(tops > cut)[:, 0]
-    left = logits.index_select(0, alive)
-    left[:, eos] = -math.inf
-    row, tokens = torch.nonzero(left > cut[alive, None], as_tuple=True)
-    logprobs = left[row, tokens] - norms[alive[row]]
-    found = (norms, alive[row], tokens, logprobs)
-    return tuple(each.cpu().numpy() for each in found)  # type: ignore[return-value]

@@ -15,8 +15,11 @@ from babelscope.decoding.model import Array
 _SHARE, _FEW = 4, 4
 # How many nats below the best hypothesis the children of probed prefixes are opened at a time.
 _REACH = 2.0
-# Children of probed prefixes looked through at once.
+# Children of probed prefixes looked through at once, and opened at once: 6 MB of open prefixes.
 _CHILDREN = 2**17
+_OPENED = 2**18
+# Scores are held against a floor in single precision.
+_ROUNDING = 1e-4
 
 
 @dataclass(slots=True)
@@ -124,13 +127,23 @@ class Frontier:
             self.deferred.append((scores, nodes, logprobs))
 
     def next_floor(self) -> float:
-        """Floor for the next deferred batch: best minus `_REACH`, never below the threshold."""
+        """Floor for the next deferred batch: best minus `_REACH`, higher where more than `_OPENED` children are above
+        it, never below the threshold."""
         best = max(float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.deferred)
         if self.complete:
             best = min(best, self.best)
         lower = best - _REACH
-        self.opened_down_to = lower if self.threshold < lower < best else self.threshold
-        return self.opened_down_to
+        floor = lower if self.threshold < lower < best else self.threshold
+        above = np.empty(0)
+        for scores, _, logprobs in self.deferred:
+            totals = scores[:, None] + logprobs
+            above = np.append(above, totals[totals > floor])
+            if len(above) > _OPENED:
+                above = np.partition(above, -_OPENED)[-_OPENED:]
+        if len(above) == _OPENED:
+            floor = max(floor, float(above.min()) - _ROUNDING)
+        self.opened_down_to = floor
+        return floor
 
     @property
     def max_take(self) -> int:
@@ -156,12 +169,23 @@ class Frontier:
         return dropped
 
     def stop(self) -> Array:
-        """End the search without a proof; return the nodes of all open prefixes."""
+        """End the search without a proof; return the nodes of all open and deferred prefixes."""
         pool = self.scores[: self.n_open]
-        self.unseen = float(pool.max())
-        dropped = self.parents[: self.n_open][pool > -math.inf]
+        waiting = [float((scores + logprobs.max(axis=1)).max()) for scores, _, logprobs in self.deferred]
+        self.unseen = max(float(pool.max()), *waiting) if waiting else float(pool.max())
+        dropped = [self.parents[: self.n_open][pool > -math.inf], *(nodes for _, nodes, _ in self.deferred)]
+        self.deferred.clear()
         self.n_open = 0
-        return dropped
+        return np.concatenate(dropped)
+
+    def forget(self) -> None:
+        """Free what only a search under way needs: finished ones wait for the others to be rescored."""
+        self.deferred.clear()
+        self.scores, self.parents, self.tokens = (
+            self.scores[:0].copy(),
+            self.parents[:0].copy(),
+            self.tokens[:0].copy(),
+        )
 
     @property
     def bytes(self) -> int:

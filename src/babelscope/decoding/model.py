@@ -182,7 +182,7 @@ def rows_at_once(model: OpenModel, most: int) -> int:
 def logits_in_pieces(
     model: OpenModel, memory: Memory, nodes: Array, tokens: Array, *, most: int = LOGITS
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Feed the new `nodes` their tokens; which of them, and their logits [rows, vocabulary], at most `most` numbers."""
+    """Feed the new `nodes` their tokens: which of them, and logits [rows, vocabulary] of these, at most `most`."""
     some = max(1, most // model.vocabulary.size)
     at_once = rows_at_once(model, len(nodes))
     for start in range(0, len(nodes), at_once):

@@ -1,4 +1,4 @@
-"""Decoder-only translators: the Llama of transformers, trained on the plain prompt of `llm:`, loss on the target only."""
+"""Decoder-only translators: the Llama of transformers, trained on the plain prompt of `llm:`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def new_llama(shape: Shape, pieces: Pieces, *, dropout: float) -> Any:
 
 
 def _add_dropout(network: Any, rate: float) -> None:
-    """Dropout of embeddings and of what each sublayer adds, which Llama has not: hooks leave no trace in a checkpoint."""
+    """Dropout of embeddings and of what each sublayer adds, which Llama has not; no checkpoint shows a hook."""
 
     def drop(module: nn.Module, _: Any, output: Tensor) -> Tensor:
         return F.dropout(output, rate, module.training)
