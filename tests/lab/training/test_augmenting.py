@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,9 @@ def rows(folder: Path) -> list[tuple[str, str, str]]:
     return list(zip(*columns, strict=True))
 
 
-def both(made: dict[str, Path], **more: Any) -> Augmentation:
-    return Augmentation(**made, **{"decoding": BEAM, **more})
+def both(made: Mapping[str, Path | None], **more: Any) -> Augmentation:
+    given: dict[str, Any] = {**made, "decoding": BEAM, **more}
+    return Augmentation(**given)
 
 
 def test_each_line_is_what_its_origin_says(made: dict[str, Path], tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_forward_alone_without_real_pairs_is_distillation(made: dict[str, Path],
 
 def test_other_text_is_translated_instead(made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "more").write_text("die kuh sieht die maus.\n" * 3)
-    plan = both(made | {"forward": None}, more_target=tmp_path / "more")  # type: ignore[dict-item]
+    plan = both({**made, "forward": None}, more_target=tmp_path / "more")
     card = augment(plan, tmp_path / "data", threads=1, quiet=True)
     assert card["configuration"]["backward"]["lines"] == 3
     backward = [row for row in rows(tmp_path / "data") if row[2].startswith("backward")]
@@ -94,7 +95,7 @@ def test_other_text_is_translated_instead(made: dict[str, Path], tmp_path: Path)
 def test_samples_differ_by_seed_and_stay_the_same_for_one(made: dict[str, Path], tmp_path: Path) -> None:
     texts = {}
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        plan = both(made | {"backward": None}, decoding=Decoding(sampling_seed=seed))  # type: ignore[dict-item]
+        plan = both({**made, "backward": None}, decoding=Decoding(sampling_seed=seed))
         augment(plan, tmp_path / name, threads=1, quiet=True)
         texts[name] = (tmp_path / name / "train.target").read_bytes()
     assert texts["a"] == texts["b"] != texts["c"]
@@ -170,7 +171,7 @@ def test_what_cannot_be_used_is_counted(
     )
     long = "cow " * 600
     (tmp_path / "more").write_text("".join(f"a {i}.\n" for i in range(6)) + long + "\n")
-    plan = both(made | {"backward": None}, more_source=tmp_path / "more")  # type: ignore[dict-item]
+    plan = both({**made, "backward": None}, more_source=tmp_path / "more")
     card = augment(plan, tmp_path / "data", threads=1, quiet=True)
     assert card["origins"]["forward"] == {
         "pairs": 2,
@@ -198,7 +199,7 @@ def test_what_cannot_be_used_is_counted(
     ],
 )
 def test_a_plan_that_lacks_something_is_refused(given: dict[str, Any], told: str) -> None:
-    paths = {name: value if name == "real" else Path(value) for name, value in given.items()}
+    paths: dict[str, Any] = {name: value if name == "real" else Path(value) for name, value in given.items()}
     with pytest.raises(BabelscopeError, match=told):
         Augmentation(**paths, decoding=BEAM)
 
