@@ -211,6 +211,12 @@ CASES = [
         ("run",),
     ),
     Case(
+        "lab augment --source a.en --target a.de --forward one --out run",
+        "babelscope.lab.training.augmenting:augment",
+        f"finished work is kept in run; {GO_ON}",
+        ("run",),
+    ),
+    Case(
         "lab make-models --out run --models two",
         "babelscope.lab.training.recipe:make_models",
         f"finished work is kept in run; {GO_ON}",

@@ -122,6 +122,7 @@ t lab corpus --n 200 --out corpus --stats
 t lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 h lab distill
+t lab augment --source corpus/corpus.en --target corpus/corpus.de --forward trained --beam 1 --out augmented
 t lab models
 h lab make-models
 t lab evaluate --system lab:student --n 10

@@ -114,7 +114,8 @@ def _run(folder: Path) -> None:
     # process is started, no server asked, no model trained.
     safe = [each.replace("\0", "").replace("/", "_").replace("..", "__") for each in arguments]
     if any(
-        each in {"train", "distill", "make-models", "locality", "prepare", "demo", "evaluate", "truth"}
+        each
+        in {"train", "distill", "augment", "make-models", "locality", "prepare", "demo", "evaluate", "truth"}
         for each in safe
     ):
         return

@@ -131,6 +131,7 @@ lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
+lab augment --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
 lab models
 lab make-models --help
 lab evaluate --system lab:student --n 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,8 @@ def distill(
     where = find_device(device)
     model = open_teacher(teacher, device=str(where))
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
-    words = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
-    words += ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
-    words += ["--threads", str(threads)] if threads else []
-    words += [*(["--device", device] if device != "cpu" else []), "--out", "NEW_FOLDER"]
-    command = shlex.join(["babelscope", "lab", "distill", *words])
+    words = ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
+    command = _command(files, words, threads, device)
     asked = {"source_sha256": digest, "beam": beam, **length_penalty(model)}
     known = model.fingerprint
     names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
@@ -102,6 +99,16 @@ def distill(
             locked=True,
             origin={"command": command, "distilled": {**names, **asked, "unusable": unusable}},
         )
+
+
+def _command(files: Mapping[str, Path | None], words: Sequence[str], threads: int, device: str) -> str:
+    """The shell command that distills this model again."""
+    named = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
+    where = [
+        *(["--threads", str(threads)] if threads else []),
+        *(["--device", device] if device != "cpu" else []),
+    ]
+    return shlex.join(["babelscope", "lab", "distill", *named, *words, *where, "--out", "NEW_FOLDER"])
 
 
 def translate_all(

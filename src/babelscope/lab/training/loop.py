@@ -214,6 +214,8 @@ class TrainingRun:
 
     def _measure(self) -> None:
         """Measure the development loss, and the metric that selects; keep the weights if they are selected."""
+        if self.history and self.history[-1][0] == self.step:
+            return
         select = self.settings.select
         loss = self.measure_loss()
         found = [loss] if select == "loss" else [loss, self.measure_score().value]
