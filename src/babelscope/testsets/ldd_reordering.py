@@ -34,7 +34,7 @@ class TextSet:
 
 
 def text_sets(folder: Path, language: str, other: str, *, not_of: tuple[str, ...] = ()) -> list[TextSet]:
-    """The reordering sets of a folder that have text in both languages and no ids; `not_of`: other corpora's names."""
+    """The reordering sets of a folder with text in both languages and no ids; `not_of`: names of other corpora."""
     made = []
     for path in sorted(folder.glob(f"*_reorder*.{language}")):
         match, beside = REORDERING.fullmatch(path.name), path.with_suffix(f".{other}")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from babelscope.lab.training.decoder_only import END, PromptPieces
+from babelscope.lab.training.loop import TrainingRun
 from babelscope.lab.training.settings import TrainingSettings, settings_for
 from babelscope.lab.training.tokenizer import Pieces, train_pieces
-from babelscope.lab.training.train import TrainingRun, train
+from babelscope.lab.training.train import train
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, write_pairs
