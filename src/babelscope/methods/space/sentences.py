@@ -41,7 +41,7 @@ class FigureSettings(Protocol):
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
 
 
-# Ends of the scales of means, which no interval leaves; qualities have those of their metric, if any.
+# Ends of the scales of means, which no interval leaves; qualities end at 0 and 1 where all of them lie between.
 _SCALES = {
     "krg": (0.0, 1.0),
     "mass": (0.0, 1.0),
@@ -52,6 +52,8 @@ _SCALES = {
     "beam_search_gap": (0.0, math.inf),
     "beam_logprob": (-math.inf, 0.0),
 }
+
+_JUDGED = ("kqrg", "quality", "beam_quality")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,8 @@ class SystemRecords:
         """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
         known, left_out = self._known(values)
         columns, scale = self._columns(known), _SCALES.get(name, (-math.inf, math.inf))
-        if name == "kqrg" and all(
-            0 <= value <= 1 for _, value in known
-        ):  # a metric may leave its bound (COMET)
+        # A metric may leave its bound (COMET).
+        if name in _JUDGED and all(0 <= value <= 1 for _, value in known):
             scale = (0.0, 1.0)
         estimate = clustered_proportion(*columns) if share else clustered_mean(*columns, within=scale)
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
