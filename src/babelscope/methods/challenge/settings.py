@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
 from babelscope.methods.base import Languages
-from babelscope.methods.tokenising import Tokenize, language_identity, named_identity
+from babelscope.methods.tokenising import known_tokeniser, language_identity, named_identity
 from babelscope.metrics.base import find_metric
 
 
@@ -19,10 +19,10 @@ class ChallengeSettings(Settings):
 
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
     """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""
-    tokenize: Tokenize = ""
+    tokenize: str = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
     spm:FILE; if not given, as the item's target language needs it."""
-    source_tokenize: Tokenize = ""
+    source_tokenize: str = ""
     """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
@@ -40,6 +40,8 @@ class ChallengeSettings(Settings):
     """Random corpora of the length check, for each size."""
     length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
     """Sentences in each of them."""
+
+    _known_tokeniser = field_validator("tokenize", "source_tokenize")(known_tokeniser)
 
     @field_validator("metrics")
     @classmethod
