@@ -202,8 +202,41 @@ def test_a_model_that_a_run_names_is_not_opened_to_judge_it_again(babelscope: Ba
     refused = babelscope("quality", "--rejudge", "run")
     assert (refused.code, refused.out) == (2, "")
     assert "because a run folder names it" in refused.err
+    assert (
+        babelscope("quality", "--rejudge", "run", "--metric", "chrf").code == 0
+    )  # for which nothing is split
     again = babelscope("quality", "--rejudge", "run", "--tokenize", "spm:pieces.model", "--json")
     assert value(rows_of(again), "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)
+
+
+def test_shards_are_merged_without_the_model(babelscope: Babelscope, tmp_path: Path) -> None:
+    study = """
+[[systems]]
+spec = "toy:1?alphabet=เขานง"
+[[tests]]
+spec = "plain.th.jsonl"
+[[methods]]
+name = "space"
+k = 0
+samples = 4
+metric = ["bleu"]
+tokenize = "spm:pieces.model"
+[run]
+chunk = 2
+"""
+    write_lines(tmp_path / "study.toml", [study])
+    whole = rows_of(babelscope("run", "study.toml", "--out", "whole", "--json"))
+    for number in (1, 2):
+        assert babelscope("run", "study.toml", "--out", f"part{number}", "--shard", f"{number}/2").code == 0
+    (tmp_path / "pieces.model").unlink()
+    ran = babelscope("merge", "part1", "part2", "--out", "merged")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "merged" / "summary.json").read_bytes() == (
+        tmp_path / "whole" / "summary.json"
+    ).read_bytes()
+    assert value(whole, "bleu", decoding="beam") > 0
+    assert babelscope("report", "whole", "-o", "page.html").code == 0
+    assert babelscope("compare", "whole").code == 0
 
 
 @pytest.mark.parametrize(("code", "tokeniser"), CASES)

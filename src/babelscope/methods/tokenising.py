@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
-
-from pydantic import AfterValidator
+from typing import Any, Literal, TypeVar
 
 from babelscope.core.results import Record
 from babelscope.core.tokenisers import (
@@ -26,14 +24,11 @@ Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 
 
-def _known(name: str) -> str:
+def known_tokeniser(name: str) -> str:
+    """Refuse a setting that names no tokeniser, before any system is asked; empty: that of the language."""
     if name:
-        find_tokeniser(name)  # told before any system is asked
+        find_tokeniser(name)
     return name
-
-
-Tokenize = Annotated[str, AfterValidator(_known)]
-"""A setting that names a tokeniser; empty: that of the language."""
 
 
 def stated_languages(item: ParallelSentence | SourceSentence) -> Record:

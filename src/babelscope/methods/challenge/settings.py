@@ -14,7 +14,7 @@ from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.methods.base import Languages
 from babelscope.methods.challenge.sets import Partition
-from babelscope.methods.tokenising import Tokenize, language_identity, named_identity
+from babelscope.methods.tokenising import known_tokeniser, language_identity, named_identity
 from babelscope.metrics.base import find_metric
 from babelscope.util.digests import digest_file
 
@@ -41,10 +41,10 @@ class ChallengeSettings(Settings):
     sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
     """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""
-    tokenize: Tokenize = ""
+    tokenize: str = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
     spm:FILE; if not given, as the item's target language needs it."""
-    source_tokenize: Tokenize = ""
+    source_tokenize: str = ""
     """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
     distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
@@ -83,6 +83,8 @@ class ChallengeSettings(Settings):
             open_parser(spec)  # told before any system is asked
             longest_sentence()  # so is a missing aligner
         return spec
+
+    _known_tokeniser = field_validator("tokenize", "source_tokenize")(known_tokeniser)
 
     @field_validator("metrics")
     @classmethod

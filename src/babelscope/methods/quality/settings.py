@@ -10,8 +10,8 @@ from pydantic import Field, field_validator
 from babelscope.core.settings import Settings
 from babelscope.methods.base import Languages
 from babelscope.methods.tokenising import (
-    Tokenize,
     check_reference_words,
+    known_tokeniser,
     language_identity,
     named_identity,
 )
@@ -26,11 +26,13 @@ class QualitySettings(Settings):
 
     metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
-    tokenize: Tokenize = ""
+    tokenize: str = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
     item's target language needs it."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
+
+    _known_tokeniser = field_validator("tokenize")(known_tokeniser)
 
     @field_validator("metric")
     @classmethod

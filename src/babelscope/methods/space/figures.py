@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from babelscope.core.notes import chatter_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.confidence import confidence_rows
@@ -30,6 +32,7 @@ from babelscope.methods.space.regions import (
     was_searched,
 )
 from babelscope.methods.space.sentences import (
+    BLEU_STATISTICS,
     FigureSettings,
     Labels,
     SystemRecords,
@@ -107,15 +110,24 @@ def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:
     if not all(record["references"] for record in cell.records):
         return
     for decoding, answers in _translations_by_decoding(cell).items():
-        kept = [(a["text"], record) for a, record in zip(answers, cell.records, strict=True) if a]
-        texts, records = [text for text, _ in kept], [record for _, record in kept]
+        kept = [(answer, record) for answer, record in zip(answers, cell.records, strict=True) if answer]
         counts = _decoding_counts(cell, decoding, answers)
         for metric in ("bleu", "chrf"):
-            estimate = Estimate.of_nothing()
-            if kept:
-                statistics = record_statistics(find_metric(metric), texts, records, cell.settings.tokenize)
-                estimate = estimate_of_statistics(find_metric(metric), statistics)
+            estimate = (
+                _corpus_estimate(metric, kept, cell.settings.tokenize) if kept else Estimate.of_nothing()
+            )
             yield Row(metric, estimate, {"decoding": decoding}, counts)
+
+
+def _corpus_estimate(metric: str, kept: Sequence[tuple[Record, Record]], tokenize: str) -> Estimate:
+    """The corpus score of (hypothesis, record); statistics that the records have are used as they are."""
+    answers, records = [answer for answer, _ in kept], [record for _, record in kept]
+    if metric == "bleu" and all(BLEU_STATISTICS in answer for answer in answers):
+        statistics = np.array([answer[BLEU_STATISTICS] for answer in answers])
+    else:
+        texts = [answer["text"] for answer in answers]
+        statistics = record_statistics(find_metric(metric), texts, records, tokenize)
+    return estimate_of_statistics(find_metric(metric), statistics)
 
 
 def _quality_rows(cell: SystemRecords) -> Iterator[Row]:

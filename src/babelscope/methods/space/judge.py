@@ -13,6 +13,7 @@ from babelscope.methods.space.gains import (
     with_single_metric,
 )
 from babelscope.methods.space.regions import Region
+from babelscope.methods.space.sentences import BLEU_STATISTICS
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import (
     Metric,
@@ -24,7 +25,7 @@ from babelscope.metrics.base import (
 )
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
-from babelscope.metrics.records import score_by_tokeniser
+from babelscope.metrics.records import record_statistics, score_by_tokeniser
 
 
 def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
@@ -47,7 +48,18 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
         record.pop("gains", None)
         if others:
             record["gains"] = {name: _gains(with_single_metric(record, name), settings) for name in others}
+        _keep_bleu(record, settings.tokenize)
     return judged
+
+
+def _keep_bleu(record: Record, tokenize: str) -> None:
+    """Keep BLEU's statistics of each decoding if a model splits words: it is not opened to merge shards."""
+    found = [each for each in (record["best"], *record["top"]["found"][:1], record["mbr"]) if each]
+    for hypothesis in found:
+        hypothesis.pop(BLEU_STATISTICS, None)
+        if ":" in tokenize and record["references"]:
+            (row,) = record_statistics(find_metric("bleu"), [hypothesis["text"]], [record], tokenize)
+            hypothesis[BLEU_STATISTICS] = row.tolist()
 
 
 def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list[float]]:

@@ -15,6 +15,10 @@ from babelscope.stats.intervals import clustered_mean, clustered_proportion
 Labels = dict[str, str | int]
 
 
+BLEU_STATISTICS = "bleu_statistics"
+"""Field of a decoding's hypothesis where words are split by a model."""
+
+
 class FigureSettings(Protocol):
     """The settings that rows depend on."""
 

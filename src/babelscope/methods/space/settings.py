@@ -11,8 +11,8 @@ from babelscope.core.answers import Drawing
 from babelscope.core.settings import Settings
 from babelscope.methods.base import Languages
 from babelscope.methods.tokenising import (
-    Tokenize,
     check_reference_words,
+    known_tokeniser,
     language_identity,
     named_identity,
 )
@@ -42,7 +42,7 @@ class SpaceSettings(Settings):
     metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
     """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or
     file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...); the first of several is that of tables and pictures."""
-    tokenize: Tokenize = ""
+    tokenize: str = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
     item's target language needs it."""
     normalise: Normalise = "bound"
@@ -95,6 +95,8 @@ class SpaceSettings(Settings):
         if len(set(map(str, found))) < len(found):
             raise ValueError("each size of the beam may be given once")
         return tuple(found)
+
+    _known_tokeniser = field_validator("tokenize")(known_tokeniser)
 
     @field_validator("metric", mode="before")
     @classmethod
