@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.question import Asked, sources_of
 from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
 from babelscope.methods.challenge import verdicts
 from babelscope.methods.challenge.checks import CHECKS
 from babelscope.methods.challenge.method import METHOD, judge
 from babelscope.methods.challenge.settings import ChallengeSettings, parser_identity
+from babelscope.methods.challenge.table import tables
 from babelscope.methods.challenge.verdict_view import verdict_lines, verdict_of
 from babelscope.methods.challenge.verdicts import judge_dependencies, verdict_rows
-from babelscope.methods.view import find_view
+from babelscope.methods.view import find_view, section_of
 from babelscope.metrics.base import allow_only
+from babelscope.runs.execute import run_method
+from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.lost_dependencies import lab_records
 
@@ -57,6 +63,17 @@ def test_verdicts_are_counted_and_undecided_is_never_right(made: Any, monkeypatc
     worst = [verdict_of(each) for each in judged]
     assert worst.count("lost") == sum(any(v["verdict"] == "lost" for v in own) for own in found)
     assert all(len(verdict_lines(each)) == len(each["verdicts"]) for each in judged)
+
+
+def test_an_empty_translation_loses_everything(made: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 5)
+    empty = [
+        {**record, "translation": " " if number else record["translation"]}
+        for number, record in enumerate(made[0])
+    ]
+    found = judge_dependencies(empty, PARSER, "de")
+    assert {each["verdict"] for own in found[1:] for each in own} <= {"lost", "undecided"}
+    assert any(each["why"] == "the translation is empty" for own in found for each in own)
 
 
 def test_other_phenomena_are_not_counted(made: Any) -> None:
@@ -119,3 +136,49 @@ def test_a_parser_that_is_not_there_is_told_before_anything_is_asked() -> None:
     with pytest.raises(BabelscopeError, match="no such model file"):
         check_settings(METHOD, {"target_parser": "udpipe:nowhere"})
     assert parser_identity(PARSER).startswith("udpipe:sha256:")
+
+
+class Canned:
+    """A system with one translation for each source."""
+
+    name = "canned"
+    fingerprint = Fingerprint("canned", "canned")
+
+    def __init__(self, known: dict[str, str]) -> None:
+        self._known = known
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        return [[Scored(self._known[source])] for source in sources_of(questions)]
+
+
+def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 10)
+    items = [
+        ParallelSentence(each["id"], each["source"], tuple(each["references"]), extra=each["extra"])
+        for each in made[0]
+    ]
+    system = Canned({each["source"]: each["translation"] for each in made[0]})
+    result = run_method(
+        "challenge",
+        system,
+        items,
+        metrics=("chrf",),
+        matched_corpora=2,
+        length_corpora=4,
+        target_parser=PARSER,
+        target_language="de",
+    )
+    expected = judge_dependencies(made[0], PARSER, "de")
+    assert [each["verdicts"] for each in result.records] == expected, "asked as one chunk"
+    assert not any("dependencies" in each for each in result.records)
+    lost = sum(any(each["verdict"] == "lost" for each in own) for own in expected)
+    (group,) = result.groups
+    view = find_view("challenge")
+    assert view is not None
+    section = section_of(group, view)
+    (finding,) = [each for each in section.findings if "lost in translation" in each.claim]
+    decided = [each for own in expected for each in own if each["verdict"] != "undecided"]
+    assert (finding.behind, finding.estimate.n) == (lost, len(decided))
+    assert any("by themselves" in table.title for table in section.tables)
+    assert any("undecided" in each.name for each in view.headline(result.rows))
+    assert any("by themselves" in table.title for table in tables(result.rows))

@@ -317,3 +317,5 @@ CHECKS: Mapping[str, Callable[[Case], Verdict]] = {
     "negation_scope": _negation,
 }
 """The phenomena that can be judged; all others are undecided."""
+BY_DEPENDENT = frozenset({"subject_verb_agreement"})
+"""Checks that start from what the dependent is aligned to, the subject; all others start from the head."""

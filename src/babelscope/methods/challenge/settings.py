@@ -76,6 +76,13 @@ class ChallengeSettings(Settings):
     target_language: str | None = None
     """Language of the references, where the parser does not say it."""
 
+    @classmethod
+    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Without what is about verdicts where none are asked for: other figures do not depend on it."""
+        optional = ("target_parser", "target_language")
+        found = super().signed(values).items()
+        return {name: value for name, value in found if value is not None or name not in optional}
+
     @field_validator("target_parser")
     @classmethod
     def _opens(cls, spec: str | None) -> str | None:

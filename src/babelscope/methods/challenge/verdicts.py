@@ -23,6 +23,7 @@ from babelscope.language.fitness import check_language
 from babelscope.language.parsers import Parser, open_parser, parser_language
 from babelscope.language.ud import Tree
 from babelscope.methods.challenge.checks import (
+    BY_DEPENDENT,
     CHECKS,
     Case,
     Verdict,
@@ -142,6 +143,7 @@ class _Pair:
             return undecided("not aligned: too few sentences, or a sentence too long")
         to_output = self.to_output or ()
         target = dependency.get("side") == "target"
+        followed = "dependent" if dependency["phenomenon"] in BY_DEPENDENT else "head"
         places = []
         for end in ("head", "dependent"):
             span = self._span(
@@ -149,8 +151,8 @@ class _Pair:
             )
             if span is None:
                 return undecided(f"nobody knows where the {end} is")
-            if not target and end == "head" and self._times_seen(span) < FEWEST_SEEN:
-                return undecided("the aligner has seen the head in too few sentences")
+            if not target and end == followed and self._times_seen(span) < FEWEST_SEEN:
+                return undecided(f"the aligner has seen the {end} in too few sentences")
             places.append(self._follow(span, to_output, target=target))
         (head, head_out), (dependent, dependent_out) = places
         return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
