@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=2_000_000, help="pairs of the largest corpus")
     parser.add_argument("--quick", action="store_true", help="8,000 pairs: a minute or two on two cores")
     parser.add_argument("--ray", action="store_true", help="run each command over Ray, too")
+    parser.add_argument("--command", choices=list(COMMANDS), action="append", help="only this one")
     parser.add_argument(
         "--folder", type=Path, help="a folder for the files, 3 KB a pair; else a temporary one"
     )
@@ -53,7 +54,7 @@ def main() -> None:
         # Not in this process: what it held would count as held by every process it starts.
         write = "import sys; from benchmarks.corpus import write; write(sys.argv[1], int(sys.argv[2]))"
         subprocess.run([sys.executable, "-c", write, str(folder), str(n)], check=True, cwd=_home())
-        for command in COMMANDS:
+        for command in options.command or COMMANDS:
             found = run(folder, command, n)
             rows += found
             ratios |= ratios_of(command, found)

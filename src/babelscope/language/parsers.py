@@ -244,7 +244,7 @@ def train_udpipe(
 
 def words_file(model: Path) -> Path:
     """Where the words that a UDPipe model was trained on are listed, if anybody did; one a line, in lower case."""
-    return model.with_suffix(".words")
+    return model.with_name(f"{model.name}.words")
 
 
 def import_udpipe() -> Any:
