@@ -44,6 +44,7 @@ AMBIGUOUS: Sequence[Item] = [
         category="c",
         correct_sources=(f"{source} (a)",),
         incorrect_sources=(f"{source} (b)",),
+        extra={"word": "dogs", "lemmas": ["hunde", "katze"], "wrong_lemmas": ["vogel"]},
     )
     for number, source in enumerate(["Two dogs run.", "A cat sleeps."], 1)
 ]
@@ -74,6 +75,8 @@ CASES: list[tuple[str, Sequence[Item], dict[str, Any], str]] = [
     ("quality", SENTENCES, {}, "bleu"),
     ("contrast", PAIRS, {"spread": 0}, "all"),
     ("condition", AMBIGUOUS, {"evaluator": Chatty(), "preflight": 0}, "all"),
+    ("patterns_mucow", AMBIGUOUS, {}, "precision"),
+    ("errors", SENTENCES, {"language": "de"}, "generated_errors"),
     ("space", SENTENCES, {"k": 0, "samples": 3}, "quality"),
 ]
 

@@ -94,7 +94,7 @@ def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     (tmp_path / "mine.toml").write_text('template = "{text} =>"\n')
     (tmp_path / "study.toml").write_text(
         f'[[systems]]\nname = "tiny"\nspec = "{spec(folder)}"\nprompt = ["lines", "mine.toml"]\n'
-        "factors = { width = 16 }\n"
+        "factors = { width = 16, seed = 1 }\n"
         f'[[tests]]\nspec = "{tests}"\n[[methods]]\nname = "likelihood"\n'
     )
     ran = babelscope("run", "study.toml", "--out", "run")
@@ -102,10 +102,16 @@ def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert list(manifest["systems"]) == ["tiny [lines]", "tiny [mine]"]
     assert manifest["systems"]["tiny [mine]"]["spec"] == f"{spec(folder)}&prompt=mine.toml"
-    assert all(part["factors"] == {"width": 16} for part in manifest["systems"].values())
+    assert [part["factors"] for part in manifest["systems"].values()] == [
+        {"width": 16, "seed": 1, "prompt": "lines"},
+        {"width": 16, "seed": 1, "prompt": "mine"},
+    ]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     over = [row for row in summary["comparisons"] if row.get("over") == "prompts"]
     assert {row["system"] for row in over} == {"tiny"}
+    # Two prompts are no two seeds.
+    spread = [row for row in summary["comparisons"] if row["name"] in ("mean", "sd")]
+    assert all(row.get("over") == "prompts" for row in spread)
     assert babelscope("report", "run", "--out", "r.html").code == 0
     assert "over prompts" in (tmp_path / "r.html").read_text()
     compared = babelscope("compare", "run")

@@ -121,13 +121,13 @@ def test_a_refusal_is_a_note_and_stays_as_it_is(answer: str) -> None:
     ],
 )
 def test_another_language_is_a_note(target: str, answer: str, other: bool) -> None:
-    assert ("other_language" in Chatter("count", target).read("...", answer)[1]) == other
+    assert ("wrong_language" in Chatter("count", target).read("...", answer)[1]) == other
 
 
 def test_the_language_of_an_item_counts_where_nobody_names_another() -> None:
     english = "Two dogs are running through the deep snow in winter."
     asked = Question("Zwei Hunde laufen.", target_language="de")
-    assert Chatter("count").read(asked, english)[1] == ("other_language",)
+    assert Chatter("count").read(asked, english)[1] == ("wrong_language",)
     assert Chatter("count", "English").read(asked, english)[1] == ()
 
 
@@ -210,11 +210,11 @@ def test_a_model_is_watched_unless_told_not_to(tmp_path: Path) -> None:
     assert open_system(spec).fingerprint == counted.fingerprint
     assert len({each.fingerprint.digest for each in (counted, cleaned, plain)}) == 3
     notes = Counter(note for [each] in counted.translate(["a b", "c d"], beam=1) for note in each.notes)
-    assert notes["other_language"] > 0  # random bytes are no Russian
+    assert notes["wrong_language"] > 0  # random bytes are no Russian
     drawn = counted.sample(["a b"], n=5, seed=1)[0]
-    assert any("other_language" in each.notes for each in drawn)
+    assert any("wrong_language" in each.notes for each in drawn)
     [[unwatched]] = plain.translate(["a b"], beam=1)
-    assert "other_language" not in unwatched.notes
+    assert "wrong_language" not in unwatched.notes
     assert [each.tokens for each in drawn] == [each.tokens for each in plain.sample(["a b"], n=5, seed=1)[0]]
 
 

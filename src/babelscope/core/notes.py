@@ -7,7 +7,7 @@ from typing import Literal
 
 Note = Literal[
     "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos",
-    "preamble", "quoted", "explained", "repeated", "refused", "other_language", "cleaned",
+    "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
@@ -21,7 +21,7 @@ CHATTER: Mapping[str, str] = {
     "explained": "have a translation with a note or an explanation after it",
     "repeated": "have a translation with the source beside it",
     "refused": "have a refusal to translate in the place of a translation",
-    "other_language": "have an answer in another language than the one that was asked for",
+    "wrong_language": "have an answer in another language than the one that was asked for",
     "cleaned": "have a translation that chatter was cut off from",
 }
 """Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""

@@ -9,8 +9,8 @@ from babelscope.systems.prompts import find_prompt
 from babelscope.util.errors import BabelscopeError
 
 
-def by_prompt(spec: str, name: str, prompts: Sequence[str]) -> list[tuple[str, str]]:
-    """The spec and the name of the system under each prompt; a name only if it has one."""
+def by_prompt(spec: str, name: str, prompts: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Spec and name of the system under each prompt, and what the prompt is called; a name only if it has one."""
     found: dict[str, str] = {}
     named = []
     for said in prompts:
@@ -18,6 +18,6 @@ def by_prompt(spec: str, name: str, prompts: Sequence[str]) -> list[tuple[str, s
         if other := found.get(prompt.digest):
             raise BabelscopeError(f"two prompts are the same, {other} and {said}: leave one of them out")
         found[prompt.digest] = said
-        own = name and f"{name} [{prompt.name or prompt.digest[:8]}]"
-        named.append((with_prompt(spec, said), own))
+        called = prompt.name or prompt.digest[:8]
+        named.append((with_prompt(spec, said), name and f"{name} [{called}]", called))
     return named

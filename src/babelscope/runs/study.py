@@ -110,9 +110,12 @@ class SystemEntry(_Table):
         """An entry for each of its prompts; itself if it has none."""
         if self.prompt and not isinstance(self.spec, str):
             raise BabelscopeError("a system with a spec for each test set names its prompts there (?prompt=)")
-        own = by_prompt(self.text, self.name, self.prompt)
-        same = [self.model_copy(update={"spec": spec, "name": name, "prompt": []}) for spec, name in own]
-        return same or [self]
+        found = []
+        for spec, name, prompt in by_prompt(self.text, self.name, self.prompt):
+            # A factor, so that systems under two prompts are no group of seeds.
+            own = {"spec": spec, "name": name, "factors": {**self.factors, "prompt": prompt}, "prompt": []}
+            found.append(self.model_copy(update=own))
+        return found or [self]
 
     @property
     def label(self) -> str:

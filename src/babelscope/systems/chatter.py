@@ -107,8 +107,8 @@ def _read(source: str, answer: str, target: str) -> tuple[str, tuple[Note, ...]]
                 notes[note] = None
         if text == before:
             break
-    if _is_other_language(text, target):
-        notes["other_language"] = None
+    if _is_wrong_language(text, target):
+        notes["wrong_language"] = None
     return text, tuple(notes)
 
 
@@ -209,7 +209,7 @@ def _refuses(text: str) -> bool:
     return len(text) <= _REFUSAL and bool(begins.match(text.lstrip("\"'“„«*> "))) and bool(about.search(text))
 
 
-def _is_other_language(text: str, target: str) -> bool:
+def _is_wrong_language(text: str, target: str) -> bool:
     """Whether most letters are of scripts that the language is not written in, or py3langid is clear about it."""
     code, *scripts = _language(target)
     letters = [each for each in text if each.isalpha()]

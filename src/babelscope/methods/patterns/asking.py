@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.answers import Scored
+from babelscope.core.notes import CHATTER
 from babelscope.core.results import Record
 from babelscope.methods.patterns.settings import PatternSettings
 from babelscope.systems.asking import ask_answered, ask_translate, relocate_errors
@@ -38,10 +39,14 @@ def answered_records(
     answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
 ) -> list[Record]:
     """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
-    return [
-        {"unanswered": answer} if isinstance(answer, str) else record(number, answer.text)
-        for number, answer in enumerate(answers)
-    ]
+    records = []
+    for number, answer in enumerate(answers):
+        if isinstance(answer, str):
+            records.append({"unanswered": answer})
+            continue
+        notes = [note for note in answer.notes if note in CHATTER]
+        records.append({**record(number, answer.text), **({"notes": notes} if notes else {})})
+    return records
 
 
 def match_file_lines(
