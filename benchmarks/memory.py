@@ -2,9 +2,9 @@
 and a tiny Llama with a vocabulary of 256,000, which also scores, samples and searches by beam.
 
 A random model has the widest space there is, so the search runs until its budget is spent. Beyond the budget, which
-is for keys, values and open prefixes, a search holds one piece of logits (2^22 numbers of 4 bytes, and 2^24 of a very
-wide vocabulary when the best are rescored) and what is computed from it, for which half as much is granted, and as much
-as the piece for the very wide one; all three together are printed as `allowed`.
+is for keys, values and open prefixes, a search holds one piece of logits (2^22 numbers of 4 bytes; for the best of a
+vocabulary of 256,000, which are rescored, 2^24) and what is computed from it, for which half as much is granted (as much
+of the larger piece). All three together are printed as `allowed`.
 """
 
 from __future__ import annotations
