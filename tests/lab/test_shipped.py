@@ -23,8 +23,9 @@ from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 
-def test_the_four_kinds_are_there_and_small() -> None:
-    assert {"teacher", "student", "control", "unsmoothed"} <= set(model_names())
+def test_all_kinds_are_there_and_small() -> None:
+    assert {"teacher", "student", "control", "unsmoothed", "llm"} <= set(model_names())
+    assert sum(path.stat().st_size for path in (MODELS / "llm").iterdir()) < 2_000_000
     # The parsers of the lab's own trees, which are no translation models, come on top.
     translating = [path for path in MODELS.rglob("*") if path.is_file() and "parsers" not in path.parts]
     assert sum(path.stat().st_size for path in translating) < 15_000_000
@@ -93,7 +94,7 @@ def test_the_demo_command(babelscope: Babelscope) -> None:
 
 def test_models_are_made_after_what_they_need() -> None:
     all_jobs = jobs([1, 2, 3])
-    assert len({job.name for job in all_jobs}) == len(all_jobs) == 12
+    assert len({job.name for job in all_jobs}) == len(all_jobs) == 13
     for place, job in enumerate(all_jobs):
         needed = {Path(need).parent.name for need in job.needs}
         assert needed <= {earlier.name for earlier in all_jobs[:place]}

@@ -67,6 +67,11 @@ class Causal(OpenModel):
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:
         """Logits [nodes, vocabulary]; rows of one depth go together."""
         depths = memory.depth[nodes]
+        if (
+            len(nodes) and (depths == depths[0]).all()
+        ):  # as in a beam; a wide vocabulary's logits are not copied
+            fed = memory.encoded[2][memory.source[nodes]] if depths[0] == 1 else tokens
+            return self._feed(memory, nodes, int(depths[0]), fed)
         answer = torch.empty((len(nodes), self.vocabulary.size), device=self.device)
         for depth in np.unique(depths):
             rows = np.flatnonzero(depths == depth)

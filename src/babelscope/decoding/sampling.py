@@ -29,7 +29,7 @@ _SAMPLES = 3200
 _ROWS = {"cpu": 1024, "cuda": 4096}
 _LOGITS = {"cpu": 2**24, "cuda": 2**28}
 # Cutting off improbable tokens sorts them in double, several arrays of logits' size.
-_CUTS = 4
+_CUTS = 8
 # Keys and values held at once; when they need more, some samples wait until others are done.
 _BYTES = 2**29
 # Positions whose random numbers are made together.

@@ -19,7 +19,7 @@ GERMAN_PARSER = MODELS / "parsers" / "lab-de.udpipe"
 SCHEME = Scheme(
     "lab",
     "babelscope.lab.shipped:open_lab",
-    "our own small English-German models, in the package: teacher, student, control, unsmoothed",
+    "our own small English-German models, in the package: teacher, student, control, unsmoothed, llm",
     "lab:teacher",
     frozenset({"translate", "score", "sample", "top_k", "next_tokens"}),
     prompted=("llm", "llm-*"),
