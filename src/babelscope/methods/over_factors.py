@@ -52,7 +52,7 @@ def _over(
         Curve(
             next(iter(own.values()))[0][0],
             in_words(rest) or "all systems",
-            [(x, _joined([estimate for _, estimate in own[x]])) for x in sorted(own)],
+            [(x, _joined([estimate for _, estimate in own[x]], unit)) for x in sorted(own)],
         )
         for rest, own in found.items()
     ]
@@ -66,10 +66,11 @@ def _over(
         )
 
 
-def _joined(estimates: Sequence[Estimate]) -> Point:
-    """A figure of one system, or its mean over seeds."""
-    return point(
-        estimates[0]
-        if len(estimates) == 1
-        else mean_and_sd([estimate.value for estimate in estimates], "seeds")[0]
-    )
+def _joined(estimates: Sequence[Estimate], unit: Unit) -> Point:
+    """A figure of one system, or its mean over seeds; a share's interval ends at 0 and 1."""
+    if len(estimates) == 1:
+        return point(estimates[0])
+    mean, _ = mean_and_sd([estimate.value for estimate in estimates], "seeds")
+    if unit == "plain":
+        return point(mean)
+    return Point(mean.value, max(0.0, mean.low), min(1.0, mean.high))

@@ -20,7 +20,7 @@ from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
 from tests.support.toys import EOS, ToySystem
 
-ITEMS = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(8)]
+ITEMS = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(40)]
 
 
 def only(result: Result, name: str, **labels: str | int) -> Row:

@@ -44,8 +44,10 @@ def answered_records(
         if isinstance(answer, str):
             records.append({"unanswered": answer})
             continue
-        notes = [note for note in answer.notes if note in CHATTER]
-        records.append({**record(number, answer.text), **({"notes": notes} if notes else {})})
+        made = dict(record(number, answer.text))
+        if notes := [note for note in answer.notes if note in CHATTER]:
+            made["notes"] = notes
+        records.append(made)
     return records
 
 

@@ -13,6 +13,8 @@ from babelscope.util.seeds import stream
 
 _MOST_POINTS = 4000
 """Points of a cloud; larger clouds are subsampled."""
+_FEWEST_TOKENS = 30
+"""Tokens of a bin of confidence that is drawn."""
 _REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
 _LENGTHS = {
     "mode": "most probable translation",
@@ -186,8 +188,14 @@ def _calibration(group: Group) -> list[Picture]:
     mass: list[Curve] = []
     for column in group.columns:
         rows = column.cell.rows
-        bins = {str(row.labels["bin"]): row.estimate for row in rows if row.name == "bin_accuracy"}
-        sure = {str(row.labels["bin"]): row.estimate for row in rows if row.name == "bin_confidence"}
+        bins, sure = (
+            {
+                str(row.labels["bin"]): row.estimate
+                for row in rows
+                if row.name == name and row.estimate.n >= _FEWEST_TOKENS
+            }
+            for name in ("bin_accuracy", "bin_confidence")
+        )
         own = [(float(name.split("-")[0]), point(each)) for name, each in bins.items()]
         stated = [(float(name.split("-")[0]), Point(each.value)) for name, each in sure.items()]
         if own:
@@ -203,7 +211,8 @@ def _calibration(group: Group) -> list[Picture]:
                 "Is the model as often right as it is sure?",
                 chart,
                 "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
-                "that the reference has in their place. Below its dashed line a model is too sure of itself.",
+                "that the reference has in their place. Below its dashed line a model is too sure of itself. Bins of "
+                f"fewer than {_FEWEST_TOKENS} tokens are left out.",
             )
         )
     if mass:
