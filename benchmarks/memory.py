@@ -3,8 +3,8 @@ and a tiny Llama with a vocabulary of 256,000, which also scores, samples and se
 
 A random model has the widest space there is, so the search runs until its budget is spent. Beyond the budget, which
 is for keys, values and open prefixes, a search holds one piece of logits (2^22 numbers of 4 bytes; for the best of a
-vocabulary of 256,000, which are rescored, 2^24) and what is computed from it, half as much is granted (as much
-of the larger piece). All three together are printed as `allowed`.
+vocabulary of 256,000, which are rescored, 2^24) and what is computed from it, for which half as much is granted (as
+much of the larger piece). All three together are printed as `allowed`.
 """
 
 from __future__ import annotations

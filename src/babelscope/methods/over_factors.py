@@ -71,6 +71,6 @@ def _joined(estimates: Sequence[Estimate], unit: Unit) -> Point:
     if len(estimates) == 1:
         return point(estimates[0])
     mean, _ = mean_and_sd([estimate.value for estimate in estimates], "seeds")
-    if unit == "plain":
+    if unit == "plain" or mean.no_interval:
         return point(mean)
     return Point(mean.value, max(0.0, mean.low), min(1.0, mean.high))

@@ -20,7 +20,7 @@ from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
 from tests.support.toys import EOS, ToySystem
 
-ITEMS = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(40)]
+ITEMS = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(8)]
 
 
 def only(result: Result, name: str, **labels: str | int) -> Row:
@@ -136,10 +136,11 @@ def test_it_is_drawn_and_asked_for_only_if_wanted() -> None:
     from babelscope.methods.space.pictures import pictures
 
     toy = Enumerated()
-    plain = space(toy, ITEMS, k=3, samples=4)
+    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(100)]
+    plain = space(toy, items, k=3, samples=4)
     assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
     assert "confidence" not in plain.signature
-    result = space(toy, ITEMS, k=3, samples=4, confidence=True)
+    result = space(toy, items, k=3, samples=4, confidence=True)
     (group,) = result.groups
     titles = [picture.title for picture in pictures(group)]
     assert "Is the model as often right as it is sure?" in titles
