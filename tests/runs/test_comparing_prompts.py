@@ -68,6 +68,19 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
     assert len(set(re.findall(r"/prompt\.[0-9a-f]{8}", signature))) == 3
 
 
+def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
+    babelscope: Babelscope, folder: Path, tmp_path: Path
+) -> None:
+    pair = {"source": SOURCES[2], "phenomenon": "number", "reference": "human"}
+    pair |= {"correct": TARGETS[2], "contrastive": "zwei Hund laufen"}
+    (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1", **pair}) + "\n")
+    asked = ("contrast", "--tests", "p.jsonl", "--system", spec(folder), "--spread", "0", "--beam", "1")
+    ran = babelscope(*asked, "--prompt", "lines", "--prompt", "question")
+    assert ran.code == 0, ran.err
+    assert "Over 2 prompts (chosen, not drawn: no interval):" in ran.out
+    assert len(ran.out.splitlines()) <= 40
+
+
 def test_the_summary_shows_the_spread(babelscope: Babelscope, folder: Path, tests: str) -> None:
     ran = babelscope(
         *(
@@ -83,7 +96,7 @@ def test_the_summary_shows_the_spread(babelscope: Babelscope, folder: Path, test
         )
     )
     assert ran.code == 0, ran.err
-    assert "Over prompts (chosen, not drawn: no interval):" in ran.out
+    assert "Over 2 prompts (chosen, not drawn: no interval):" in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines())
     assert len(ran.out.splitlines()) <= 40
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from babelscope.core.columns import Group, JudgedCell
+from babelscope.core.columns import Column, Group, JudgedCell
 from babelscope.core.page import Finding, Headline, Section, View, count_of
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
 from babelscope.report import generic
 from babelscope.report.paired import paired_findings
 from babelscope.report.sections import caveats_of, figure_of, shown_by
-from babelscope.runs.comparing_prompts import headlines_table, is_of_prompts
+from babelscope.runs.comparing_prompts import headlines_table
 from babelscope.util.tables import FIRM, draw, wrap
 from babelscope.util.terminal import visible
 
@@ -22,7 +22,7 @@ _TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "N
 _COUNTS = ("ties", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
-_MOST_OVER_PROMPTS = 6
+_MOST_OVER_PROMPTS = 4
 _INDENT, _HANGING = " " * 2, " " * 13
 
 
@@ -34,6 +34,7 @@ class _Shown:
     section: Section
     headlines: Sequence[tuple[str, Sequence[Headline]]]
     """Of each system."""
+    view: View
     overview: Table | None = None
     """The method's own table of these, if it has one."""
 
@@ -65,7 +66,7 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
     ]
     findings, caveats = _findings(result, shown, width), _caveats(shown, width)
     closing = _closing(result, len(result.rows), places, width)
-    over, counted = _over_prompts(result, figures, width)
+    over, counted = _over_prompts(shown, width)
     room = most - len(title) - len(closing) - len(over) - 1
     reserved = min(_height(caveats), max(4, room // 5))
     table, count = _fitted(shown, figures, width, max(room // 2, room - reserved - _height(findings)))
@@ -94,7 +95,7 @@ def _shown(group: Group, *, alone: bool) -> _Shown:
     headlines = [
         (column.name, _headlines(column.cell, view, whole=overview is None)) for column in group.columns
     ]
-    return _Shown(group, section, headlines, overview)
+    return _Shown(group, section, headlines, view, overview)
 
 
 def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
@@ -228,18 +229,25 @@ def _numbers(headline: Headline) -> list[str]:
     return [form(estimate.value), estimate.interval(form), f"{estimate.n:,}"]
 
 
-def _over_prompts(result: Result, figures: Sequence[_Figure], width: int) -> tuple[list[str], int]:
-    """The first figures over several prompts, with their spread, and how many rows these are."""
-    rows = [row for row in result.rows[len(result.rows) - result.comparisons :] if is_of_prompts(row)]
-    table = headlines_table(rows, ((each.shown.group, each.headline) for each in figures))
+def _over_prompts(shown: Sequence[_Shown], width: int) -> tuple[list[str], int]:
+    """The first figures over several prompts, with their spread, and how many rows have these."""
+
+    def headlines(each: _Shown) -> Callable[[Column], Sequence[Headline]]:
+        return lambda column: _headlines(column.cell, each.view, whole=True)
+
+    table = headlines_table((each.group, headlines(each)) for each in shown)
     if table is None:
         return [], 0
-    kept = list(table.rows)[:_MOST_OVER_PROMPTS]
-    right = range(table.labels, len(table.headings))
-    drawn = draw(list(table.headings), kept, right=right, width=width).split("\n")
+    sizes = sorted({row[-1] for row in table.rows})
+    whole = len(sizes) > 1  # else the title says how many prompts there are
+    headings, *kept = (
+        list(row) if whole else row[:-1] for row in (table.headings, *table.rows[:_MOST_OVER_PROMPTS])
+    )
+    drawn = draw(headings, kept, right=range(table.labels, len(headings)), width=width).split("\n")
     left = len(table.rows) - len(kept)
     more = [f"… {count_of(left, 'figures')} more over prompts: --all"] if left else []
-    return ["", "Over prompts (chosen, not drawn: no interval):", *drawn, *more], 4 * len(kept)
+    title = f"Over {'several' if whole else sizes[0]} prompts (chosen, not drawn: no interval):"
+    return ["", title, *drawn, *more], 4 * len(kept)
 
 
 # -- findings and caveats -------------------------------------------------------------------------------

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Column, Group, figure_key
-from babelscope.core.page import Headline
+from babelscope.core.columns import Column, Group
+from babelscope.core.page import Headline, Unit
 from babelscope.core.results import Estimate, Row, number
 from babelscope.core.tables import Table
 from babelscope.runs.comparing_groups import Labels, spread_over
@@ -31,16 +32,9 @@ def prompt_rows(group: Group) -> list[Row]:
         told = {"system": common_name(list(columns)), "over": "prompts"}
         more: Labels = {"evaluator": evaluator, **told} if evaluator else {**told}
         for labels, values in spread_over(group, columns, more):
-            mean, sd = mean_and_sd(values)
-            found = (mean.value, sd.value, min(values), max(values))
-            for name, value in zip(_SPREAD, found, strict=True):
+            for name, value in zip(_SPREAD, _spread(values), strict=True):
                 rows.append(Row(name, Estimate.without_interval(value, len(values), _NOT_DRAWN), labels))
     return rows
-
-
-def is_of_prompts(row: Row) -> bool:
-    """Whether a row is one of `prompt_rows`."""
-    return row.labels.get("over") == "prompts"
 
 
 def prompts_table(rows: Sequence[Row]) -> Table:
@@ -62,28 +56,31 @@ def prompts_table(rows: Sequence[Row]) -> Table:
     return Table("over prompts", [*labels, *_SPREAD, "prompts"], cells, len(labels))
 
 
-def headlines_table(rows: Sequence[Row], headlines: Iterable[tuple[Group, Headline]]) -> Table | None:
-    """The figures over prompts that a summary shows, each once; None if there are none."""
-    lines = _lines(rows)
-    told: dict[str, list[str]] = {}
-    for group, headline in headlines:
-        of = {**group.labels, "of": headline.row.name, **dict(figure_key(headline.row)[1])}
-        for line in lines:
-            labels = {
-                name: value
-                for name, value in line["mean"].labels.items()
-                if name not in ("system", "over", "measure", "evaluator")
-            }
-            if labels == {name: value for name, value in of.items() if name not in ("system", "measure")}:
-                system, n = str(line["mean"].labels["system"]), str(line["mean"].estimate.n)
-                values = [_in_unit(line[name].estimate.value, headline.unit) for name in _SPREAD]
-                told.setdefault(str(sorted(line["mean"].labels.items())), [system, headline.name, *values, n])
-    if not told:
-        return None
-    return Table("over prompts", ["system", "figure", *_SPREAD, "prompts"], list(told.values()), 2)
+def headlines_table(
+    groups: Iterable[tuple[Group, Callable[[Column], Sequence[Headline]]]],
+) -> Table | None:
+    """The same of the figures that a summary shows, in its own words and units; None if there are none."""
+    rows = []
+    for group, headlines in groups:
+        for columns in _groups(group.columns):
+            values: dict[tuple[str, Unit], list[float]] = {}
+            for column in columns.values():
+                for each in headlines(column):
+                    if each.row.estimate.n and math.isfinite(each.row.estimate.value):
+                        values.setdefault((each.name, each.unit), []).append(each.row.estimate.value)
+            for (name, unit), own in values.items():
+                if len(own) > 1:
+                    told = [_in_unit(value, unit) for value in _spread(own)]
+                    rows.append([common_name(list(columns)), name, *told, str(len(own))])
+    return Table("over prompts", ["system", "figure", *_SPREAD, "prompts"], rows, 2) if rows else None
 
 
-def _in_unit(value: float, unit: str) -> str:
+def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
+    mean, sd = mean_and_sd(values)
+    return mean.value, sd.value, min(values), max(values)
+
+
+def _in_unit(value: float, unit: Unit) -> str:
     return f"{100 * value:.1f} %" if unit == "percent" else number(value)
 
 
