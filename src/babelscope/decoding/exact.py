@@ -40,8 +40,9 @@ _ROWS = {"cpu": 512, "cuda": 4096}
 _AT_ONCE = 96
 # Sources encoded together.
 _GROUP = 192
-# Bytes of a child while it is opened: row, token and log-probability, then score, parent and token.
-_CHILD = 48
+# Bytes of a child while it is opened: row, token and log-probability, in pieces and put together; total and parent;
+# then score, parent and token in arrays that grow by half.
+_CHILD = 96
 # Prefixes of one source taken at once lie within a window of the best, in nats. A wide one fills batches, but
 # expands in vain; it is widened while less than _LITTLE of all expansions are, and narrowed above twice that.
 _WINDOW, _NARROWEST, _WIDEST, _LITTLE = 0.1, 0.05, 0.3, 0.01
@@ -261,10 +262,11 @@ class _Search:
     def _take(self, active: Sequence[Frontier]) -> tuple[list[Frontier], list[tuple[Array, Array, Array]]]:
         """Share the rows of a step among sentences: the sentences that get rows, and the prefixes each takes."""
         turn = sorted(active, key=lambda each: each.n_open)  # few open prefixes leave rows to others
-        room, owners, taken = min(self.rows, self._rows_that_fit(active)), [], []
-        for position, sentence in enumerate(turn):
+        for sentence in turn:
             if not sentence.still_probing():
                 self._open_deferred(sentence)
+        room, owners, taken = min(self.rows, self._rows_that_fit(active)), [], []
+        for position, sentence in enumerate(turn):
             share = max(1, room // (len(turn) - position))
             if self.budget.expansions is not None:
                 share = min(share, self.budget.expansions - sentence.expansions)
@@ -349,11 +351,14 @@ class _Search:
             probed = beginning + sum(each.probing for each in active if each.n_open)
             if self._held(active, more) + (probed * 4 + _CHILD) * size <= self.budget.bytes:
                 return
-            self._stop(max(active, key=lambda each: each.bytes if each.n_open else -1))
+            self._stop(max(active, key=lambda each: each.bytes_for(0) if each.n_open else -1))
 
     def _held(self, active: Sequence[Frontier], more: int) -> int:
-        """Bytes of keys and values after `more` further nodes, and of open prefixes."""
-        return self.memory.bytes_for(more) + sum(each.bytes for each in active if each.n_open)
+        """Bytes of keys and values after `more` further nodes, and of open prefixes; the largest search may grow."""
+        grown = max(
+            (each.bytes_for(self.model.vocabulary.size) - each.bytes_for(0) for each in active), default=0
+        )
+        return self.memory.bytes_for(more) + grown + sum(each.bytes_for(0) for each in active if each.n_open)
 
     def _rows_that_fit(self, active: Sequence[Frontier]) -> int:
         """How many prefixes may be expanded at once if all of their children stay open."""

@@ -187,7 +187,9 @@ class Frontier:
             self.tokens[:0].copy(),
         )
 
-    @property
-    def bytes(self) -> int:
-        """Bytes held: three arrays, a fourth while one of them grows, and the deferred children."""
-        return 4 * self.scores.nbytes + sum(logprobs.nbytes for _, _, logprobs in self.deferred)
+    def bytes_for(self, more: int) -> int:
+        """Bytes held after `more` prefixes are opened: three arrays, a fourth while one of them grows, and the
+        deferred children."""
+        needed, held = self.n_open + more, len(self.scores)
+        room = held if needed <= held else max(needed, held * 3 // 2)
+        return 4 * self.scores.itemsize * room + sum(logprobs.nbytes for _, _, logprobs in self.deferred)

@@ -136,7 +136,7 @@ def test_it_is_drawn_and_asked_for_only_if_wanted() -> None:
     from babelscope.methods.space.pictures import pictures
 
     toy = Enumerated()
-    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(100)]
+    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(300)]
     plain = space(toy, items, k=3, samples=4)
     assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
     assert "confidence" not in plain.signature

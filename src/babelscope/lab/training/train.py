@@ -87,12 +87,7 @@ def train(
             return earlier
         with training_numerics(threads, where):
             run = _open_run(out, settings, shared, training, development, where, progress)
-            if isinstance(run.pieces, PromptPieces):
-                run.pieces.save(out)
-            elif tokenizer:
-                copy_tokenizer(tokenizer, out)
-            else:  # before training, so that other models can use it while this one trains
-                save_tokenizer(run.pieces, out, languages=settings.languages)
+            _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
             made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
@@ -102,6 +97,16 @@ def train(
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
+
+
+def _save_pieces(run: TrainingRun, tokenizer: Path | None, out: Path) -> None:
+    """Write the vocabulary before training, so that other models can use it while this one trains."""
+    if isinstance(run.pieces, PromptPieces):
+        run.pieces.save(out)
+    elif tokenizer:
+        copy_tokenizer(tokenizer, out)
+    else:
+        save_tokenizer(run.pieces, out, languages=run.settings.languages)
 
 
 def _check_vocabularies(
