@@ -13,6 +13,7 @@ import pytest
 
 from babelscope.core.columns import Column, Group, JudgedCell
 from babelscope.core.comparable import Comparable
+from babelscope.core.factors import Factors
 from babelscope.core.page import Finding, Section
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Settings, find_method, method_names
@@ -36,6 +37,7 @@ class RandomCell:
     settings: Mapping[str, Any]
     comparable: Sequence[Comparable]
     parts: Sequence[Row] = ()
+    factors: Factors = field(default_factory=dict)
     roles: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     run: Any = field(default_factory=lambda: SimpleNamespace(sections=()))

@@ -132,11 +132,13 @@ def _distance(a: str, b: str) -> int:
     return best
 
 
-def test_it_is_drawn_and_asked_for_only_if_wanted() -> None:
-    from babelscope.methods.space.pictures import pictures
+def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from babelscope.methods.space import pictures as module
 
+    monkeypatch.setattr(module, "_FEWEST_TOKENS", 1)
+    pictures = module.pictures
     toy = Enumerated()
-    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(300)]
+    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(30)]
     plain = space(toy, items, k=3, samples=4)
     assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
     assert "confidence" not in plain.signature

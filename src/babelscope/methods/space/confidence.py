@@ -22,7 +22,7 @@ from babelscope.core.answers import Scored
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.regions import region_hypotheses
 from babelscope.methods.space.sentences import SystemRecords, unresolved_in, with_region
-from babelscope.stats.intervals import Array, cluster_sums, ratio_of_sums
+from babelscope.stats.intervals import Array, cluster_sums, clustered_proportion, ratio_of_sums
 from babelscope.util.seeds import stream
 
 BINS = 20
@@ -106,12 +106,11 @@ def _calibration_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
         "undefined": len(cell.records) - len(whole),
     }
     ones = [1.0] * len(right)
-    for name, values, scale in (
-        ("token_confidence", confidences, (0.0, 1.0)),
-        ("token_accuracy", right, (0.0, 1.0)),
-        ("overconfidence", confidences - right, (-1.0, 1.0)),
-    ):
-        yield Row(name, _ratio(values.tolist(), ones, sources, scale), {}, counts)
+    sure = _ratio(confidences.tolist(), ones, sources, (0.0, 1.0))
+    too_sure = _ratio((confidences - right).tolist(), ones, sources, (-1.0, 1.0))
+    yield Row("token_confidence", sure, {}, counts)
+    yield Row("token_accuracy", clustered_proportion(right.tolist(), sources), {}, counts)
+    yield Row("overconfidence", too_sure, {}, counts)
     if not len(right):
         return
     numbers = _bin_numbers(confidences)
@@ -130,9 +129,9 @@ def _calibration_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
         inside = np.flatnonzero(numbers == number)
         own = [sources[place] for place in inside]
         label = {"bin": f"{number / BINS:g}-{(number + 1) / BINS:g}"}
-        for name, values in (("bin_confidence", confidences), ("bin_accuracy", right)):
-            found = _ratio(values[inside].tolist(), [1.0] * len(inside), own, (0.0, 1.0))
-            yield Row(name, found, label)
+        mean = _ratio(confidences[inside].tolist(), [1.0] * len(inside), own, (0.0, 1.0))
+        yield Row("bin_confidence", mean, label)
+        yield Row("bin_accuracy", clustered_proportion(right[inside].tolist(), own), label)
 
 
 def _ratio(
