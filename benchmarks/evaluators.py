@@ -256,6 +256,7 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
     known = known_truths(judged_both[0], ConditionSettings())
     inside = Counter[str]()
     shares = []
+    claims = 0
     for draw in range(count):
         rng = random.Random(draw)
         noise = noise_of(rng.choices(known, k=len(known))) or 0.0
@@ -269,13 +270,15 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
         truth = [sum(record["truth"] for record in some) / max(1, len(some)) for some in (decided, records)]
         all_ = next(row.estimate for row in accuracy_rows(records) if row.name == "all")
         whole = undecided_rows(records)[1].estimate
+        claims += bool(decided)
         inside["decided"] += bool(decided) and all_.low <= truth[0] <= all_.high
         inside["all"] += whole.low <= truth[1] <= whole.high
         shares.append(len(decided) / of)
     return {
-        "decided": inside["decided"] / count,
+        "decided": inside["decided"] / max(1, claims),
         "all": inside["all"] / count,
         "share decided": sum(shares) / count,
+        "nothing decided": 1 - claims / count,
     }
 
 

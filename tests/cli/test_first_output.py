@@ -56,8 +56,11 @@ def test_translating_with_marian_imports_no_transformers(tmp_path: Path) -> None
     assert not found & NOT_TO_TRANSLATE
 
 
-@pytest.mark.parametrize("path", sorted(LAB.glob("*/model.safetensors")), ids=lambda path: path.parent.name)
-def test_every_shipped_model_is_read_without_transformers(path: Path) -> None:
+ENCODER_DECODERS = sorted(path for path in LAB.glob("*/model.safetensors") if path.parent.name != "llm")
+
+
+@pytest.mark.parametrize("path", ENCODER_DECODERS, ids=lambda path: path.parent.name)
+def test_every_shipped_encoder_decoder_is_read_without_transformers(path: Path) -> None:
     assert read_marian(ModelFolder(path.parent), device="cpu") is not None
 
 

@@ -59,7 +59,9 @@ def run(method: str, folder: Path, **changed: Any) -> Path:
 
 
 def test_there_is_a_case_for_every_built_in_method() -> None:
-    assert {name for name in method_names() if not name.startswith("patterns")} == CASES.keys()
+    # No lab system answers in words; `tests/methods/answers` has those methods.
+    known = [name for name in method_names() if not name.endswith("_answers")]
+    assert {name for name in known if not name.startswith("patterns")} == CASES.keys()
 
 
 @pytest.mark.parametrize("method", sorted(CASES))

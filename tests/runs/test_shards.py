@@ -101,7 +101,8 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
 
 
 def test_there_is_a_case_for_every_built_in_method() -> None:
-    assert LAB.keys() == _BUILT_IN.keys()
+    # No lab system answers in words.
+    assert LAB.keys() == {name for name in _BUILT_IN if not name.endswith("_answers")}
 
 
 @pytest.mark.parametrize("method", sorted(LAB))

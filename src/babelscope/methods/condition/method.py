@@ -60,7 +60,7 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
-    version=4,
+    version=5,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,
