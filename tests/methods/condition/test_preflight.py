@@ -187,7 +187,7 @@ def test_noise_is_the_size_of_rare_mistakes() -> None:
 
 
 def test_noise_bounds_what_few_known_translations_may_not_show() -> None:
-    """Of twenty normal margins, the bound is above the true quantile in 95 % of draws; the worst of them seldom is."""
+    """Of twenty normal margins, the bound is above the true quantile in 95 % of draws; the worst of them seldom."""
     rng = np.random.default_rng(0)
     true = 1.96 - 0.3
     drawn = [rng.normal(0.3, 1.0, 20).tolist() for _ in range(400)]
