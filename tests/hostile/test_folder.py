@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linu
 # `platform.platform()`, which a run folder is told, asks this of a program on the PATH.
 _HARMLESS = {"started uname -p"}
 # What is named is found by listing its folder; `init` writes a file that no option names.
-_LISTS = {"agreement", "correlate", "init", "patterns mucow"}
+_LISTS = {"agreement", "annotate challenge.jsonl", "correlate", "init", "patterns mucow"}
 
 
 _OUTPUTS = {
