@@ -94,6 +94,10 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
         (("one", "--table", "no.tsv"), "no.tsv: no such file"),
         (("one", "--table", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
         (("--table", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
+        (
+            ("one", "--covariate", "bleu", "--figure", "all"),
+            "nothing says the 'bleu' of systems: the runs name no factors, and there is no --table",
+        ),
     ],
 )
 def test_bad_usage_is_told_in_a_sentence(

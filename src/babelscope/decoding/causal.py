@@ -18,6 +18,8 @@ from babelscope.util.errors import BabelscopeError
 
 # Tokens of one teacher-forced batch, prompts and padding included.
 _BUDGET = 2048
+# Logits whose exponentials are summed at once.
+_SUMMED = 2**21
 
 
 class Causal(OpenModel):
@@ -158,8 +160,11 @@ def force_causal(
     join_ends(logits, ends, eos)
     wanted = ids[:, ids.shape[1] - keep + 1 :]
     chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0]
-    for row, own in enumerate(logits):  # one by one, so that no second copy of the logits is made
-        chosen[row] -= own[:-1].logsumexp(-1)
+    # In pieces, since a sum of exponentials makes two copies of what it is given.
+    places = max(1, _SUMMED // logits.shape[-1])
+    for row, own in enumerate(logits):
+        sums = [piece.logsumexp(-1) for piece in own[:-1].split(places)]
+        chosen[row] -= torch.cat(sums)
     found = chosen.cpu().tolist()
     return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
 

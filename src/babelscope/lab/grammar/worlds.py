@@ -22,12 +22,10 @@ Noise = Literal["copied", "misaligned", "truncated", "other language"]
 
 # Shares of the grammar's own draws (tests/lab/grammar/test_worlds.py measures them).
 _FEMININE, _RARE = 0.46, 0.27
-_VOWELS, _CONSONANTS = "aeiouäöü", "bcdfghjklmnpqrstvwxyzß"
-_FOREIGN = str.maketrans(
-    _VOWELS + _VOWELS.upper() + _CONSONANTS + _CONSONANTS.upper().replace("SS", "ß"),
-    "eioua" + "oiu" + ("eioua" + "oiu").upper() + _CONSONANTS[7:] + _CONSONANTS[:7]
-    + (_CONSONANTS[7:] + _CONSONANTS[:7]).upper().replace("SS", "ß"),
-)  # fmt: skip
+# Letters of a language that nobody reads: each is exchanged for another of its kind.
+_OURS = "aeiouäöübcdfghjklmnpqrstvwxyz"
+_THEIRS = "eiouaoiuklmnpqrstvwxyzbcdfghj"
+_FOREIGN = str.maketrans(_OURS + _OURS.upper(), _THEIRS + _THEIRS.upper())
 
 
 @dataclass(frozen=True, slots=True)

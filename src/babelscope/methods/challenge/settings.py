@@ -23,7 +23,7 @@ ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 class ChallengeSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
-    signed_where_used = frozenset({"tokenize", "source_tokenize"})
+    signed_where_used = frozenset({"tokenize", "source_tokenize", "target_parser", "target_language"})
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
@@ -75,13 +75,6 @@ class ChallengeSettings(Settings):
     """Parser of references and translations, by which each dependency is judged, too: kept, lost or undecided."""
     target_language: str | None = None
     """Language of the references, where the parser does not say it."""
-
-    @classmethod
-    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Without what is about verdicts where none are asked for: other figures do not depend on it."""
-        optional = ("target_parser", "target_language")
-        found = super().signed(values).items()
-        return {name: value for name, value in found if value is not None or name not in optional}
 
     @field_validator("target_parser")
     @classmethod
