@@ -11,9 +11,14 @@ Forms = frozenset[str]
 
 
 class Chooser(Protocol):
-    """Picks the index of an alternative; `forms` are, for each, word forms of which it uses at least one."""
+    """Picks the index of an alternative; `forms` are, for each, word forms of which it uses at least one.
 
-    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int: ...
+    `facts`: the alternatives are not ways of saying the same, so that their weights hold for every translator.
+    """
+
+    def __call__(
+        self, weights: Sequence[float], forms: Sequence[Forms] | None = None, *, facts: bool = False
+    ) -> int: ...
 
 
 def random_stream(seed: int, name: str) -> random.Random:
@@ -33,12 +38,20 @@ def draw_index(rng: random.Random, weights: Sequence[float]) -> int:
 
 
 class RandomChooser:
-    """Draws alternatives by their weights."""
+    """Draws alternatives by their weights; `even`: ways of saying the same are equally likely."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, *, even: bool = False) -> None:
+        self.rng, self.even = rng, even
 
-    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:  # noqa: ARG002
+    def __call__(
+        self,
+        weights: Sequence[float],
+        forms: Sequence[Forms] | None = None,  # noqa: ARG002
+        *,
+        facts: bool = False,
+    ) -> int:
+        if self.even and not facts:
+            weights = [float(weight > 0) for weight in weights]
         return draw_index(self.rng, weights) if len(weights) > 1 else 0
 
 
@@ -50,7 +63,13 @@ class _ScriptedChooser:
         self.vocabulary = vocabulary
         self.options: list[list[int]] = []
 
-    def __call__(self, weights: Sequence[float], forms: Sequence[Forms] | None = None) -> int:
+    def __call__(
+        self,
+        weights: Sequence[float],
+        forms: Sequence[Forms] | None = None,
+        *,
+        facts: bool = False,  # noqa: ARG002
+    ) -> int:
         options = list(range(len(weights)))
         if forms is not None and self.vocabulary is not None:
             known = self.vocabulary

@@ -71,7 +71,7 @@ class _PairDrawer:
         drawn = _draw_meanings(self._meanings, self._split, self._world)
         while len(self._seen) < n:
             meaning, words = next(drawn)
-            pair = realise(meaning, self._german, words)
+            pair = realise(meaning, self._german, words, even=self._world.even)
             if self._see(pair.source, pair.target):
                 yield pair
 
@@ -107,12 +107,12 @@ class _PairDrawer:
         return len(self._seen) > before
 
 
-def references(meaning: Meaning, n: int, seed: int, tries: int = 200) -> list[str]:
+def references(meaning: Meaning, n: int, seed: int, tries: int = 200, *, world: World = EASY) -> list[str]:
     """Up to n different German sentences for a meaning, in the order drawn."""
     rng = random_stream(seed, f"references/{english_text(meaning)}")
     found: dict[str, None] = {}
     for _ in range(tries):
-        found[realise(meaning, rng).target] = None
+        found[realise(meaning, rng, even=world.even).target] = None
         if len(found) == n:
             break
     return list(found)

@@ -56,11 +56,13 @@ class Phrases:
         """A clause, needed here for relative clauses."""
         raise NotImplementedError
 
-    def pick(self, options: Sequence[tuple[T, float]], forms: Sequence[Forms] | None = None) -> T:
+    def pick(
+        self, options: Sequence[tuple[T, float]], forms: Sequence[Forms] | None = None, *, facts: bool = False
+    ) -> T:
         """One of several weighted alternatives."""
         if len(options) == 1:
             return options[0][0]
-        return options[self.choose([weight for _, weight in options], forms)][0]
+        return options[self.choose([weight for _, weight in options], forms, facts=facts)][0]
 
     def pick_word(
         self, options: Sequence[tuple[str, float]], upos: str, deprel: str, head: Word, key: str
@@ -82,7 +84,7 @@ class Phrases:
             for nouns, share in ((noun.german, 1 - women), (noun.feminine, women)):
                 total = sum(weight for _, weight in nouns)
                 options += [(word, share * weight / total) for word, weight in nouns if share]
-        return self.pick(options, [word.forms for word, _ in options])
+        return self.pick(options, [word.forms for word, _ in options], facts=bool(noun.feminine))
 
     def phrase(
         self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str = ""

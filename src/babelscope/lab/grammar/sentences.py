@@ -33,10 +33,15 @@ class SentencePair:
         return text(self.german)
 
 
-def realise(meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None) -> SentencePair:
-    """A sentence pair; German is drawn by `rng`, English is fixed and may be given if already made."""
+def realise(
+    meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None, *, even: bool = False
+) -> SentencePair:
+    """A sentence pair; German is drawn by `rng`, English is fixed and may be given if already made.
+
+    `even`: whatever German can say in several ways, it says equally often in each.
+    """
     english = english or english_words(meaning)
-    german = German(RandomChooser(rng)).sentence(meaning)
+    german = German(RandomChooser(rng, even=even)).sentence(meaning)
     source, target = tokens(english), tokens(german)
     alignment = align(english, german)
     return SentencePair(

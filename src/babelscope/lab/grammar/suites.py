@@ -39,7 +39,7 @@ def held_out(
         source = english_text(meaning)
         if source not in seen and split_of(source) == split:
             seen.add(source)
-            yield realise(meaning, rng)
+            yield realise(meaning, rng, even=world.even)
 
 
 def with_cue(tree: Sequence[Token], position: int, cue: str) -> str:
@@ -215,7 +215,9 @@ def parallel_items(
         {
             "id": f"parallel-{number}",
             "source": pair.source,
-            "reference": [*dict.fromkeys([pair.target, *references(pair.meaning, several, seed)])][:several],
+            "reference": [
+                *dict.fromkeys([pair.target, *references(pair.meaning, several, seed, world=world)])
+            ][:several],
         }
         for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
     ]

@@ -41,6 +41,8 @@ class World:
     """Share of the rare sense among ambiguous nouns."""
     more_clauses: tuple[float, ...] = (1.0,)
     """Probabilities of 0, 1, 2... clauses more than the grammar draws."""
+    even: bool = False
+    """Whether German says what it can say in several ways equally often in each; otherwise one is the usual one."""
     noise: Mapping[Noise, float] = field(default_factory=dict)
     """Kind of noise -> share of the training pairs that have it."""
     references: int = 5
@@ -71,10 +73,11 @@ class World:
 EASY = World("easy", pairs=100_000)
 HARD = World(
     "hard",
-    pairs=29_000,
+    pairs=10_000,
     feminine=0.04,
     rare=0.04,
     more_clauses=(0.15, 0.4, 0.3, 0.15),
+    even=True,
     noise={"copied": 0.035, "misaligned": 0.035, "truncated": 0.035, "other language": 0.035},
     references=2,
 )
