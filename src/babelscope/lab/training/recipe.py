@@ -13,17 +13,20 @@ from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.networks import pack_models
 from babelscope.lab.training.progress import clock
-from babelscope.lab.training.tokenizer import FILES
+from babelscope.lab.training.tokenizer import FILES, copy_tokenizer
 from babelscope.util.errors import SystemFailure
 from babelscope.util.locks import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = EASY.pairs, 2_000, 1
 # The learning rate falls to 0 at the last step, which is the best, so frequent development checks are useless.
 _RARE_DEV_CHECKS = ("--set", "dev_every=1000")
-_TEACHER = ("--shape", "lab-teacher", *_RARE_DEV_CHECKS)
-_SMALL = ("--shape", "lab-student", *_RARE_DEV_CHECKS)
+# The text of other worlds is read many times over: with dropout, and the best step may not be the last.
+_FEW_PAIRS = ("--set", "dev_every=300", "--set", "dropout=0.1")
+_TEACHER = ("--shape", "lab-teacher")
+_SMALL = ("--shape", "lab-student")
 _LLM = ("--family", "llama", "--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
 LLM = "llm"
+_TOKENIZER = "tokenizer"
 # Each model trains with one thread. Three at once on two cores took a quarter longer in all.
 _MODELS_AT_ONCE = 2
 
@@ -43,15 +46,21 @@ def model_name(kind: str, seed: int, world: World = EASY) -> str:
     return name if seed == 1 else f"{name}-{seed}"
 
 
-def jobs(seeds: Sequence[int], world: World = EASY, tokenizer: Path | None = None) -> list[Job]:
+def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
     """All models of a world, in the order in which to start them.
 
-    They share one vocabulary: that of `tokenizer`, a folder, or of the first teacher.
+    They share one vocabulary: that of the first teacher of the easy world, which others have in a folder `tokenizer`.
     """
     text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
     dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
-    common = ("--set", "languages=en-de", "--threads", "1")
-    first = model_name("teacher", seeds[0], world) if tokenizer is None else str(tokenizer.absolute())
+    common = (
+        "--set",
+        "languages=en-de",
+        "--threads",
+        "1",
+        *(_RARE_DEV_CHECKS if world == EASY else _FEW_PAIRS),
+    )
+    first = model_name("teacher", seeds[0]) if world == EASY else _TOKENIZER
     vocabulary = f"{first}/{FILES[-1]}"
     found = []
     for seed in seeds:
@@ -80,14 +89,17 @@ def jobs(seeds: Sequence[int], world: World = EASY, tokenizer: Path | None = Non
 def make_models(folder: Path, models: Path, *, seeds: Sequence[int], world: World = EASY) -> None:
     """Make all models of a world in subfolders of `folder`, or resume, and pack them into `models`.
 
-    Those of other worlds than the easy one have its vocabulary, which must be there. Prints on stderr which model
-    starts, and which is done after how long.
+    Those of other worlds than the easy one have its vocabulary, which must be there, and only their first seed is
+    packed, so that the package stays small. Prints on stderr which model starts, and which is done after how long.
     """
-    tokenizer = None if world == EASY else models / "tokenizer"
-    made = jobs(seeds, world, tokenizer)
+    made = jobs(seeds, world)
+    packed = made if world == EASY else jobs(seeds[:1], world)
     with locked_folder(folder):
+        if world != EASY:
+            (folder / _TOKENIZER).mkdir(exist_ok=True)
+            copy_tokenizer(models / _TOKENIZER, folder / _TOKENIZER)
         _make_all(folder, made, world)
-        pack_models({job.name: folder / job.name for job in made}, models)
+        pack_models({job.name: folder / job.name for job in packed}, models)
 
 
 def _make_all(folder: Path, made: Sequence[Job], world: World) -> None:
