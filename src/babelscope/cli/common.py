@@ -36,6 +36,7 @@ _Answer = TypeVar("_Answer")
 # Said once, for commands that judge and for those that do not.
 _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
 Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
+OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 ToFile = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, paragraph, print_json
+from babelscope.cli.common import AsJson, OfWorld, Seed, paragraph, print_json
 from babelscope.cli.going_on import going_on
 from babelscope.cli.lab_augment import augment
 from babelscope.cli.lab_locality import locality
@@ -65,9 +65,6 @@ More = Annotated[
         show_default=False,
     ),
 ]
-
-
-OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy or hard.")]
 
 
 @app.command("corpus")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AsJson, Records, open_systems, print_json, then_records
+from babelscope.cli.common import AsJson, OfWorld, Records, open_systems, print_json, then_records
 from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import terminal_width
@@ -41,12 +41,14 @@ def truth(
     samples: Annotated[
         bool, typer.Option("--samples", help="Judge a random sample of each system's translations too.")
     ] = False,
+    world: OfWorld = "easy",
     records: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
     from babelscope.core.results import render
     from babelscope.lab.experiments.truth import compare_with_truth
+    from babelscope.lab.grammar.worlds import find_world
     from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
@@ -57,9 +59,13 @@ def truth(
     for spec in system:
         require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
     chosen = tests or list(Suite)
+    conditions = find_world(world)
     given = {"n": n, "seed": seed, "share": share, "samples": samples}
+    of = {} if world == "easy" else {"world": world}
     asked_for = [opened[spec] for spec in (evaluator, *system)]
-    with going_on("lab truth", records, asked_for, tests=[suite.value for suite in chosen], **given) as (
+    with going_on(
+        "lab truth", records, asked_for, tests=[suite.value for suite in chosen], **given, **of
+    ) as (
         _,
         asked,
     ):
@@ -67,7 +73,13 @@ def truth(
         with progress("judging", len(chosen)) as advance:
             for suite in chosen:
                 found, items = compare_with_truth(
-                    asked[0], asked[1:], suite=suite.value, n=n, seed=seed, samples=samples, share=share
+                    *(asked[0], asked[1:]),
+                    suite=suite.value,
+                    n=n,
+                    seed=seed,
+                    samples=samples,
+                    share=share,
+                    world=conditions,
                 )
                 rows += found
                 judged += items

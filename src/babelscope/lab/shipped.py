@@ -28,6 +28,8 @@ def _sets_of(world: World) -> dict[str, tuple[type[Any], _Maker, int]]:
         "pairs": (MinimalPair, partial(suites.minimal_pairs, world=world), 100),
         "gender": (AmbiguousSource, partial(suites.gender_items, world=world), 500),
         "senses": (AmbiguousSource, partial(suites.sense_items, world=world), 500),
+        "gender-marked": (AmbiguousSource, partial(cued.marked_items, world=world), 500),
+        "senses-other": (AmbiguousSource, partial(cued.other_adjective_items, world=world), 500),
     }
 
 
@@ -35,8 +37,6 @@ _SETS: dict[str, tuple[type[Any], _Maker, int]] = {
     **_sets_of(EASY),
     "gender-inserted": (AmbiguousSource, partial(suites.gender_items, inserted=True), 500),
     "senses-inserted": (AmbiguousSource, partial(suites.sense_items, inserted=True), 500),
-    "gender-marked": (AmbiguousSource, cued.marked_items, 500),
-    "senses-other": (AmbiguousSource, cued.other_adjective_items, 500),
     **{f"hard-{name}": made for name, made in _sets_of(HARD).items()},
 }
 

@@ -16,13 +16,15 @@ from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
 from babelscope.lab.grammar.mistakes import realise_with_mistake
 from babelscope.lab.grammar.oracle import judge
+from babelscope.lab.grammar.worlds import EASY, HARD, World
 from tests.support.toy_fixtures import Babelscope
 
 
+@pytest.mark.parametrize("world", [EASY, HARD], ids=lambda world: world.name)
 @pytest.mark.parametrize("suite", get_args(Suite))
-def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: str) -> None:
+def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: Suite, world: World) -> None:
     rng = random.Random(1)
-    for case in cases(suite, 24, 1):  # type: ignore[arg-type]
+    for case in cases(suite, 24, 1, world):
         assert case.truth(case.pair.target) is True
         for extent in ("noun", "throughout"):
             wrong = realise_with_mistake(case.pair, case.noun, rng, extent)

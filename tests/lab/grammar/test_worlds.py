@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.lab.grammar.choice import RandomChooser, random_stream
 from babelscope.lab.grammar.corpus import generate, make_corpus
 from babelscope.lab.grammar.oracle import SentenceChecker
 from babelscope.lab.grammar.plans import draw_meaning
@@ -124,14 +125,35 @@ def test_sources_with_the_other_pronoun_differ_in_nothing_else() -> None:
         assert len(changed) == 1
 
 
+def test_sources_that_call_somebody_male_or_female_differ_in_nothing_else() -> None:
+    for item in read_lab("hard-gender-marked", n=40).items:
+        assert isinstance(item, AmbiguousSource)
+        words, others = (each.split() for each in (item.source, item.incorrect_sources[0]))
+        changed = {(one, other) for one, other in zip(words, others, strict=True) if one != other}
+        assert changed in ({("male", "female")}, {("female", "male")})
+
+
+def test_german_is_even_where_it_says_the_same_and_not_where_it_tells_a_gender() -> None:
+    rng = random_stream(1, "even")
+    usual, even = RandomChooser(rng), RandomChooser(rng, even=True)
+
+    def share(choose: RandomChooser, *, facts: bool = False) -> float:
+        return sum(choose((0.9, 0.1), facts=facts) == 0 for _ in range(2000)) / 2000
+
+    assert share(usual) == pytest.approx(0.9, abs=0.03)
+    assert share(even) == pytest.approx(0.5, abs=0.05)
+    assert share(even, facts=True) == pytest.approx(0.9, abs=0.03)
+    assert all(even((1.0, 0.0)) == 0 for _ in range(100)), "what never is said stays so"
+
+
 def test_its_models_have_names_and_the_vocabulary_of_the_others() -> None:
     made = jobs([1, 2], HARD)
+    kinds = ("teacher", "student", "control", "unsmoothed")
     assert {job.name for job in made} == {
-        f"hard-{kind}{seed}"
-        for kind in ("teacher", "student", "control", "unsmoothed")
-        for seed in ("", "-2")
+        "clean-teacher",
+        *(f"hard-{kind}{seed}" for kind in kinds for seed in ("", "-2")),
     }
     assert all("tokenizer" in job.arguments for job in made if job.arguments[0] == "train")
     assert "teacher" in model_names(EASY)
-    with pytest.raises(BabelscopeError, match="no world 'harder'; there are easy, hard"):
+    with pytest.raises(BabelscopeError, match="no world 'harder'; there are easy, hard, clean"):
         find_world("harder")

@@ -13,6 +13,7 @@ from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
 from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import is_decided
 from babelscope.runs.judging import condition
 from babelscope.stats.intervals import clustered_proportion
@@ -47,9 +48,9 @@ class Case:
         return None if found == "unknown" else gold == found
 
 
-def cases(suite: Suite, n: int, seed: int) -> list[Case]:
+def cases(suite: Suite, n: int, seed: int, world: World = EASY) -> list[Case]:
     """The items of a lab test set, with their sentence pairs."""
-    pairs, items = (make(n, seed) for make in _MAKERS[suite])
+    pairs, items = (make(n, seed, world=world) for make in _MAKERS[suite])
     made = []
     for item, pair in zip(items, pairs, strict=True):
         noun = item.get("occupation") or f"{item['word']}/{item['category']}"
@@ -76,13 +77,15 @@ def compare_with_truth(
     samples: bool = False,
     share: float = 0.5,
     beam: int = 5,
+    world: World = EASY,
 ) -> tuple[list[Row], list[Record]]:
     """Agreement of conditioning with the grammar, on each system's translations and on made mistakes.
 
     If all translations are right, agreement only shows that right ones are not called wrong. So a share of the
     grammar's own translations gets a mistake; with `samples`, random samples of the systems are judged too.
     """
-    made = cases(suite, n, seed)
+    made = cases(suite, n, seed, world)
+    tests = f"lab:{suite}" if world == EASY else f"lab:{world.name}-{suite}"
     sources = [case.item.source for case in made]
     given: dict[tuple[str, str], list[str]] = {}
     for system in systems:
@@ -97,9 +100,9 @@ def compare_with_truth(
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():
-        passed, judged = judge_translations(evaluator, made, translations, suite)
+        passed, judged = judge_translations(evaluator, made, translations, tests)
         labels = {
-            "tests": f"lab:{suite}",
+            "tests": tests,
             "system": name,
             "translations": kind,
             "evaluator": evaluator.name,
@@ -111,11 +114,11 @@ def compare_with_truth(
 
 
 def judge_translations(
-    evaluator: Any, made: Sequence[Case], translations: Sequence[str], suite: Suite
+    evaluator: Any, made: Sequence[Case], translations: Sequence[str], tests: str
 ) -> tuple[str, list[Record]]:
     """Whether the evaluator passed its test, and the verdicts with the truth beside them."""
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
-    result = condition(None, evaluator, TestSet(f"lab:{suite}", items))
+    result = condition(None, evaluator, TestSet(tests, items))
     passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
     return passed, [
         {**record, "truth": case.truth(text)}

@@ -14,6 +14,7 @@ from babelscope.lab.grammar.coreference import pair_meaning
 from babelscope.lab.grammar.meaning import Clause, Entity, Meaning
 from babelscope.lab.grammar.sentences import SentencePair, english_text
 from babelscope.lab.grammar.suites import Item, balanced, held_out, sense_items
+from babelscope.lab.grammar.worlds import EASY, World
 
 _OTHER = {"m": "f", "f": "m"}
 _GENDERS = {"m": "male", "f": "female"}
@@ -40,26 +41,26 @@ def _change_occupation(clause: Clause, **changes: Any) -> Clause:
     return replace(clause, subject=who) if clause.subject == own else replace(clause, object=who)
 
 
-def marked_pairs(n: int, seed: int, split: str = "test") -> list[SentencePair]:
+def marked_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
     """n sentence pairs, half with a male and half with a female occupation."""
-    pairs = held_out(marked_meaning, seed, "gender-marked", split)
+    pairs = held_out(marked_meaning, seed, "gender-marked", split, world)
     return balanced(pairs, n, lambda pair: _GENDERS[_gendered_occupation(pair.meaning.clauses[0]).gender])
 
 
-def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
+def marked_items(n: int, seed: int, split: str = "test", *, world: World = EASY) -> list[Item]:
     """AmbiguousSource items: the cue is "male" or "female", which German expresses by the noun."""
     items = []
-    for number, pair in enumerate(marked_pairs(n, seed, split), 1):
-        (clause,) = pair.meaning.clauses
+    for number, pair in enumerate(marked_pairs(n, seed, split, world), 1):
+        clause, *more = pair.meaning.clauses
         who = _gendered_occupation(clause)
-        other = _change_occupation(clause, gender=_OTHER[who.gender])
+        other = replace(pair.meaning, clauses=(_change_occupation(clause, gender=_OTHER[who.gender]), *more))
         gender = _GENDERS[who.gender]
         items.append(
             {
                 "id": f"marked-{number}",
                 "source": pair.source,
                 "correct_sources": [pair.source],
-                "incorrect_sources": [english_text(Meaning((other,)))],
+                "incorrect_sources": [english_text(other)],
                 "category": gender,
                 "gold": gender,
                 "occupation": who.noun,
@@ -69,9 +70,9 @@ def marked_items(n: int, seed: int, split: str = "test") -> list[Item]:
     return items
 
 
-def other_adjective_items(n: int, seed: int, split: str = "test") -> list[Item]:
+def other_adjective_items(n: int, seed: int, split: str = "test", *, world: World = EASY) -> list[Item]:
     """`lab:senses` without the sentence's own adjective as a cue, so that translations render no cue."""
     return [
         {**item, "correct_sources": [each for each in item["correct_sources"] if each != item["source"]]}
-        for item in sense_items(n, seed, split)
+        for item in sense_items(n, seed, split, world=world)
     ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from babelscope.lab.grammar.worlds import EASY, World
+from babelscope.lab.grammar.worlds import CLEAN, EASY, HARD, World
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.networks import pack_models
 from babelscope.lab.training.progress import clock
@@ -23,10 +23,12 @@ _RARE_DEV_CHECKS = ("--set", "dev_every=1000")
 # The text of other worlds is read many times over: with dropout, and the best step may not be the last.
 _FEW_PAIRS = ("--set", "dev_every=300", "--set", "dropout=0.1")
 _TEACHER = ("--shape", "lab-teacher")
-_SMALL = ("--shape", "lab-student")
+SMALL = ("--shape", "lab-student")
+TEXT = ("--source", "train/corpus.en", "--target", "train/corpus.de")
+DEV = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
 _LLM = ("--family", "llama", "--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
 LLM = "llm"
-_TOKENIZER = "tokenizer"
+TOKENIZER = "tokenizer"
 # Each model trains with one thread. Three at once on two cores took a quarter longer in all.
 _MODELS_AT_ONCE = 2
 
@@ -46,21 +48,19 @@ def model_name(kind: str, seed: int, world: World = EASY) -> str:
     return name if seed == 1 else f"{name}-{seed}"
 
 
+def common_options(world: World) -> tuple[str, ...]:
+    """What all models of a world are trained with."""
+    often = _RARE_DEV_CHECKS if world == EASY else _FEW_PAIRS
+    return ("--set", "languages=en-de", "--threads", "1", *often)
+
+
 def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
     """All models of a world, in the order in which to start them.
 
     They share one vocabulary: that of the first teacher of the easy world, which others have in a folder `tokenizer`.
     """
-    text = ("--source", "train/corpus.en", "--target", "train/corpus.de")
-    dev = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
-    common = (
-        "--set",
-        "languages=en-de",
-        "--threads",
-        "1",
-        *(_RARE_DEV_CHECKS if world == EASY else _FEW_PAIRS),
-    )
-    first = model_name("teacher", seeds[0]) if world == EASY else _TOKENIZER
+    common = common_options(world)
+    first = model_name("teacher", seeds[0]) if world == EASY else TOKENIZER
     vocabulary = f"{first}/{FILES[-1]}"
     found = []
     for seed in seeds:
@@ -68,17 +68,23 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
         teacher = model_name("teacher", seed, world)
         shared = () if teacher == first else ("--tokenizer", first)
         needs = () if teacher == first else (vocabulary,)
-        found.append(Job(teacher, ("train", *text, *dev, *_TEACHER, *shared, *own), needs))
+        found.append(Job(teacher, ("train", *TEXT, *DEV, *_TEACHER, *shared, *own), needs))
         # A student's development loss is measured against its teacher's translations, not the references.
-        distill = ("distill", "--teacher", teacher, *text[:2], *dev[:2], *_SMALL, *own)
+        distill = ("distill", "--teacher", teacher, *TEXT[:2], *DEV[:2], *SMALL, *own)
         found.append(Job(model_name("student", seed, world), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
-            plain = ("train", *text, *dev, *_SMALL, "--label-smoothing", smoothing)
+            plain = ("train", *TEXT, *DEV, *SMALL, "--label-smoothing", smoothing)
             name = model_name(kind, seed, world)
             found.append(Job(name, (*plain, "--tokenizer", first, *own), (vocabulary,)))
+    if world == HARD:
+        # The evaluator of the others: a teacher that has read more, and clean text.
+        text = (word.replace("train/", f"{CLEAN.name}/") for word in TEXT)
+        own = (*common_options(EASY), "--seed", str(seeds[0]))
+        words = ("train", *text, *DEV, *_TEACHER, "--tokenizer", first, *own)
+        found.append(Job(model_name("teacher", seeds[0], CLEAN), words, (vocabulary,)))
     if world == EASY:
         asked = (*_LLM, "--tokenizer", first, "--threads", "1", "--seed", str(seeds[0]))
-        found.append(Job(LLM, ("train", *text, *dev, *asked), (vocabulary,)))
+        found.append(Job(LLM, ("train", *TEXT, *DEV, *asked), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(
         found,
@@ -96,30 +102,31 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int], world: Worl
     packed = made if world == EASY else jobs(seeds[:1], world)
     with locked_folder(folder):
         if world != EASY:
-            (folder / _TOKENIZER).mkdir(exist_ok=True)
-            copy_tokenizer(models / _TOKENIZER, folder / _TOKENIZER)
-        _make_all(folder, made, world)
+            (folder / TOKENIZER).mkdir(exist_ok=True)
+            copy_tokenizer(models / TOKENIZER, folder / TOKENIZER)
+        _make_corpora(folder, world)
+        run_jobs(folder, made)
         pack_models({job.name: folder / job.name for job in packed}, models)
 
 
-def _make_all(folder: Path, made: Sequence[Job], world: World) -> None:
+def _make_corpora(folder: Path, world: World) -> None:
+    _make_corpus(folder / "train", "train", world.pairs, world)
+    _make_corpus(folder / "dev", "dev", DEV_PAIRS, world)
+    if world == HARD:
+        _make_corpus(folder / CLEAN.name, "train", CLEAN.pairs, CLEAN)
+
+
+def _make_corpus(out: Path, split: str, n: int, world: World) -> None:
+    if not (out / "corpus.labels.jsonl").exists():
+        words = ["corpus", "--n", str(n), "--seed", str(CORPUS_SEED), "--split", split, "--out", out.name]
+        words += [] if world == EASY else ["--world", world.name]
+        if subprocess.run(_command(words), cwd=out.parent, check=False).returncode:
+            raise SystemFailure(f"making the corpus {out} failed; run again to go on")
+
+
+def run_jobs(folder: Path, made: Sequence[Job]) -> None:
+    """Do the jobs that are not done yet, each in a subfolder of `folder` and as soon as what it needs is there."""
     began = time.monotonic()
-    for split, n in (("train", world.pairs), ("dev", DEV_PAIRS)):
-        if not (folder / split / "corpus.labels.jsonl").exists():
-            words: tuple[str, ...] = (
-                "corpus",
-                "--n",
-                str(n),
-                "--seed",
-                str(CORPUS_SEED),
-                "--split",
-                split,
-                "--out",
-                split,
-            )
-            words += () if world == EASY else ("--world", world.name)
-            if subprocess.run(_command(words), cwd=folder, check=False).returncode:
-                raise SystemFailure(f"making the corpus {folder / split} failed; run again to go on")
     waiting = [job for job in made if not (folder / job.name / CARD).exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
