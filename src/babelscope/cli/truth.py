@@ -22,6 +22,13 @@ class Suite(StrEnum):
     senses_other = "senses-other"
 
 
+class Protocol(StrEnum):
+    """Whether verdicts within the evaluator's noise count (`condition --protocol`)."""
+
+    checked = "checked"
+    paper = "paper"
+
+
 def truth(
     evaluator: Annotated[str, typer.Option(metavar="SYSTEM", help="The system that judges translations.")],
     system: Annotated[
@@ -42,6 +49,9 @@ def truth(
         bool, typer.Option("--samples", help="Judge a random sample of each system's translations too.")
     ] = False,
     world: OfWorld = "easy",
+    protocol: Annotated[
+        Protocol, typer.Option(help="Leave verdicts within the evaluator's noise out, or none.")
+    ] = Protocol.checked,
     records: Records = None,
     as_json: AsJson = False,
 ) -> None:
@@ -62,6 +72,7 @@ def truth(
     conditions = find_world(world)
     given = {"n": n, "seed": seed, "share": share, "samples": samples}
     of = {} if world == "easy" else {"world": world}
+    of |= {} if protocol == Protocol.checked else {"protocol": protocol.value}
     asked_for = [opened[spec] for spec in (evaluator, *system)]
     with going_on(
         "lab truth", records, asked_for, tests=[suite.value for suite in chosen], **given, **of
@@ -80,6 +91,7 @@ def truth(
                     samples=samples,
                     share=share,
                     world=conditions,
+                    protocol=protocol.value,
                 )
                 rows += found
                 judged += items

@@ -15,6 +15,7 @@ from babelscope.lab.grammar.oracle import genders_and_senses
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import is_decided
+from babelscope.methods.condition.settings import Protocol
 from babelscope.runs.judging import condition
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.systems.asking import ask_sample
@@ -78,6 +79,7 @@ def compare_with_truth(
     share: float = 0.5,
     beam: int = 5,
     world: World = EASY,
+    protocol: Protocol = "checked",
 ) -> tuple[list[Row], list[Record]]:
     """Agreement of conditioning with the grammar, on each system's translations and on made mistakes.
 
@@ -100,7 +102,7 @@ def compare_with_truth(
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():
-        passed, judged = judge_translations(evaluator, made, translations, tests)
+        passed, judged = judge_translations(evaluator, made, translations, tests, protocol)
         labels = {
             "tests": tests,
             "system": name,
@@ -114,11 +116,15 @@ def compare_with_truth(
 
 
 def judge_translations(
-    evaluator: Any, made: Sequence[Case], translations: Sequence[str], tests: str
+    evaluator: Any,
+    made: Sequence[Case],
+    translations: Sequence[str],
+    tests: str,
+    protocol: Protocol = "checked",
 ) -> tuple[str, list[Record]]:
     """Whether the evaluator passed its test, and the verdicts with the truth beside them."""
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
-    result = condition(None, evaluator, TestSet(tests, items))
+    result = condition(None, evaluator, TestSet(tests, items), protocol=protocol)
     passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
     return passed, [
         {**record, "truth": case.truth(text)}
