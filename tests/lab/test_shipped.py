@@ -12,6 +12,7 @@ from babelscope import load, open_system
 from babelscope.lab.experiments.demo import demo_study
 from babelscope.lab.experiments.evaluation import evaluate
 from babelscope.lab.plugin import MODELS
+from babelscope.lab.grammar.worlds import EASY, HARD
 from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
@@ -24,11 +25,10 @@ from tests.support.toy_fixtures import Babelscope
 
 
 def test_all_kinds_are_there_and_small() -> None:
-    assert {"teacher", "student", "control", "unsmoothed", "llm"} <= set(model_names())
+    assert {"teacher", "student", "control", "unsmoothed", "llm"} <= set(model_names(EASY))
     assert sum(path.stat().st_size for path in (MODELS / "llm").iterdir()) < 2_000_000
-    # The parsers of the lab's own trees, which are no translation models, come on top.
-    translating = [path for path in MODELS.rglob("*") if path.is_file() and "parsers" not in path.parts]
-    assert sum(path.stat().st_size for path in translating) < 15_000_000
+    assert {"hard-teacher", "hard-student", "hard-control", "hard-unsmoothed"} <= set(model_names(HARD))
+    assert sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) < 25_000_000
 
 
 def test_every_model_has_a_card_and_opens() -> None:
