@@ -86,8 +86,8 @@ def _matches(codes: Array, lengths: Array, order: int, means: Array) -> Iterator
         if not size:
             yield np.zeros((len(means), len(lengths))), total
             continue
-        # Each n-gram grows by the symbol before it. A stable sort by that puts equal ones side by side, texts in order,
-        # and those without one last.
+        # Each n-gram grows by the symbol before it. A stable sort by that puts equal ones side by side, texts in
+        # order, and those without one last.
         symbol = before.take(at) if n > 1 else symbols
         sort = np.argsort(symbol, kind="stable")[:size]
         at, rest, symbol = at.take(sort) - 1, gram.take(sort), symbol.take(sort)
