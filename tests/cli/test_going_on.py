@@ -172,7 +172,7 @@ def test_killed_at_some_steps_it_ends_the_same(
     killer: Killer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     # A corpus has six files, so its steps are many.
-    kill_at_steps(killer, folder, tmp_path, monkeypatch, name, every=23 if name == "corpus" else 9)
+    kill_at_steps(killer, folder, tmp_path, monkeypatch, name, every=47 if name == "corpus" else 19)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tests.fuzz import commands, fuzzing, targets_runs
 from tests.fuzz.everything import READERS
 from tests.fuzz.fuzzing import Files, Target, fuzz, try_files
 
-INPUTS = 200
+INPUTS = 100
 
 
 @pytest.fixture(autouse=True)
@@ -52,4 +52,4 @@ def test_our_own_files_and_servers_answers(runs: list[Files], tmp_path: Path) ->
 
 def test_the_command_line(runs: list[Files], tmp_path: Path) -> None:
     for number, target in enumerate(commands.targets(runs)):
-        _holds(target, tmp_path / str(number), 120)
+        _holds(target, tmp_path / str(number), 60)
