@@ -37,7 +37,7 @@ def test_what_does_not_fit_into_memory_is_halved_until_it_does() -> None:
     def never(_: list[tuple[int, ...]]) -> list[int]:
         raise MemoryError
 
-    with pytest.raises(SystemFailure, match="^model: out of memory on a single sentence; try a shorter one"):
+    with pytest.raises(SystemFailure, match=r"^model: out of memory on a single sentence; try a shorter one"):
         in_parts("model", never, IDS)
 
     def wrong(_: list[tuple[int, ...]]) -> list[int]:

@@ -40,7 +40,7 @@ def test_sampled_candidates_are_asked_for_in_batches_and_count_as_often_as_drawn
 
 
 def test_by_probability_a_hypothesis_counts_once() -> None:
-    twice = [Scored("ab", (1,), (-0.1,)), Scored("cd", (2,), (-2.0,)), Scored("ab", (1,), (-0.1,))]
+    twice = [Scored("ab", ("1",), (-0.1,)), Scored("cd", ("2",), (-2.0,)), Scored("ab", ("1",), (-0.1,))]
     decision = decoding(weights=Weights.probability).decide(ToySystem(), "a", twice)["chrf"]
     assert (decision.choice.n, decision.choice.text) == (2, "ab")
     with pytest.raises(BabelscopeError, match="has no log-probabilities to weigh candidates by"):
