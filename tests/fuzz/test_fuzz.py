@@ -52,4 +52,4 @@ def test_our_own_files_and_servers_answers(runs: list[Files], tmp_path: Path) ->
 
 def test_the_command_line(runs: list[Files], tmp_path: Path) -> None:
     for number, target in enumerate(commands.targets(runs)):
-        _holds(target, tmp_path / str(number), 60)
+        _holds(target, tmp_path / str(number), 120)

@@ -6,7 +6,7 @@ import functools
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,9 +37,7 @@ from babelscope.util.outputs import check_outputs
 if TYPE_CHECKING:
     from babelscope.metrics.base import Metric
 
-_Leading = Callable[..., list[str]]
 _HEADING = ("utility", "n", "distinct", "translation")
-
 
 Utilities = Annotated[
     list[str] | None,
@@ -132,11 +130,6 @@ def mbr(
         decoding = decoding.for_languages(asked_about.languages)
     opened = open_systems(system, cache=cache)
     several = (len(opened) > 1, len(decoding.metrics) > 1)
-
-    def leading(*names: str) -> list[str]:
-        """What a line begins with: system and metric, where there are several."""
-        return list(itertools.compress(names, several))
-
     notes: Counter[str] = Counter()
     decided: dict[str, list[tuple[str, Mapping[str, Decision]]]] = {name: [] for name in opened}
     ask_batches: Any = functools.partial(ask_lines, files={"source": asked_about.path})
@@ -146,17 +139,18 @@ def mbr(
         progress("decoding", len(opened) * len(asked_about.texts)) as advance,
     ):
         if not as_json:
-            write("\t".join([*leading("system", "metric"), *_HEADING]))
+            write("\t".join([*itertools.compress(("system", "metric"), several), *_HEADING]))
         for name, each in opened.items():
             for asked, candidates in decoding.candidates(each, asked_about, ask_batches):
-                if isinstance(candidates, str):
-                    lines = _unanswered(name, asked, candidates, decoding.metrics, leading, as_json=as_json)
-                else:
+                found: Mapping[str, Decision] = {}
+                if not isinstance(candidates, str):
                     notes.update(note for own in candidates for note in own.notes if note != "whole")
-                    decided[name].append((asked, decoding.decide(each, asked, candidates)))
-                    lines = _lines(name, *decided[name][-1], aggregate, leading, as_json=as_json)
-                for line in lines:
-                    write(line)
+                    found = decoding.decide(each, asked, candidates)
+                    decided[name].append((asked, found))
+                for by in (own.name for own in decoding.metrics):
+                    told = {"system": name, "source": asked, "metric": by}
+                    leading = list(itertools.compress((name, by), several))
+                    write(_line(told, found.get(by) or str(candidates), aggregate, leading, as_json))
                 advance(1)
         result = result_of(decoding, opened, asked_about.texts, decided)
         for row in result.rows if as_json else ():
@@ -166,27 +160,15 @@ def mbr(
         print(result, file=sys.stderr)
 
 
-def _lines(
-    name: str, source: str, decisions: Mapping[str, Decision], parts: int, leading: _Leading, *, as_json: bool
-) -> Iterator[str]:
-    """A line for each metric about one source."""
-    for metric, each in decisions.items():
-        choice = each.choice
-        if as_json:
-            figures = {"utility": choice.utility, "n": choice.n, "distinct": choice.distinct}
-            how = {"tied": choice.tied, "weights": each.weights.value, "aggregate": parts}
-            told = {"system": name, "source": source, "metric": metric, "translation": described(each.answer)}
-            yield as_line({**told, **figures, **how})
-        else:
-            figures_text = [f"{choice.utility:.4f}", str(choice.n), str(choice.distinct)]
-            yield "\t".join([*leading(name, metric), *figures_text, one_line(each.answer)])
-
-
-def _unanswered(
-    name: str, source: str, reason: str, metrics: Sequence[Metric], leading: _Leading, *, as_json: bool
-) -> Iterator[str]:
-    """A line for each metric about a source without candidates."""
-    for metric in metrics:
-        told = {"system": name, "source": source, "metric": metric.name, "translation": None}
-        empty = "\t".join([*leading(name, metric.name), *"---", ""])
-        yield as_line({**told, "unanswered": reason}) if as_json else empty
+def _line(told: dict[str, Any], found: Decision | str, parts: int, leading: list[str], as_json: bool) -> str:
+    """What was chosen for a source, or why nothing was, after what is told of it."""
+    if isinstance(found, str):
+        missing = {**told, "translation": None, "unanswered": found}
+        return as_line(missing) if as_json else "\t".join([*leading, *"---", ""])
+    choice = found.choice
+    if not as_json:
+        figures = [f"{choice.utility:.4f}", str(choice.n), str(choice.distinct)]
+        return "\t".join([*leading, *figures, one_line(found.answer)])
+    told |= {"translation": described(found.answer), "utility": choice.utility, "n": choice.n}
+    how = {"tied": choice.tied, "weights": found.weights.value, "aggregate": parts}
+    return as_line({**told, "distinct": choice.distinct, **how})

@@ -32,15 +32,9 @@ def _entries(group: str) -> tuple[Any, ...]:
     """What plug-ins offer in a group; read again only where the import path or a folder on it has changed."""
     from importlib.metadata import entry_points
 
-    return _read_entries(entry_points, group, tuple(map(_state, sys.path)))
-
-
-def _state(folder: str) -> tuple[str, int, int]:
-    try:
-        found = os.stat(folder or ".")
-    except OSError:
-        return folder, 0, 0
-    return folder, found.st_ino, found.st_mtime_ns
+    places = [each or "." for each in sys.path]
+    changed = tuple(os.path.exists(each) and os.stat(each).st_mtime_ns for each in places)
+    return _read_entries(entry_points, group, (tuple(places), changed))
 
 
 @functools.lru_cache(maxsize=32)

@@ -29,7 +29,7 @@ from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
     from babelscope.decoding.mixture import Mixture
-    from babelscope.systems.opened import Opened
+    from babelscope.systems.opened import Opened, Writer
 
 _Answer = TypeVar("_Answer")
 
@@ -190,10 +190,9 @@ class _Joint:
         noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
         return joined, noted
 
-    def written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        return self.members[0].written(rows, noted)
+    @property
+    def written(self) -> Writer:
+        return self.members[0].written
 
 
 def _require_same_names(name: str, names: Sequence[str], opened: Sequence[Opened]) -> None:

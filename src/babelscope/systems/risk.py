@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from babelscope.util.errors import BabelscopeError
 
@@ -22,20 +22,15 @@ VERSION = 1
 # Samples asked for at once: enough for every core, and few enough that the progress bar moves.
 SAMPLES_AT_ONCE = 6400
 
+AskBatches = Callable[..., Iterator[tuple[str, "list[Scored] | str"]]]
+"""(texts, ask, at_once=) -> each text with its answer, or with the reason why there is none."""
+
 
 class Weights(StrEnum):
     """What a candidate counts as a reference."""
 
     count = "count"  # type: ignore[assignment]
     probability = "probability"
-
-
-class AskBatches(Protocol):
-    """Asks about texts so many at once, and gives each with its answer, or with the reason why there is none."""
-
-    def __call__(
-        self, asked: Sequence[str], ask: Any, *, at_once: int
-    ) -> Iterator[tuple[str, list[Scored] | str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
