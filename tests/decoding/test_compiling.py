@@ -58,12 +58,14 @@ def test_a_configuration_in_the_working_folder_is_not_read(hostile: Path) -> Non
     assert (list((hostile / "pickles").iterdir()), said) == ([], "")
 
 
+@pytest.mark.slow
 def test_the_user_s_own_folder_is_used_if_nobody_else_can_write_there(hostile: Path, tmp_path: Path) -> None:
     (_, kept, *opened), said = run(hostile, NUMBA_CACHE_DIR=str(tmp_path / "mine"))
     assert Path(kept).is_relative_to(tmp_path / "mine")
     assert (bool(opened), said) == (True, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
 def test_what_others_can_write_is_not_read(hostile: Path, tmp_path: Path, variable: str) -> None:
     shared = tmp_path / "shared"
@@ -73,6 +75,23 @@ def test_what_others_can_write_is_not_read(hostile: Path, tmp_path: Path, variab
     assert (kept, opened) == ("None", [])
     assert "compiled functions are not kept" in said
     assert str(shared) in said
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_a_folder_is_chosen_if_nobody_else_can_write_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """What the two slow tests above see of a process of its own, asked in this one."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "mine"))
+    chosen = compiling.cache_folder()
+    assert chosen is not None
+    assert chosen.is_relative_to(tmp_path / "mine")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    monkeypatch.setenv(variable, str(tmp_path / "shared"))
+    with pytest.warns(RuntimeWarning, match="are not kept"):
+        assert compiling.cache_folder() is None
 
 
 def test_a_folder_that_cannot_be_made_is_done_without(

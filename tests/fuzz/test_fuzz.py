@@ -11,7 +11,7 @@ from tests.fuzz import commands, fuzzing, targets_runs
 from tests.fuzz.everything import READERS
 from tests.fuzz.fuzzing import Files, Target, fuzz, try_files
 
-INPUTS = 200
+INPUTS = 100
 
 
 @pytest.fixture(autouse=True)

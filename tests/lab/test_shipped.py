@@ -75,6 +75,7 @@ def test_lab_test_sets() -> None:
         assert tests.digest != load(f"lab:{name}?n=4&seed=9").digest
 
 
+@pytest.mark.slow
 def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
     result = run_study(demo_study(n=16), out=tmp_path / "demo")
     told = summarise(result, width=80)

@@ -216,6 +216,5 @@ def test_audit_samples_and_counts() -> None:
 def test_detectors_are_measured() -> None:
     counts = measure_detector("placeholder_ding", SOURCES, REFERENCES)
     assert (counts.alarms, counts.references, counts.found, counts.variants) == (0, 3, 2, 2)
-    assert (counts.false_positive_rate, counts.sensitivity) == (0.0, 1.0)
     with pytest.raises(BabelscopeError, match="auxiliary has no detector"):
         measure_detector("auxiliary", [], [])

@@ -236,6 +236,7 @@ def test_ray_tells_errors_as_themselves(folder: Path, tmp_path: Path) -> None:
         list(ray_map(functools.partial(divmod, 1), [0]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray")
 def test_a_worker_that_dies_is_replaced_but_not_forever(tmp_path: Path) -> None:
     def die(_number: int) -> None:
@@ -279,6 +280,7 @@ def test_the_commands_say_the_same_with_ray(
     assert "equally many" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray")
 def test_workers_go_on_where_one_process_was_stopped(
     babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

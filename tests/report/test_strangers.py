@@ -188,7 +188,7 @@ def test_it_is_shown_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
     assert box.locator(".answer").count() == 6
 
 
-@pytest.mark.parametrize("size", [50_000, 500_000])
+@pytest.mark.parametrize("size", [50_000, pytest.param(500_000, marks=pytest.mark.slow)])
 def test_large_items_are_shown_in_bounded_time(size: int, tmp_path: Path, new_page: NewPage) -> None:
     folder = contrast_run(tmp_path / "run", 1, systems=["one"])
     words = ["▁x", "▁y"] * (size // 4)

@@ -121,7 +121,7 @@ def test_merged_shards_are_the_plain_run(tmp_path: Path, method: str) -> None:
     assert_same(tmp_path / "merged", plain.folder)
 
 
-@pytest.mark.parametrize("of", [1, 2, 5, 20])
+@pytest.mark.parametrize("of", [1, 5, pytest.param(2, marks=pytest.mark.slow), 20])
 def test_any_number_of_shards_even_more_than_chunks(study: Path, tmp_path: Path, of: int) -> None:
     plain = run_study(study)
     folders = run_shards(study, of)

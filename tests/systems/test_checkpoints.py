@@ -157,6 +157,7 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     assert "the hub cannot be reached (or is switched off)" in unreachable.stderr
 
 
+@pytest.mark.slow
 def test_without_network_one_sentence_and_what_was_fetched_before(hub: Hub, tmp_path: Path) -> None:
     before = score("hf:owner/tiny", hub.url, tmp_path)
     gone = "http://127.0.0.1:9"

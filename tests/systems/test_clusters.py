@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import socket
 import stat
 import subprocess
@@ -54,47 +53,7 @@ def cluster(stranger: Any) -> Iterator[Any]:  # noqa: ARG001
     disconnect()
 
 
-def children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task").glob("*/children")
-    own = [int(child) for each in found for child in each.read_text().split()]
-    return [pid, *(each for child in own for each in children(child))]
-
-
-def listening(pids: list[int]) -> dict[str, set[str]]:
-    """Addresses, in the kernel's hexadecimal, at which processes listen, with the names of the processes."""
-    inodes: dict[str, str] = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):  # ended meanwhile
-            name = Path(f"/proc/{pid}/comm").read_text().strip()
-            for link in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(OSError):
-                    if inode := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link)):
-                        inodes[inode[1]] = name
-    found: dict[str, set[str]] = {}
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *rest = line.split()
-            if state == "0A" and rest[5] in inodes:
-                found.setdefault(local.partition(":")[0], set()).add(inodes[rest[5]])
-    return found
-
-
-LOOPBACK = {
-    "0100007F",
-    "0000000000000000FFFF00000100007F",  # the same within IPv6
-    "00000000000000000000000001000000",
-}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_cluster_of_ours_listens_on_loopback_only(cluster: Any) -> None:  # noqa: ARG001
-    # The stranger's place is of this process too, and on loopback.
-    found = listening(children(os.getpid()))
-    names = {name for own in found.values() for name in own}
-    assert {"gcs_server", "raylet"} <= names, "Ray's processes must be among those looked at"
-    assert found.keys() <= LOOPBACK
-
-
+@pytest.mark.slow
 def test_a_stranger_s_cluster_is_not_joined(cluster: Any, stranger: Any) -> None:
     note, calls = stranger
     assert cluster.get_runtime_context().gcs_address != note.read_text()

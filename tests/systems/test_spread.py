@@ -28,6 +28,7 @@ from babelscope.systems.workers import Call, Origin, Pool, Worker
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support import mortal_toys
+from tests.support.listening import LOOPBACK, children, listening
 from tests.support.mortal_toys import MortalToy
 from tests.support.same_runs import assert_same
 from tests.support.toy_fixtures import Babelscope
@@ -89,6 +90,14 @@ def test_a_spread_system_is_the_plain_one(ray: Any, toy_schemes: None, tmp_path:
             for ours in (system, cached(system, tmp_path / "cache.sqlite")):
                 result = run_method("likelihood", ours, items, chunk=3)
                 assert (result.to_json(), result.records) == (theirs.to_json(), theirs.records)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_cluster_of_ours_listens_on_loopback_only(ray: Any) -> None:  # noqa: ARG001
+    found = listening(children(os.getpid()))
+    names = {name for own in found.values() for name in own}
+    assert {"gcs_server", "raylet"} <= names, "Ray's processes must be among those looked at"
+    assert found.keys() <= LOOPBACK
 
 
 def test_models_search_and_score_alike(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001

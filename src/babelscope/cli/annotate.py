@@ -36,6 +36,18 @@ class Task(StrEnum):
     choice = "choice"
 
 
+OfMethod = Annotated[
+    str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
+]
+OfTests = Annotated[
+    str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
+]
+OfSystems = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
+]
+
+
 @leading_to({"sample": "babelscope.cli.annotate_sample:sample"})
 def annotate(
     file: Annotated[
@@ -63,16 +75,9 @@ def annotate(
             show_default=False,
         ),
     ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
-    ] = "",
-    tests: Annotated[
-        str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
-    ] = "",
-    system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
-    ] = None,
+    method: OfMethod = "",
+    tests: OfTests = "",
+    system: OfSystems = None,
     n: Annotated[
         int | None,
         typer.Option(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.agreement import Protocol
+from babelscope.cli.annotate import OfMethod, OfSystems, OfTests
 from babelscope.cli.common import AsJson, Form, Seed, as_line, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
@@ -92,16 +93,9 @@ def sample(
             show_default=False,
         ),
     ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
-    ] = "",
-    of_tests: Annotated[
-        str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
-    ] = "",
-    system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
-    ] = None,
+    method: OfMethod = "",
+    of_tests: OfTests = "",
+    system: OfSystems = None,
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:

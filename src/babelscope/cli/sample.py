@@ -28,14 +28,12 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
 from babelscope.cli.translate import described, one_line, tell_end, tell_notes
+from babelscope.systems.risk import SAMPLES_AT_ONCE
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.answers import Scored
     from babelscope.metrics.mbr import MbrChoice
-
-# Samples asked for at once: enough for every core, and few enough that the progress bar moves.
-SAMPLES_AT_ONCE = 6400
 
 Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
 TopK = Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")]

@@ -142,20 +142,20 @@ def _by_risk(
     metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool, tokenize: str
 ) -> _Find:
     """Translations of least Bayes risk, with their expected utilities for JSON."""
-    from babelscope.cli.mbr import Sources, decoding_by
     from babelscope.core.answers import Drawing
+    from babelscope.systems.risk import Sources, decoding_by
 
     drawing = Drawing(epsilon=epsilon)
     decoding = decoding_by([metric], yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=parts)
 
     def find(system: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
-        for source, candidates in decoding.candidates(system, Sources.of_lines(file, sources)):
+        ask_batches: Any = functools.partial(ask_lines, files={"source": file})
+        for source, candidates in decoding.candidates(system, Sources.of_lines(file, sources), ask_batches):
             if isinstance(candidates, str):
                 yield source, candidates, {}
                 continue
-            weights, left = decoding.weighed(system, candidates)
-            [choice] = decoding.choose(source, left, weights).values()
-            yield source, [left[choice.number]], {"utility": choice.utility, "n": choice.n, "metric": metric}
+            [own] = decoding.decide(system, source, candidates).values()
+            yield source, [own.answer], {"utility": own.choice.utility, "n": own.choice.n, "metric": metric}
 
     return find
 

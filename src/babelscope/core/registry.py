@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
-from collections.abc import Iterable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -25,6 +28,20 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff
     return f"did you mean {close[0]}?" if close else otherwise
 
 
+def _entries(group: str) -> tuple[Any, ...]:
+    """What plug-ins offer in a group; read again only where the import path or a folder on it has changed."""
+    from importlib.metadata import entry_points
+
+    places = [each or "." for each in sys.path]
+    changed = tuple(os.path.exists(each) and os.stat(each).st_mtime_ns for each in places)
+    return _read_entries(entry_points, group, (tuple(places), changed))
+
+
+@functools.lru_cache(maxsize=32)
+def _read_entries(read: Callable[..., Any], group: str, _path: object) -> tuple[Any, ...]:
+    return tuple(read(group=group))
+
+
 @dataclass(frozen=True)
 class Registry(Generic[Thing]):
     """Objects of one kind by name: our own, given directly or as `module:attribute`, and those of plug-ins."""
@@ -39,15 +56,11 @@ class Registry(Generic[Thing]):
 
     def names(self) -> list[str]:
         """All names, sorted; nothing is imported."""
-        from importlib.metadata import entry_points
-
-        return sorted({*self.built_in, *(entry.name for entry in entry_points(group=self.group))})
+        return sorted({*self.built_in, *(entry.name for entry in _entries(self.group))})
 
     def find(self, name: str) -> Thing:
         """The object of this name; only its own module is imported."""
-        from importlib.metadata import entry_points
-
-        plugins = list(entry_points(group=self.group, name=name))
+        plugins = [entry for entry in _entries(self.group) if entry.name == name]
         if name not in self.built_in and not plugins:
             hint = did_you_mean(name, self.names(), f"known: {', '.join(self.names())}")
             raise BabelscopeError(f"there is no {self.kind} {name!r}; {hint}")
@@ -66,11 +79,9 @@ class Registry(Generic[Thing]):
 
     def load_all(self) -> tuple[dict[str, Thing], list[BabelscopeError]]:
         """All objects by their own names, and one error for each plug-in that cannot be used."""
-        from importlib.metadata import entry_points
-
         found = {name: self._built_in(name) for name in self.built_in}
         faults: list[BabelscopeError] = []
-        for entry in entry_points(group=self.group):
+        for entry in _entries(self.group):
             try:
                 thing = self._loaded(entry)
             except BabelscopeError as error:

@@ -79,14 +79,6 @@ class DetectorCounts:
     """Variants with the error that it reported."""
     variants: int
 
-    @property
-    def false_positive_rate(self) -> float:
-        return self.alarms / self.references if self.references else float("nan")
-
-    @property
-    def sensitivity(self) -> float:
-        return self.found / self.variants if self.variants else float("nan")
-
 
 def measure_detector(
     type: str,

@@ -126,6 +126,12 @@ def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: An
     return Finding(system, claim, errors, of, tone, **more)
 
 
+def figure_note(group: Group, system: str, claim: str, row: Row) -> Finding:
+    """A figure that is neither good nor bad by itself, with the sentences that have least of it."""
+    query = {"system": system, "tests": group.tests, "sort": "least"}
+    return Finding(system, claim, row.estimate, "sentences", "note", query=query, share=False)
+
+
 def complement(estimate: Estimate) -> Estimate:
     """An error rate from an accuracy."""
     return estimate.converted(lambda share: 1 - share)

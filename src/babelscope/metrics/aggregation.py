@@ -1,7 +1,7 @@
 """Reference aggregation for chrF: each candidate against the mean n-gram counts of all references, in linear time.
 
 DeNero et al. (2009), Vamvas and Sennrich (2024). N-grams get whole numbers, order by order, by sorting the n-grams of
-the order before by their next symbol; everything else is sums over arrays of positions.
+the order before by the symbol before them; everything else is sums over arrays of positions.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ import numpy as np
 
 from babelscope.metrics.base import Array
 from babelscope.metrics.chrf import CHAR_ORDER, f_scores, word_symbols
-
-# NumPy sorts whole numbers of two bytes in linear time.
-_SHORT = 2**16
 
 
 def aggregated_chrf(
@@ -74,37 +71,36 @@ def _matches(codes: Array, lengths: Array, order: int, means: Array) -> Iterator
     """
     seen = np.zeros(int(codes.max(initial=0)) + 1, dtype=bool)
     seen[codes] = True
-    symbols = (np.cumsum(seen) - 1)[codes]
-    if len(symbols) < _SHORT:
-        symbols = symbols.astype(np.uint16)
+    kinds = int(seen.sum())
+    # NumPy sorts whole numbers of one or two bytes in linear time.
+    symbols = (np.cumsum(seen) - 1)[codes].astype(np.min_scalar_type(kinds))
     text = np.repeat(np.arange(len(lengths)), lengths)
-    ends = np.argsort(symbols, kind="stable")  # of n-grams, sorted by their last symbol
-    offsets = (np.arange(len(codes)) - np.repeat(np.cumsum(lengths) - lengths, lengths))[ends]
-    prefix = np.zeros_like(symbols)  # at each position the number of the n-gram of the order before
+    # The symbol before each position; where a text begins, a number that is sorted last.
+    before = np.full_like(symbols, kinds)
+    before[1:] = np.where(text[1:] == text[:-1], symbols[:-1], kinds)
+    at = np.arange(len(codes)) + 1  # where n-grams of the order before begin, sorted by n-gram, then by text
+    gram = np.zeros_like(at)  # the numbers of these n-grams
     for n in range(1, order + 1):
-        if n > 1:
-            within = offsets >= n - 1
-            ends, offsets = ends[within], offsets[within]
         total = np.maximum(lengths - (n - 1), 0)
-        if not len(ends):
+        size = int(total.sum())
+        if not size:
             yield np.zeros((len(means), len(lengths))), total
             continue
-        # A stable sort by prefix puts equal n-grams side by side, texts in order.
-        sort = np.argsort(prefix[ends - (n - 1)], kind="stable")
-        last = ends[sort]
-        at = last - (n - 1)
-        before, final, own = prefix[at], symbols[last], text[at]
-        gram_begins = np.ones(len(at), dtype=bool)
-        gram_begins[1:] = (before[1:] != before[:-1]) | (final[1:] != final[:-1])
-        gram = np.cumsum(gram_begins) - 1
-        prefix[at] = gram
-        text_begins = gram_begins.copy()
-        text_begins[1:] |= own[1:] != own[:-1]
-        first = np.flatnonzero(text_begins)
-        counts = np.diff(first, append=len(at)).astype(float)
-        starts = np.flatnonzero(gram_begins)
+        # Each n-gram grows by the symbol before it. A stable sort by that puts equal ones side by side, texts in
+        # order, and those without one last.
+        symbol = before.take(at) if n > 1 else symbols
+        sort = np.argsort(symbol, kind="stable")[:size]
+        at, rest, symbol = at.take(sort) - 1, gram.take(sort), symbol.take(sort)
+        begins = np.ones(size + 1, dtype=bool)
+        begins[1:-1] = (rest[1:] != rest[:-1]) | (symbol[1:] != symbol[:-1])
+        gram = np.cumsum(begins[:-1])
+        own = text.take(at)
+        begins[1:-1] |= own[1:] != own[:-1]
+        borders = np.flatnonzero(begins)  # between the n-grams, and between the texts of each
+        counts = np.diff(borders)
+        own, which = own.take(borders[:-1]), gram.take(borders[:-1])
         shared = []
         for mean in means:
-            expected = np.add.reduceat(mean[own], starts)[gram[first]]
-            shared.append(np.bincount(own[first], np.minimum(counts, expected), minlength=len(lengths)))
+            expected = np.bincount(which, counts * mean.take(own)).take(which)
+            shared.append(np.bincount(own, np.minimum(counts, expected), minlength=len(lengths)))
         yield np.stack(shared), total

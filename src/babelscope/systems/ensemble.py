@@ -24,12 +24,12 @@ from babelscope.core.question import Asked
 from babelscope.core.specs import Options
 from babelscope.systems.asking import ask_score
 from babelscope.systems.opening import open_system, require
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
     from babelscope.decoding.mixture import Mixture
-    from babelscope.systems.opened import Opened
+    from babelscope.systems.opened import Opened, Writer
 
 _Answer = TypeVar("_Answer")
 
@@ -117,23 +117,11 @@ class Ensemble:
     def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """Exact search over the mean probabilities, within the shortest limit of the members, if there is one."""
         from babelscope.decoding.exact import exact_search
+        from babelscope.systems.opened import as_top_k
 
         joint = self._joint
         groups = self._decode(questions, functools.partial(exact_search, joint.model, k=k, budget=budget))
-        answers = []
-        for found, noted in groups:
-            hypotheses = joint.written(list(zip(found.ids, found.logprobs, strict=True)), noted)
-            answers.append(
-                TopK(
-                    tuple(hypotheses),
-                    found.exact,
-                    found.bound,
-                    found.mass,
-                    found.expansions,
-                    found.minimum,
-                )
-            )
-        return answers
+        return [as_top_k(found, joint.written, noted) for found, noted in groups]
 
     def _decode(
         self,
@@ -141,23 +129,14 @@ class Ensemble:
         run: Callable[[list[tuple[int, ...]]], list[_Answer]],
     ) -> list[tuple[_Answer, tuple[Note, ...]]]:
         """What `run` finds for each question, each different source once, with the members' notes on the source."""
-        from babelscope.decoding.model import out_of_memory
+        from babelscope.systems.opened import each_once
 
         joint = self._joint
         rows, notes = joint.sources(questions)
-        distinct = list(dict.fromkeys(rows))
-        try:
-            found = dict(zip(distinct, run(distinct), strict=True))
-        except Exception as error:
-            if not out_of_memory(error):
-                raise
-            if len(questions) == 1:
-                raise SystemFailure(f"{self.name}: out of memory on a single sentence") from error
-            half = len(questions) // 2
-            return [*self._decode(questions[:half], run), *self._decode(questions[half:], run)]
+        found = each_once(self.name, run, rows)
         for member in joint.members:
             member.check_files()
-        return [(found[row], noted) for row, noted in zip(rows, notes, strict=True)]
+        return list(zip(found, notes, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to another process: the members, of which the mixture is made there."""
@@ -211,10 +190,9 @@ class _Joint:
         noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
         return joined, noted
 
-    def written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        return self.members[0].written(rows, noted)
+    @property
+    def written(self) -> Writer:
+        return self.members[0].written
 
 
 def _require_same_names(name: str, names: Sequence[str], opened: Sequence[Opened]) -> None:

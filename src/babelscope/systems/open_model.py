@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -15,10 +14,7 @@ from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memo
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.systems.checkpoints import ModelSystem, checked
-from babelscope.systems.opened import Opened, SourceIds
-from babelscope.util.errors import SystemFailure
-
-_Answer = TypeVar("_Answer")
+from babelscope.systems.opened import Opened, SourceIds, as_top_k, each_once, in_parts, no_memory
 
 
 class OpenSystem(ModelSystem):
@@ -64,7 +60,7 @@ class OpenSystem(ModelSystem):
                 found[number] = scores
         except Exception as error:
             if out_of_memory(error):
-                raise self._no_memory() from error
+                raise no_memory(self.name) from error
             raise
         answers = []
         for number, (_, target) in enumerate(pairs):
@@ -83,15 +79,14 @@ class OpenSystem(ModelSystem):
         drawing = drawing or Drawing()
         ids, notes = self._source_ids(questions)
         longest = self._longest(drawing.max_length)
-        distinct = list(dict.fromkeys(ids))
-        drawn = self._in_parts(
+        drawn = each_once(
+            self.name,
             lambda some: draw_samples(self.model, some, n=n, seed=seed, limit=longest, drawing=drawing),
-            distinct,
+            ids,
         )
-        found = dict(zip(distinct, drawn, strict=True))
         answers = [
-            self._written([(each.ids, each.logprobs) for each in found[row]], noted)
-            for row, noted in zip(ids, notes, strict=True)
+            self._written([(each.ids, each.logprobs) for each in found], noted)
+            for found, noted in zip(drawn, notes, strict=True)
         ]
         return self._watched(questions, answers)
 
@@ -105,8 +100,8 @@ class OpenSystem(ModelSystem):
         """
         ids, notes = self._source_ids(questions)
         longest = self._longest(max_length)
-        drawn = self._in_parts(
-            lambda some: draw_distinct(self.model, some, n=n, seed=seed, limit=longest), ids
+        drawn = in_parts(
+            self.name, lambda some: draw_distinct(self.model, some, n=n, seed=seed, limit=longest), ids
         )
         return [
             (self._written([(each.ids, each.logprobs) for each in found.samples], noted), found.threshold)
@@ -123,18 +118,12 @@ class OpenSystem(ModelSystem):
         lengths: LengthRule | None = None,
     ) -> list[TopK]:
         """Exact search over all hypotheses that end within the model's own limit, if it has one."""
-        ids, notes = self._source_ids(questions)
-        distinct = list(dict.fromkeys(ids))
         from babelscope.decoding.exact import exact_search  # with numba, which nothing else here needs
 
+        ids, notes = self._source_ids(questions)
         search = functools.partial(exact_search, self.model, k=k, budget=budget, lengths=lengths)
-        found = dict(zip(distinct, self._in_parts(search, distinct), strict=True))
-        answers = []
-        for row, noted in zip(ids, notes, strict=True):
-            each = found[row]
-            hypotheses = self._written(list(zip(each.ids, each.logprobs, strict=True)), noted)
-            certificate = (each.exact, each.bound, each.mass, each.expansions, each.minimum, each.seconds)
-            answers.append(TopK(tuple(hypotheses), *certificate))
+        found = each_once(self.name, search, ids)
+        answers = [as_top_k(each, self._written, noted) for each, noted in zip(found, notes, strict=True)]
         return self._watched(questions, answers)
 
     def _generate(
@@ -148,27 +137,8 @@ class OpenSystem(ModelSystem):
             max_length=self._longest(),
             length_penalty=length_penalty,
         )
-        found = self._in_parts(search, self._source_ids(questions)[0])
+        found = in_parts(self.name, search, self._source_ids(questions)[0])
         return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
-
-    def _in_parts(
-        self, run: Callable[[list[tuple[int, ...]]], list[_Answer]], sources: list[tuple[int, ...]]
-    ) -> list[_Answer]:
-        """`run` of all sources, in as many parts as memory asks for."""
-        try:
-            return run(sources)
-        except Exception as error:
-            if not out_of_memory(error):
-                raise
-            if len(sources) == 1:
-                raise self._no_memory() from error
-        middle = len(sources) // 2
-        return [*self._in_parts(run, sources[:middle]), *self._in_parts(run, sources[middle:])]
-
-    def _no_memory(self) -> SystemFailure:
-        return SystemFailure(
-            f"{self.name}: out of memory on a single sentence; try a shorter one or another device"
-        )
 
     @checked
     def encode(self, questions: Sequence[Asked]) -> Memory:

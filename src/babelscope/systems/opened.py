@@ -1,15 +1,22 @@
-"""What an ensemble needs of a member to decode with it: the network on token ids, and the text around it."""
+"""Decoding with open models, alone or as an ensemble: the network on token ids, and the text around it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-from babelscope.core.answers import Note, Scored
+from babelscope.core.answers import Note, Scored, TopK
 from babelscope.core.question import Asked
-from babelscope.decoding.model import OpenModel
+from babelscope.decoding.model import OpenModel, out_of_memory
 from babelscope.systems.tokenizers import Tokens
+from babelscope.util.errors import SystemFailure
+
+if TYPE_CHECKING:
+    from babelscope.decoding.exact import ExactResult
+
+_Answer = TypeVar("_Answer")
+_Ids = tuple[int, ...]
 
 SourceIds = tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]
 """For each question its source ids, and notes on it."""
@@ -43,3 +50,36 @@ class Opens(Protocol):
     """A system whose network can be decoded together with others."""
 
     def opened(self) -> Opened: ...
+
+
+def each_once(
+    name: str, run: Callable[[list[_Ids]], list[_Answer]], sources: Sequence[_Ids]
+) -> list[_Answer]:
+    """What `run` finds for each source, each different one asked once."""
+    distinct = list(dict.fromkeys(sources))
+    found = dict(zip(distinct, in_parts(name, run, distinct), strict=True))
+    return [found[source] for source in sources]
+
+
+def in_parts(name: str, run: Callable[[list[_Ids]], list[_Answer]], sources: list[_Ids]) -> list[_Answer]:
+    """`run` of all sources, in as many parts as memory asks for."""
+    try:
+        return run(sources)
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        if len(sources) == 1:
+            raise no_memory(name) from error
+    middle = len(sources) // 2
+    return [*in_parts(name, run, sources[:middle]), *in_parts(name, run, sources[middle:])]
+
+
+def no_memory(name: str) -> SystemFailure:
+    return SystemFailure(f"{name}: out of memory on a single sentence; try a shorter one or another device")
+
+
+def as_top_k(found: ExactResult, write: Writer, noted: tuple[Note, ...]) -> TopK:
+    """What exact search found, as an answer."""
+    hypotheses = write(list(zip(found.ids, found.logprobs, strict=True)), noted)
+    certificate = (found.exact, found.bound, found.mass, found.expansions, found.minimum, found.seconds)
+    return TopK(tuple(hypotheses), *certificate)

@@ -206,6 +206,7 @@ def test_rows_are_means_over_repetitions_and_paired_differences() -> None:
 TINY = {"length": 6, "sentences": 60, "test": 10, "repetitions": 1, "epochs": 1}
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     plan = quick_plan(**TINY)
     folder = tmp_path / "runs"

@@ -215,7 +215,9 @@ def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
         contrast_scores("mucow-scoring:suite.json", [second, second])
 
 
-@pytest.mark.parametrize(("pair", "rows", "tied"), [("cs-en", 228, 18), ("tr-en", 225, 0)])
+@pytest.mark.parametrize(
+    ("pair", "rows", "tied"), [("cs-en", 228, 18), pytest.param("tr-en", 225, 0, marks=pytest.mark.slow)]
+)
 def test_every_published_mucow_figure(shared: Path, pair: str, rows: int, tied: int) -> None:
     folder = shared / "data" / "mucow-scoring"
     if not folder.is_dir():

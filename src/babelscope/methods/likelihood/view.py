@@ -24,23 +24,13 @@ from babelscope.core.page import (
     tooltip,
 )
 from babelscope.core.results import Record
-from babelscope.methods.view import every_figure, headlines, noted, one
+from babelscope.methods.view import every_figure, figure_note, headlines, noted, one
 
 
 def findings(group: Group) -> list[Finding]:
-    return [
-        Finding(
-            column.name,
-            "Perplexity of the references: it wavers at each step as if among so many equally good words",
-            row.estimate,
-            "sentences",
-            "note",
-            query={"system": column.name, "tests": group.tests, "sort": "least"},
-            share=False,
-        )
-        for column in group.columns
-        if (row := one(column.cell.rows, "perplexity")) and row.estimate.n
-    ]
+    claim = "Perplexity of the references: it wavers at each step as if among so many equally good words"
+    rows = {column.name: one(column.cell.rows, "perplexity") for column in group.columns}
+    return [figure_note(group, name, claim, row) for name, row in rows.items() if row and row.estimate.n]
 
 
 def caveats(group: Group) -> list[Caveat]:

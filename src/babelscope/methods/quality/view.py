@@ -21,19 +21,13 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row
 from babelscope.methods.measuring import scale_of
-from babelscope.methods.view import bar, every_figure, noted
+from babelscope.methods.view import bar, every_figure, figure_note, noted
 
 
 def findings(group: Group) -> list[Finding]:
     return [
-        Finding(
-            column.name,
-            f"{row.name} of its translations against references{_direction(row)}",
-            row.estimate,
-            "sentences",
-            "note",
-            query={"system": column.name, "tests": group.tests, "sort": "least"},
-            share=False,
+        figure_note(
+            group, column.name, f"{row.name} of its translations against references{_direction(row)}", row
         )
         for column in group.columns
         for row in column.cell.rows[:1]  # of the first metric: the table has the others
