@@ -7,15 +7,18 @@ from typing import Literal
 
 Note = Literal[
     "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos",
-    "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
+    "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
 without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
+other_prompt: the model was asked in another form than the only one that it was trained with.
 The others are of `systems.chatter`, and `CHATTER` says what they mean."""
 CHATTER: Mapping[str, str] = {
+    "other_prompt": "were asked by another prompt than the only one that the model was trained with: the figures are "
+    "those of a model that was never taught to read it",
     "preamble": "have a translation with words of the model before it",
     "quoted": "have a translation in quotation marks that the source does not have",
     "explained": "have a translation with a note or an explanation after it",
@@ -24,7 +27,8 @@ CHATTER: Mapping[str, str] = {
     "wrong_language": "have an answer in another language than the one that was asked for",
     "cleaned": "have a translation that chatter was cut off from",
 }
-"""Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
+"""Notes on how a model was asked and on what it wrote around a translation, or in its place, as the end of a sentence
+about items."""
 
 
 def chatter_counts(notes: Mapping[str, int]) -> dict[str, int]:
