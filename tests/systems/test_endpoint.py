@@ -453,7 +453,7 @@ def test_scores_are_the_products_of_the_model_s_probabilities(serve, how, bos, e
             )
             assert math.exp(answer.total) == pytest.approx(product, rel=1e-9)
             assert answer.tokens == tuple(units)
-            assert answer.notes == (() if eos else ("unfinished",))
+            assert answer.notes == (() if eos else ("end_unscored",))
 
     check()
 

@@ -55,7 +55,10 @@ def test_contrast_by_prompt_log_probabilities(serve: Serve, babelscope: Babelsco
     system = spec(serve(ChatModel()), "&logprobs=vllm")
     first = rows(babelscope("contrast", "--system", system, "--tests", tests, "--json"))[0]
     assert (first["name"], first["method"], first["n"]) == ("all", "contrast", 3)
-    assert first["unfinished"] == 3, "no end of sentence is told"
+    assert (first["end_unscored"], first["unfinished"]) == (3, 0), "no end of sentence is told"
+    told = " ".join(babelscope("contrast", "--system", system, "--tests", tests).out.split())
+    assert "3 items have scores without the end of the sentence" in told
+    assert "eos=</s>" in told
 
 
 def test_condition_by_prompt_log_probabilities(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
@@ -113,7 +116,11 @@ def test_figures_by_answer_and_by_likelihood_are_never_compared(
         ("contrast", ["--by-answer", "--table"], "--table has no effect beside --by-answer"),
         ("contrast", ["--by-answer", "--protocol", "paper"], "--protocol has no effect beside --by-answer"),
         ("contrast", ["--question", "x"], "--question has no effect without --by-answer"),
-        ("condition", ["--by-answer", "--preflight", "3"], "--preflight has no effect beside --by-answer"),
+        (
+            "condition",
+            ["--by-answer", "--likelihood", "total"],
+            "--likelihood has no effect beside --by-answer",
+        ),
         ("contrast", ["--by-answer"], "needs a system that answers prompts in words"),
     ],
 )

@@ -29,7 +29,10 @@ def test_only_the_target_is_scored(system: Any) -> None:
         ids = system.tokens.ids_of(scored)
         with torch.inference_mode():
             logits = system.network(input_ids=torch.tensor([prompt + ids])).logits[0].double()
-        expected = logits[len(prompt) - 1 : -1].log_softmax(-1)[range(len(ids)), ids]
+        logs = logits[len(prompt) - 1 : -1].log_softmax(-1)
+        expected = logs[range(len(ids)), ids]
+        # A line break, the end of the text: whatever ends the answer.
+        expected[-1] = logs[-1, [system._end_id, *system._ends]].logsumexp(-1)
         assert scored.logprobs == pytest.approx(expected.tolist(), abs=1e-4)
         assert scored.text == target
         assert scored.notes == ()

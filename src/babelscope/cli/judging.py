@@ -116,6 +116,7 @@ def _plain(value: Any, repeat: bool) -> Any:
 def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> None:
     """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
     _check_asked(command, given)
+    given = _as_the_run(command, given)
     command.check(given)
     _check_together(options, given)
     _check_queue(command, given)
@@ -145,6 +146,20 @@ def _check_asked(command: JudgingCommand, given: Given) -> None:
         raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
     if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
         raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
+
+
+def _as_the_run(command: JudgingCommand, given: Given) -> Given:
+    """A run by answers is judged again as such, whether or not `--by-answer` is said."""
+    if given["rejudge"] is None or not command.by_answer or given["by-answer"]:
+        return given
+    from babelscope.runs.manifest import read_manifest
+
+    methods = [part.name for part in read_manifest(given["rejudge"]).methods.values()]
+    if methods != [command.by_answer]:
+        return given
+    return dataclasses.replace(
+        given, values={**given.values, "by-answer": True}, typed=given.typed | {"by-answer"}
+    )
 
 
 def _check_together(options: Sequence[Option], given: Given) -> None:
@@ -212,9 +227,11 @@ def _result(command: JudgingCommand, given: Given) -> Result:
     if given["rejudge"] is not None:
         from babelscope.runs.rejudging import rejudge
 
-        changed = {name: given.settings[name] for name in given.said}
-        by = given["by"] or None
-        return rejudge(given["rejudge"], changed, method=command.method, by=by, out=given["out"])
+        method, changed = command.method, {name: given.settings[name] for name in given.said}
+        if command.by_answer and given["by-answer"]:
+            (own,) = command.study(dataclasses.replace(given, settings=changed))["methods"]
+            method, changed = command.by_answer, {name: own[name] for name in own if name != "name"}
+        return rejudge(given["rejudge"], changed, method=method, by=given["by"] or None, out=given["out"])
     from babelscope.runs.study import judge_study
 
     tables = _tables(command, given)

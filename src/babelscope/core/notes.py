@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Literal
 
 Note = Literal[
-    "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos",
-    "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
+    "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos", "end_unscored",
+    "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
 without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
-The others are of `systems.chatter`, and `CHATTER` says what they mean."""
+other_prompt: the model was asked in another form than the only one that it was trained with.
+end_unscored: a server scored a given text, but not its end of sentence, since nobody told it which token that is.
+The others are of `systems.chatter`. `TOLD` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
     "quoted": "have a translation in quotation marks that the source does not have",
@@ -25,8 +27,16 @@ CHATTER: Mapping[str, str] = {
     "cleaned": "have a translation that chatter was cut off from",
 }
 """Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
+TOLD: Mapping[str, str] = {
+    "other_prompt": "were asked by another prompt than the only one that the model was trained with: the figures are "
+    "those of a model that was never taught to read it",
+    "end_unscored": "have scores without the end of the sentence, so that a text that stops too early loses nothing: "
+    "name the token that ends the model’s texts in its spec, such as eos=</s>",
+    **CHATTER,
+}
+"""All notes that every method counts and every summary tells."""
 
 
-def chatter_counts(notes: Mapping[str, int]) -> dict[str, int]:
-    """How many answers have each note of `CHATTER`; only those that there are, since not all systems are watched."""
-    return {note: notes[note] for note in CHATTER if notes.get(note)}
+def told_counts(notes: Mapping[str, int]) -> dict[str, int]:
+    """How many answers have each note of `TOLD`; only those that there are."""
+    return {note: notes[note] for note in TOLD if notes.get(note)}

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from babelscope.decoding.model import LOGITS, Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.packing import join_ends
+from babelscope.decoding.packing import Joins
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
 
@@ -26,20 +26,26 @@ class Causal(OpenModel):
     """An OpenModel over the forward pass of a causal network of transformers.
 
     The first token that is fed, the vocabulary's prefix, stands for the last token of the prompt. Where a text may
-    end in several ways, all of them are the vocabulary's EOS.
+    end in several ways, all of them are the vocabulary's EOS; tokens of each group of `joined` are its first one.
     """
 
-    def __init__(self, network: Any, vocabulary: Vocabulary, ends: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        network: Any,
+        vocabulary: Vocabulary,
+        ends: Sequence[int] = (),
+        joined: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.network = network
         self.feeds_logits = True
-        self._ends = sorted({vocabulary.eos, *ends})
+        self._joins = Joins([[vocabulary.eos, *ends], *joined])
         self.vocabulary = vocabulary
         self.device: torch.device = network.device
         self.dtype: torch.dtype = network.dtype
 
     @functools.cached_property
     def decodes(self) -> bool:
-        """Whether it keeps what decoding needs, tried on two tokens."""
+        """Tried on two tokens."""
         try:
             self.encode([(0, 0)])
         except BabelscopeError:
@@ -106,7 +112,7 @@ class Causal(OpenModel):
         for number, layer in enumerate(output.past_key_values.layers):
             memory.put(number, path[:, -1], torch.stack([layer.keys[:, :, -1], layer.values[:, :, -1]], 1))
         logits: Tensor = output.logits[:, -1].float()
-        join_ends(logits, self._ends, self.vocabulary.eos)
+        self._joins.apply(logits)
         return logits
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[Tensor]:
@@ -125,9 +131,7 @@ class Causal(OpenModel):
                 if end > start and (longest * count > _BUDGET or wide):
                     break
                 end += 1
-            found = force_causal(
-                self.network, prompts[start:end], targets[start:end], self._ends, self.vocabulary.eos
-            )
+            found = force_causal(self.network, prompts[start:end], targets[start:end], self._joins)
             for (number, path), logprobs in zip(rows[start:end], found, strict=True):
                 edges[number][path] = torch.tensor(logprobs, device="cpu")
             start = end
@@ -144,8 +148,7 @@ def force_causal(
     network: Any,
     prompts: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
-    ends: Sequence[int] = (),
-    eos: int = 0,
+    joins: Joins | None = None,
 ) -> list[list[float]]:
     """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
     keep = max(map(len, targets)) + 1
@@ -157,7 +160,8 @@ def force_causal(
         use_cache=False,
         logits_to_keep=keep,
     ).logits.float()
-    join_ends(logits, ends, eos)
+    if joins:
+        joins.apply(logits)
     wanted = ids[:, ids.shape[1] - keep + 1 :]
     chosen = logits[:, :-1].gather(-1, wanted[..., None])[..., 0]
     # In pieces, since a sum of exponentials makes two copies of what it is given.

@@ -149,6 +149,11 @@ class OpenModel(Protocol):
     feeds_logits: bool = False
     """Whether `feed` itself ends in logits, so that fewer prefixes can be fed at once where a vocabulary is wide."""
 
+    @property
+    def decodes(self) -> bool:
+        """Whether prefixes can be continued; else targets can be scored only."""
+        return True
+
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory: ...
 
     def feed(self, memory: Memory, nodes: Array, tokens: Array) -> Tensor:

@@ -54,12 +54,35 @@ def ancestors(parents_of: Sequence[Sequence[int]], longest: int) -> Array:
     return seen
 
 
-def join_ends(logits: Tensor, ends: Sequence[int], eos: int) -> None:
-    """In place: where a text may end in several ways, the end gets the probability of all, and the others none."""
-    if len(ends) > 1:
-        together = torch.logsumexp(logits[..., list(ends)].float(), -1).to(logits.dtype)
-        logits[..., [each for each in ends if each != eos]] = float("-inf")
-        logits[..., eos] = together
+class Joins:
+    """Groups of tokens that are one outcome, such as several ends of a text.
+
+    The first of a group gets the probability of all, the others none.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[int]]) -> None:
+        several = [group for group in groups if len(group) > 1]
+        self._first = [group[0] for group in several]
+        self._others = [token for group in several for token in group[1:]]
+        self._all = [token for group in several for token in group]
+        self._group = [number for number, group in enumerate(several) for _ in group]
+
+    def apply(self, logits: Tensor) -> None:
+        """Join the groups of `logits` [..., vocabulary] in place."""
+        if not self._first:
+            return
+        values = logits[..., self._all].float()
+        if len(self._first) == 1:
+            together = values.logsumexp(-1, keepdim=True)
+        else:
+            groups = torch.tensor(self._group, device=logits.device).expand(values.shape)
+            shape = (*values.shape[:-1], len(self._first))
+            top = values.new_full(shape, float("-inf")).scatter_reduce_(-1, groups, values, "amax")
+            top.clamp_(min=torch.finfo(values.dtype).min)  # a group of impossible tokens
+            sums = values.new_zeros(shape).scatter_add_(-1, groups, (values - top.gather(-1, groups)).exp())
+            together = sums.log() + top
+        logits[..., self._others] = float("-inf")
+        logits[..., self._first] = together.to(logits.dtype)
 
 
 def edge_logprobs(

@@ -106,6 +106,8 @@ class JudgingCommand:
     help: str
     method: str
     settings: type[Settings]
+    by_answer: str = ""
+    """The method that `--by-answer` runs in the place of its own."""
     options: tuple[Option, ...] = ()
     """Those beyond the settings, and those that fill a setting (`setting`) in a way of their own."""
     changed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

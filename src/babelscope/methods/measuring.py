@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from babelscope.core.comparable import Comparable
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Record
 from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
@@ -59,7 +59,7 @@ def answer_counts(records: Sequence[Record]) -> dict[str, int]:
     return {
         "empty": sum(not record["translation"].strip() for record in records),
         **{note: notes[note] for note in NOTES},
-        **chatter_counts(notes),
+        **told_counts(notes),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group, StoredRun
-from babelscope.core.notes import CHATTER
+from babelscope.core.notes import TOLD
 from babelscope.core.page import Caveat, Finding, Section, View, plain
 from babelscope.methods.view import count_behind, find_view, noted_of
 from babelscope.methods.view import section_of as section_of_view
@@ -51,7 +51,7 @@ def _counted(group: Group) -> list[Caveat]:
             for reason, count in part.skipped.items()
         }
         why = f" ({'; '.join(f'{count} {reason}' for reason, count in reasons.items())})" if reasons else ""
-        names = {"skipped": f"were skipped: no figure counts them{why}", **CHATTER}
+        names = {"skipped": f"were skipped: no figure counts them{why}", **TOLD}
         found += noted_of(column.name, cell.rows, names)
     return found
 

@@ -35,7 +35,7 @@ class OpenAIServer:
 
     `logprobs=echo` needs a server that gives log-probabilities of an echoed prompt, `logprobs=vllm` its
     `prompt_logprobs`. None can be asked for the end of the sentence by itself: with `eos=`, its text is put
-    after the target and scored as one token; without, scores lack it and are noted as unfinished.
+    after the target and scored as one token; without, scores lack it and are noted `end_unscored`.
     """
 
     costly = True
@@ -292,7 +292,7 @@ class OpenAIServer:
         if self._eos and rows[-1][0] != self._eos:
             raise BabelscopeError(f"{self.name}: the server does not read eos={self._eos} as one token")
         return Scored(
-            target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("unfinished",)
+            target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("end_unscored",)
         )
 
 

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
+from babelscope.core.replies import Reply
 from babelscope.core.specs import Options
+from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
+from babelscope.decoding.closing import Closing
 from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import Weights, weights_of, why_not_lean
+from babelscope.decoding.families.description import why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
 from babelscope.systems.chatter import Chatter
 from babelscope.systems.checkpoints import (
     check_ids,
+    checked,
     fetch,
     fingerprint,
-    load_model,
     position_limit,
     read_length_penalty,
     stated_penalty,
     token_id,
 )
-from babelscope.systems.model_folders import ModelFolder
+from babelscope.systems.line_ends import find_line_ends
+from babelscope.systems.networks import load_network
 from babelscope.systems.open_model import OpenSystem
 from babelscope.systems.opened import SourceIds
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
-from babelscope.systems.weights import one_line
-from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.text import check_texts, shorten
 
 PLAIN = Prompt("{source}: {text}\n{target}:")
@@ -45,37 +45,9 @@ _INSTRUCTION = Prompt(
 )
 _BUDGET = 2048
 _UNWATCHED = Chatter()
+_ASKED_PLAINLY = "{question}\nAnswer:"
+"""A question to a model without a chat template."""
 _Answer = TypeVar("_Answer")
-
-
-class _Loaded:
-    """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
-
-    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
-        model = ModelFolder(folder, remote_code=remote_code)
-        self.files = model.files
-        self.network = load_model(
-            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
-        )
-
-    @functools.cached_property
-    def weights(self) -> Weights:
-        """As the lean forward pass reads them: joined matrices are copies."""
-        return weights_of(self.network)
-
-
-_IN_MEMORY: weakref.WeakValueDictionary[tuple[Path, str, str, bool], _Loaded] = weakref.WeakValueDictionary()
-
-
-def _load(folder: Path, *, device: str, dtype: str, remote_code: bool) -> _Loaded:
-    """The network of a folder: the one that another system holds, if its files are unchanged."""
-    key = (folder.resolve(), device, dtype, remote_code)
-    if (held := _IN_MEMORY.get(key)) is not None:
-        with contextlib.suppress(SystemFailure):
-            held.files.check()
-            return held
-    loaded = _IN_MEMORY[key] = _Loaded(folder, device=device, dtype=dtype, remote_code=remote_code)
-    return loaded
 
 
 class Prompted(OpenSystem):
@@ -106,11 +78,13 @@ class Prompted(OpenSystem):
         remote_code: bool = False,
         lean: bool = True,
         chatter: Chatter = _UNWATCHED,
+        trained: Prompt | None = None,
     ) -> None:
+        """`trained`: the only prompt that the model was trained with, with its languages, where that is known."""
         self.name = name
         self._chatter = chatter
         self.folder = folder
-        self._loaded = _load(folder, device=device, dtype=dtype, remote_code=remote_code)
+        self._loaded = load_network(folder, device=device, dtype=dtype, remote_code=remote_code)
         self.files, self.network = self._loaded.files, self._loaded.network
         self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
@@ -128,8 +102,10 @@ class Prompted(OpenSystem):
         self.prompt = prompt or (_INSTRUCTION if self._chat else PLAIN)
         self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
-        self._end_id = self._find_end()
-        self._ends = self._other_ends()
+        self._find_ends()
+        told = self._filled.text("{text}") if self.reads_source and not self._chat else ""
+        unknown = trained is not None and trained.text("{text}") != told
+        self._said: tuple[Note, ...] = ("other_prompt",) if unknown else ()
         self._dtype = dtype
         self._stated_budget = self._budget = budget
         self._limit = max_length
@@ -139,18 +115,25 @@ class Prompted(OpenSystem):
         self.model = self._open_model(lean=lean)
         self.vocabulary = self.model.vocabulary
 
-    def _find_end(self) -> int:
-        tokenizer = self.tokens.tokenizer
+    def _find_ends(self) -> None:
+        """Find the tokens that end an answer: `_end_id` stands for all of them, and `_ends` are the others."""
+        eos = self.tokens.tokenizer.eos_token_id
+        said = self.network.generation_config.eos_token_id
+        # Of the text, of its turn...
+        several = said if isinstance(said, list) else [] if self.end == "eos" else [said]
+        known = {token_id(each, self._size, "eos_token_id", self.folder) for each in several}
         if self.end == "eos":
-            if tokenizer.eos_token_id is None:
+            if eos is None:
                 raise BabelscopeError(
                     f"{self.name}: its tokenizer has no end-of-sentence token; say end=newline"
                 )
-            return int(tokenizer.eos_token_id)
-        # What follows a word at a line's end; tokenised alone, "\n" may get a different piece.
-        with library_errors(f"{self.folder}: its tokenizer fails"):
-            ids = tokenizer("a\n", add_special_tokens=False)["input_ids"]
-            return int(ids[-1])
+            self._end_id, self._lines = int(eos), None
+        else:
+            self._lines = find_line_ends(self.tokens.tokenizer, self._size, self.name)
+            self._end_id = self._lines.end
+            known |= {eos, *self._lines.others}
+        self._ends = sorted({int(each) for each in known if each is not None} - {self._end_id})
+        self._closing = self._lines.first if self._lines else {}
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -158,28 +141,24 @@ class Prompted(OpenSystem):
         if not self.reads_source:
             return frozenset({"score"})
         if not self._decodes:
-            return frozenset({"score", "translate"})
-        return frozenset({"score", "translate", "sample", "top_k", "next_tokens"})
+            return frozenset({"score", "translate", "reply"})
+        return frozenset({"score", "translate", "reply", "sample", "top_k", "next_tokens"})
 
     @property
     def _decodes(self) -> bool:
         """Whether prefixes can be continued here; otherwise transformers generates."""
-        return not isinstance(self.model, Causal) or self.model.decodes
-
-    def _other_ends(self) -> list[int]:
-        """Further tokens that end an answer, where the model has several (of the text, of its turn)."""
-        said = self.network.generation_config.eos_token_id
-        if self.end != "eos" or not isinstance(said, list):
-            return []
-        ids = [token_id(each, self._size, "eos_token_id", self.folder) for each in said]
-        return sorted({each for each in ids if each is not None} - {self._end_id})
+        return self.model.decodes
 
     def _open_model(self, *, lean: bool) -> OpenModel:
         # No token begins an answer: what is fed first stands for the prompt's last token.
         vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
-        if lean and not why_not_lean(self.network):
-            return Decoder(self._loaded.weights, vocabulary, self._ends)
-        return Causal(self.network, vocabulary, self._ends)
+        groups = self._lines.closing if self._lines else ()
+        model: OpenModel = (
+            Decoder(self._loaded.weights, vocabulary, self._ends, groups)
+            if lean and not why_not_lean(self.network)
+            else Causal(self.network, vocabulary, self._ends, groups)
+        )
+        return Closing(model, set(self._closing.values())) if self._closing else model
 
     def _start(self) -> list[int]:
         """What stands before the first token of a text that nothing precedes."""
@@ -205,6 +184,8 @@ class Prompted(OpenSystem):
             **({} if self._stated_budget == _BUDGET else {"budget": self._stated_budget}),
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
             **({"ends": self._ends} if self._ends else {}),
+            **({"closing": digest_json(sorted(self._closing.items()))} if self._closing else {}),
+            **({"noted": list(self._said)} if self._said else {}),
             **({} if self._lean else {"forward": "transformers"}),
             **self._chatter.settings,
         }
@@ -220,41 +201,33 @@ class Prompted(OpenSystem):
             return super()._generate(questions, beam, n_best, length_penalty)
         # transformers warns of a penalty where there is no beam.
         how = {"length_penalty": length_penalty} if beam > 1 else {}
-        return [self._continue(prompt, beam, n_best, how) for prompt in self._prompts(questions)]
+        found = [self._generated(prompt, beam, n_best, how) for prompt in self._prompts(questions)]
+        return [self._written([(ids, [0.0] * len(ids)) for ids in group]) for group in found]
 
-    @torch.inference_mode()
-    def _continue(self, prompt: list[int], beam: int, n_best: int, how: Mapping[str, float]) -> list[Scored]:
-        """What beam search puts after a prompt, up to the end token."""
-        ids = torch.tensor([prompt], device=self.network.device)
-        try:
-            output = self.network.generate(
-                input_ids=ids,
-                attention_mask=torch.ones_like(ids),
-                num_beams=beam,
-                num_return_sequences=n_best,
-                do_sample=False,
-                max_new_tokens=self._limit,
-                eos_token_id=[self._end_id, *self._ends],
-                pad_token_id=self._end_id,
-                **how,
-            )
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-        ) as error:  # as transformers refuses its generation settings
-            raise BabelscopeError(
-                f"{self.name} cannot generate as it is configured: {one_line(error)}"
-            ) from error
-        rows = output[:, len(prompt) :].tolist()
-        kept = [self._cut_at_end(row) for row in rows]
-        return self._written([(row, [0.0] * len(row)) for row in kept])
+    def _generated(
+        self, prompt: list[int], beam: int, n_best: int, how: Mapping[str, float]
+    ) -> list[list[int]]:
+        """What transformers puts after a prompt, up to the end token."""
+        ends = [self._end_id, *self._ends, *self._closing]
+        rows = self._loaded.generate(
+            prompt, self.name, ends, beam=beam, n_best=n_best, longest=self._limit, how=how
+        )
+        return [self._cut_at_end(row) for row in rows]
 
     def _cut_at_end(self, row: list[int]) -> list[int]:
         """Generated ids up to the first end, whichever it is."""
         ends = {self._end_id, *self._ends}
-        place = next((place for place, each in enumerate(row) if each in ends), None)
-        return row if place is None else [*row[:place], self._end_id]
+        for place, token in enumerate(row):
+            if token in self._closing:
+                return [*row[:place], self._closing[token], self._end_id]
+            if token in ends:
+                return [*row[:place], self._end_id]
+        return row
+
+    def _text_of(self, ids: Sequence[int]) -> str:
+        """The text of an answer's tokens without its end; of a token with a line break, what stands before that."""
+        text = self.tokens.decode([ids])[0]
+        return (text.partition("\n")[0] if self._closing else text).strip()
 
     def _written(
         self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
@@ -263,7 +236,7 @@ class Prompted(OpenSystem):
         answers = []
         for ids, logprobs in rows:
             finished = ids[-1] == self._end_id
-            text = self.tokens.decode([ids[:-1] if finished else ids])[0].strip()
+            text = self._text_of(ids[:-1] if finished else ids)
             notes: set[Note] = {*noted, *(() if finished else ("unfinished",))}
             if finished and self._text_ids([text])[0] != ids:
                 notes.add("changed")
@@ -275,51 +248,87 @@ class Prompted(OpenSystem):
 
     def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
         rows = self._prompts(asked)
-        return [tuple(row) for row in rows], [()] * len(rows)
+        return [tuple(row) for row in rows], [self._said] * len(rows)
 
     def _prompts(self, asked: Sequence[Asked]) -> list[list[int]]:
         sources = sources_of(asked)
         if not self.reads_source:
             return [self._start() for _ in sources]
         check_texts(sources, what="source")
-        tokenizer = self.tokens.tokenizer
         rows = []
         for number, source in enumerate(sources, 1):
-            text = self._chat_text(source) if self._chat else self._filled.text(source)
-            with library_errors(f"{self.folder}: its tokenizer fails"):
-                ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
-            if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
-                ids = ids[:-1]  # some tokenizers end every text, but this one goes on
-            limit = self._positions
-            if limit is not None and len(ids) + self._limit > limit:
+            chat = self._filled.messages(source) if self._chat else None
+            ids = self._prompt_ids(self._chat_text(chat) if chat else self._filled.text(source))
+            if self._too_long(ids):
                 reason = (
-                    f"makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer is more"
+                    f"makes a prompt of {len(ids)} tokens, which with {self._limit} for the answer is more than the "
+                    f"{self._positions} that {self.name} takes"
                 )
-                raise RefusedText(
-                    "source", number, f"{reason} than the {limit} that {self.name} takes: {shorten(source)}"
-                )
-            rows.append([int(number) for number in ids])
+                raise RefusedText("source", number, f"{reason}: {shorten(source)}")
+            rows.append(ids)
         check_ids(rows, self._size, self.name)
         return rows
 
-    def _chat_text(self, source: str) -> str:
+    def _too_long(self, prompt: Sequence[int]) -> bool:
+        return self._positions is not None and len(prompt) + self._limit > self._positions
+
+    def _prompt_ids(self, text: str) -> list[int]:
+        tokenizer = self.tokens.tokenizer
+        with library_errors(f"{self.folder}: its tokenizer fails"):
+            ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
+        if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
+            ids = ids[:-1]  # some tokenizers end every text, but this one goes on
+        return [int(number) for number in ids]
+
+    def _chat_text(self, messages: list[dict[str, str]]) -> str:
         """The chat as the model's template writes it, up to where the model answers."""
         with library_errors(f"{self.folder}: its chat template fails"):
             text = str(
                 self.tokens.tokenizer.apply_chat_template(
-                    self._filled.messages(source), tokenize=False, add_generation_prompt=True
+                    messages, tokenize=False, add_generation_prompt=True
                 )
             )
         # Some templates leave out a role that they do not know.
-        if self._filled.system.strip() not in text:
+        if messages[0]["role"] == "system" and messages[0]["content"].strip() not in text:
             raise BabelscopeError(f"{self.name}: its chat template drops the system message; leave it out")
         return text
+
+    @checked
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        """Greedy answers: to the prompt as a chat, or after `Answer:`; a prompt that is too long gets none."""
+        rows = [
+            self._prompt_ids(
+                self._chat_text([{"role": "user", "content": prompt}])
+                if self._chat
+                else _ASKED_PLAINLY.replace("{question}", prompt)
+            )
+            for prompt in prompts
+        ]
+        check_ids(rows, self._size, self.name)
+        asked = list(dict.fromkeys(tuple(row) for row in rows if row and not self._too_long(row)))
+        if self._decodes:
+            search = functools.partial(beam_search, self.model, beam=1, max_length=self._limit)
+            found = [group[0] for group in self._in_parts(search, asked)]
+        else:
+            found = [self._generated(list(row), 1, 1, {})[0] for row in asked]
+        answers = dict(zip(asked, found, strict=True))
+        return [self._reply(answers.get(tuple(row))) for row in rows]
+
+    def _reply(self, ids: Sequence[int] | None) -> Reply:
+        if ids is None:
+            return Reply("", "refused")
+        whole = ids[-1] == self._end_id
+        return Reply(self._text_of(ids[:-1] if whole else ids), "whole" if whole else "cut")
 
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of target texts as they follow the prompt, ending in the end token."""
         joint = self.prompt.joint if self.reads_source and not self._chat else ""
         rows = [f"{joint}{text}" if text else text for text in texts]
-        return self.tokens.encode_targets(rows, eos=self._end_id)
+        if not self._closing:
+            return self.tokens.encode_targets(rows, eos=self._end_id)
+        # A line's last characters may be one token with its break, which is then the likely one.
+        lines = self.tokens.encode_targets([f"{row}\n" if row else row for row in rows], eos=self._end_id)
+        return [self._cut_at_end(line) for line in lines]
 
     def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
         check_targets(targets)
@@ -332,7 +341,7 @@ class Prompted(OpenSystem):
             else:
                 ids = self._text_ids([target])[0]
                 rows.append(ids)
-                same = self.tokens.decode([ids[:-1]])[0].strip() == target
+                same = self._text_of(ids[:-1]) == target
                 notes.append(() if same else ("changed",))
             if len(rows[-1]) > self._limit:
                 text = target if isinstance(target, str) else target.text
@@ -352,8 +361,8 @@ def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
     return own
 
 
-def open_prompted(rest: str, options: Options) -> Prompted:
-    """Open `llm:NAME_OR_FOLDER?source=English&target=German`."""
+def open_prompted(rest: str, options: Options, *, trained: Prompt | None = None) -> Prompted:
+    """Open `llm:NAME_OR_FOLDER?source=English&target=German`; `trained`: the only prompt that it knows."""
     remote_code = options.flag("remote_code")
     said = options.text("prompt")
     arguments: dict[str, Any] = {
@@ -377,4 +386,4 @@ def open_prompted(rest: str, options: Options) -> Prompted:
         )
     folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
     options.refuse_unused()
-    return Prompted(options.spec, folder, remote_code=remote_code, **arguments)
+    return Prompted(options.spec, folder, remote_code=remote_code, trained=trained, **arguments)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from babelscope.decoding.families.description import Layer, Weights
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.packing import Packing, ancestors, edge_logprobs, join_ends
+from babelscope.decoding.packing import Joins, Packing, ancestors, edge_logprobs
 from babelscope.decoding.trees import TargetTree
 
 _Attend = Callable[[Layer, int, Tensor, Tensor], Tensor]
@@ -42,17 +42,23 @@ class Decoder(OpenModel):
     """An OpenModel on the weights of a decoder-only network.
 
     The first token that is fed, the vocabulary's prefix, stands for the last token of the prompt. Where a text may
-    end in several ways, all of them are the vocabulary's EOS.
+    end in several ways, all of them are the vocabulary's EOS; tokens of each group of `joined` are its first one.
     """
 
     @torch.inference_mode()
-    def __init__(self, weights: Weights, vocabulary: Vocabulary, ends: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        vocabulary: Vocabulary,
+        ends: Sequence[int] = (),
+        joined: Sequence[Sequence[int]] = (),
+    ) -> None:
         self.weights = weights
         self.vocabulary = vocabulary
         self.device: torch.device = weights.embedding.device
         self.dtype: torch.dtype = weights.embedding.dtype
         self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
-        self._ends = sorted({vocabulary.eos, *ends})
+        self._joins = Joins([[vocabulary.eos, *ends], *joined])
         # Gemma rounds it as it rounds its weights.
         self._scale = torch.tensor(weights.embedding_scale, dtype=self.dtype, device=self.device)
 
@@ -152,7 +158,7 @@ class Decoder(OpenModel):
             out += output.bias
         if cap := self.weights.output_cap:
             out.div_(cap).tanh_().mul_(cap)
-        join_ends(out, self._ends, self.vocabulary.eos)
+        self._joins.apply(out)
         out[:, list(self.vocabulary.masked)] = float("-inf")
         return out
 

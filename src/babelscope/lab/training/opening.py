@@ -41,7 +41,7 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 def open_prompts(folder: Path, options: Options) -> Any:
     """A decoder-only model with the options of `llm:`; the languages of its prompt are those it was trained with."""
-    from babelscope.systems.prompted import open_prompted
+    from babelscope.systems.prompted import PLAIN, open_prompted
 
     card = read_json(folder / CARD)
     try:
@@ -51,7 +51,9 @@ def open_prompts(folder: Path, options: Options) -> Any:
             f"{folder / CARD} does not say the languages of the model's prompt; open it as "
             f"llm:{folder}?source=LANGUAGE&target=LANGUAGE"
         ) from None
-    return open_prompted(str(folder), options.with_defaults(source=source, target=target))
+    languages = {"source": source, "target": target}
+    trained = PLAIN.filled(languages, str(folder))
+    return open_prompted(str(folder), options.with_defaults(**languages), trained=trained)
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.methods.answers.questions import ask_both_orders
+from babelscope.methods.answers.questions import ask_both_orders, pair_sides
 from babelscope.methods.answers.settings import ConditionAnswersSettings, ContrastAnswersSettings
 from babelscope.methods.condition.ask import translations_or_reasons
 from babelscope.testsets.items import NO_SOURCE, AmbiguousSource, MinimalPair
@@ -94,7 +93,4 @@ def _reason_for_none(item: AmbiguousSource, text: str, failed: bool) -> str:
 
 
 def _sides(item: AmbiguousSource) -> list[tuple[str, str]]:
-    """Sources for the right sense beside sources for a wrong one, so that each is asked about."""
-    right, wrong = item.correct_sources, item.incorrect_sources
-    both = zip(itertools.cycle(right), itertools.cycle(wrong), strict=False)
-    return list(itertools.islice(both, max(len(right), len(wrong))))
+    return pair_sides(item.correct_sources, item.incorrect_sources)

@@ -32,7 +32,7 @@ def options(places: str) -> tuple[Option, ...]:
 
 def check(given: Given, also: frozenset[str]) -> None:
     """Refuse options that are of likelihoods; those in `also` are of both measures."""
-    allowed = _KEPT | also | {"tests", "system", "by-answer", "question", "ties"}
+    allowed = _KEPT | also | {"tests", "system", "rejudge", "by-answer", "question", "ties"}
     if given["by-answer"] and (others := sorted(given.typed - allowed)):
         raise BabelscopeError(f"--{others[0]} has no effect beside --by-answer: leave one of them out")
 

@@ -13,9 +13,12 @@ from babelscope.core.results import Record, Row
 from babelscope.methods.answers.ask import ask_pairs, ask_senses, check_pairs
 from babelscope.methods.answers.figures import figures, worth_of
 from babelscope.methods.answers.judge import judge_pairs, judge_senses
+from babelscope.methods.answers.preflight import ask_known, preflight_of
 from babelscope.methods.answers.settings import ConditionAnswersSettings, ContrastAnswersSettings
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import check_system
+from babelscope.methods.condition.known import sample
+from babelscope.methods.condition.preflight import preflight_rows
 from babelscope.testsets.items import AmbiguousSource, MinimalPair
 
 Labels = tuple[tuple[str, str], ...]
@@ -34,7 +37,9 @@ def _of_pairs(records: Sequence[Record], settings: ContrastAnswersSettings, _see
 
 
 def _of_senses(records: Sequence[Record], settings: ConditionAnswersSettings, _seed: int) -> list[Row]:
-    return figures(records, settings.undecided, _categories)
+    evaluator = str(records[0]["evaluator"]) if records else ""
+    tested = preflight_rows(preflight_of(records), evaluator)
+    return [*figures(records, settings.undecided, _categories), *tested]
 
 
 CONTRAST = Method(
@@ -57,13 +62,16 @@ CONTRAST = Method(
 
 CONDITION = Method(
     name="condition_answers",
+    version=2,
     summary="accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders",
     kind=AmbiguousSource,
     settings=ConditionAnswersSettings,
     ask=ask_senses,
     judge=judge_senses,
     summarise=_of_senses,
-    asks=frozenset({"prompt", "translations", "beam"}),
+    sample=sample,
+    ask_more=ask_known,
+    asks=frozenset({"prompt", "translations", "beam", "preflight"}),
     check_system=check_system,
     needs={"system": ("translate",), "evaluator": ("reply",)},
     comparable=lambda settings: [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -55,6 +56,12 @@ def ask_both_orders(
     found = dict(zip(once, ask_reply(system, once), strict=True))
     replies = [_stored(found[each]) for each in asked]
     return [replies[start : start + 2] for start in range(0, len(replies), 2)]
+
+
+def pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, str]]:
+    """Sources for the right sense beside sources for a wrong one, so that each is asked about."""
+    both = zip(itertools.cycle(right), itertools.cycle(wrong), strict=False)
+    return list(itertools.islice(both, max(len(right), len(wrong))))
 
 
 def _stored(reply: Reply) -> Record:

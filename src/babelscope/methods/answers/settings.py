@@ -42,6 +42,9 @@ class ConditionAnswersSettings(Settings):
     """Judge the translation an item has, asking the system where it has none; or always ask the system."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the system."""
+    preflight: int = Field(default=100, ge=0)
+    """Test the evaluator on at most so many items before its answers are believed: on their references, and on
+    translations of their sources with a cue. 0: no test, and `passed` is unknown."""
 
     @field_validator("prompt")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.columns import Column, Group
 from babelscope.core.page import (
     FEWEST,
     NOT_RIGHT,
@@ -23,6 +23,8 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.answers.figures import worth_of
+from babelscope.methods.answers.preflight import preflight_of
+from babelscope.methods.condition.preflight import is_test
 from babelscope.methods.view import (
     Figures,
     bar,
@@ -59,10 +61,12 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
     found = []
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
-        accuracy = one(column.cell.rows, "answer_accuracy")
-        if accuracy and accuracy.estimate.n:
+        accuracy, passed = one(column.cell.rows, "answer_accuracy"), _passed(column.cell.rows)
+        if accuracy and accuracy.estimate.n and passed != "no":
             errors = complement(accuracy.estimate)
-            found.append(error_finding(column.name, claim, errors, of, query={**query, "verdict": NOT_RIGHT}))
+            untested = "it is not known if the evaluator can judge this" if passed == "unknown" else ""
+            wrong = {**query, "verdict": NOT_RIGHT}
+            found.append(error_finding(column.name, claim, errors, of, query=wrong, more=untested))
         bias = one(column.cell.rows, "position_bias")
         if bias and _is_biased(bias.estimate):
             which = "first" if bias.estimate.value > 0 else "second"
@@ -70,6 +74,21 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
             found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
     return found
+
+
+def _passed(rows: Sequence[Row]) -> str:
+    """Whether the evaluator passed its test; "" where a system is asked about its own translations."""
+    row = one(rows, "preflight")
+    return str(row.labels["passed"]) if row else ""
+
+
+def _about_the_evaluator(column: Column) -> list[Caveat]:
+    """Why there is no finding, or why it is to be taken with care."""
+    if (passed := _passed(column.cell.rows)) in ("", "yes"):
+        return []
+    failed = "there is no finding, since the evaluator failed its test: "
+    told = failed if passed == "no" else "the evaluator has not shown that it can judge: "
+    return [Caveat(column.name, f"{told}{'; '.join(preflight_of(column.cell.records).reasons)}.")]
 
 
 def _is_biased(bias: Estimate) -> bool:
@@ -81,6 +100,7 @@ def _is_biased(bias: Estimate) -> bool:
 
 def _caveats(group: Group) -> list[Caveat]:
     return [
+        *(caveat for column in group.columns for caveat in _about_the_evaluator(column)),
         *(Caveat(column.name, _NOT_LIKELIHOOD) for column in group.columns[:1]),
         *noted(
             group,
@@ -101,6 +121,7 @@ def _pictures(group: Group, title: str) -> list[Picture]:
         (column.name, [bar(column.name, "accuracy by answer", row.estimate)])
         for column in group.columns
         if (row := one(column.cell.rows, "answer_accuracy")) and row.estimate.n
+        if _passed(column.cell.rows) != "no"
     ]
     if not lines:
         return []
@@ -119,6 +140,7 @@ def _section(
         Figures("position bias", lambda row: row.name == "position_bias"),
         Figures("answered A or B", lambda row: row.name == "answer_given", "percent"),
     ]
+    tested = [Figures("known translations judged rightly", is_test, "percent")]
     return Section(
         title=title,
         question=question,
@@ -128,7 +150,10 @@ def _section(
         findings=_findings(group, claim, of),
         caveats=_caveats(group),
         pictures=_pictures(group, title),
-        tables=pivot(group, title, [label], shown),
+        tables=[
+            *pivot(group, title, [label], shown),
+            *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
+        ],
     )
 
 
@@ -188,10 +213,13 @@ def _lines(record: Record) -> list[Line]:
 
 
 def _headline(rows: Sequence[Row]) -> list[Headline]:
-    """Accuracy, what is undecided, and position bias, over all items."""
+    """Accuracy, unless the evaluator failed its test; what is undecided, and position bias; over all items."""
     whole = [row for row in rows if not {"phenomenon", "category"} & row.labels.keys()]
+    if (passed := _passed(rows)) == "no":
+        whole = [row for row in whole if row.name != "answer_accuracy"]
+    untested = ", evaluator untested" if passed == "unknown" else ""
     return headlines(
-        ("accuracy by answer", one(whole, "answer_accuracy"), "percent"),
+        (f"accuracy by answer{untested}", one(whole, "answer_accuracy"), "percent"),
         ("undecided", one(whole, "answer_undecided"), "percent"),
         ("position bias", one(whole, "position_bias"), "plain"),
     )

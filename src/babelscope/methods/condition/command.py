@@ -23,7 +23,7 @@ _INDENT = " " * 4
 
 def _check(given: Given) -> None:
     """Refuse what would leave a choice open, before anything is loaded."""
-    asked = {"evaluator", "translations", "ask-all", "ask-missing", "skip-missing", "beam"}
+    asked = {"evaluator", "translations", "ask-all", "ask-missing", "skip-missing", "beam", "preflight"}
     by_answer.check(given, frozenset(asked))
     if given["system"] and given["translations"] is not None:
         raise BabelscopeError("--system and --translations exclude each other")
@@ -48,7 +48,7 @@ def _study(given: Given) -> Tables:
     if given["scores"] is not None:
         settings["evaluator"] = f"scores:{given['scores']}?layout=columns"
     if given["by-answer"]:
-        both = frozenset({"evaluator", "translations", "beam"})
+        both = frozenset({"evaluator", "translations", "beam", "preflight"})
         settings = by_answer.settings_of(dataclasses.replace(given, settings=settings), both)
         return {**tables, "methods": [{"name": "condition_answers", **settings}]}
     return {**tables, "methods": [{"name": "condition", **settings}]}
@@ -80,6 +80,7 @@ COMMAND = JudgingCommand(
     "the translation under sources with cues.",
     "condition",
     ConditionSettings,
+    "condition_answers",
     options=(
         Option(
             "evaluator",

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import Any
+from typing import Any, Protocol
 
 from babelscope.core.answers import Scored, capabilities, properties
 from babelscope.core.question import Question
@@ -20,7 +20,16 @@ from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import RefusedText
 
 
-def sample(items: Sequence[AmbiguousSource], settings: ConditionSettings, seed: int) -> frozenset[int]:
+class Tested(Protocol):
+    """The settings of a method whose evaluator is tested."""
+
+    @property
+    def preflight(self) -> int: ...
+    @property
+    def beam(self) -> int: ...
+
+
+def sample(items: Sequence[AmbiguousSource], settings: Tested, seed: int) -> frozenset[int]:
     """Places of at most `settings.preflight` items, as many of each category, chosen by a hash of their ids."""
     by_category: dict[str, list[tuple[bytes, int]]] = {}
     for place, item in enumerate(items):
@@ -39,7 +48,7 @@ def _hash(seed: int, name: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """A translation and its truth, with the sources that it is to be scored under."""
 
     place: int
@@ -61,7 +70,7 @@ def ask_known(
     evaluator = systems["evaluator"]
     if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
         return {}  # stored scores: nothing can be asked
-    known, same = _known_translations(systems, items, list(records), settings, seed)
+    known, same = known_translations(systems, items, list(records), settings, seed)
     matched = {place: _of_two_sources(items, place, records[place]) for place in records}
     wanted: list[tuple[Question, str]] = []
     for each in known:
@@ -95,20 +104,20 @@ def ask_known(
     return found
 
 
-def _known_translations(
+def known_translations(
     systems: Mapping[str, Any],
     items: Sequence[AmbiguousSource],
     places: Sequence[int],
-    settings: ConditionSettings,
+    settings: Tested,
     seed: int,
-) -> tuple[list[_Known], set[int]]:
+) -> tuple[list[Known], set[int]]:
     """References, and translations of sources with a cue; and where the cue changed nothing."""
-    known: list[_Known] = []
+    known: list[Known] = []
     for place in places:
         item = items[place]
         if reference := _reference(item):
             known.append(
-                _Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
+                Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
             )
     role = next((role for role in ("system", "evaluator") if _translates(systems[role])), None)
     if role is None:
@@ -136,7 +145,7 @@ def _known_translations(
         for text, truth, by in zip(
             texts, (True, False, False, True), (role, role, "exchange", "exchange"), strict=False
         ):
-            known.append(_Known(place, text, truth, by, *sides))
+            known.append(Known(place, text, truth, by, *sides))
     return known, same
 
 
@@ -210,7 +219,7 @@ def _own_translations(
     return {place: each[0].text for place, each in zip(places, answers, strict=True) if each}
 
 
-def _told(each: _Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
+def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
     """A known translation as stored; nothing if the evaluator did not answer."""
     sides = []
     for side in (each.correct, each.incorrect):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from babelscope.core.comparable import Comparable
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
@@ -38,7 +38,7 @@ def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int
         "given": sum(record["given"] for record in records),
         "empty": sum(record["translation"] is not None and not record["translation"] for record in records),
         **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
-        **chatter_counts(notes),
+        **told_counts(notes),
     }
     return [
         Row(row.name, row.estimate, row.labels, {**row.counts, **counts})

@@ -93,16 +93,20 @@ def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Pref
     truths = known_truths(records, settings)
     checks = [
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
-        *_accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
+        *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
         _matching(tested),
         _sensitivity(records),
         _survival(records),
         _language(records, tested),
     ]
+    return concluded(checks, noise_of(truths))
+
+
+def concluded(checks: Sequence[Check], noise: float | None = None) -> Preflight:
+    """What checks come to: one that fails is enough, and all that are needed must pass."""
     failed = any(check.passed == "no" for check in checks)
     open_ = any(check.passed == "unknown" and check.needed for check in checks)
-    passed: Passed = "no" if failed else "unknown" if open_ else "yes"
-    return Preflight(passed, noise_of(truths), checks)
+    return Preflight("no" if failed else "unknown" if open_ else "yes", noise, checks)
 
 
 def noise_of(truths: Sequence[Truth]) -> float | None:
@@ -172,11 +176,11 @@ def _balanced(truths: Sequence[Truth]) -> Estimate:
     return clustered_proportion(worth, [str(item) for _, item in credits], weights)
 
 
-def _accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
+def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
     """Over all categories, and for each that has enough known translations."""
     judged: dict[str, int] = {}
     for record in records:
-        judged[record["category"]] = judged.get(record["category"], 0) + (not record["skipped"])
+        judged[record["category"]] = judged.get(record["category"], 0) + (not record.get("skipped"))
     checks = [_accuracy(truths, "", must=True)]
     for category, size in sorted(judged.items()):
         own = [each for each in truths if each.category == category]
@@ -301,3 +305,8 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
                 Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
             )
     return rows
+
+
+def is_test(row: Row) -> bool:
+    """Whether a row says how many known translations were judged rightly."""
+    return row.name in ("preflight", "preflight accuracy")

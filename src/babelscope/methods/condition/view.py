@@ -25,7 +25,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, restore_settings
-from babelscope.methods.condition.preflight import preflight_of
+from babelscope.methods.condition.preflight import is_test, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
@@ -241,17 +241,13 @@ def tables(group: Group) -> list[Table]:
         Figures("translated as", lambda row: row.name == "translated as", "percent"),
         Figures("male for each female", lambda row: row.name == "male_to_female"),
     )
-    tested = (Figures("known translations judged rightly", _is_test, "percent"),)
+    tested = (Figures("known translations judged rightly", is_test, "percent"),)
     return [
         *pivot(group, "Accuracy of the worst category", ("lowest",), least),
         *pivot(group, "Accuracy by category", ("category",), figures),
         *pivot(group, "What became of each class", ("category", "as"), became),
         *pivot(group, "Test of the evaluator", ("evaluator", "category", "passed"), tested),
     ]
-
-
-def _is_test(row: Row) -> bool:
-    return row.name in ("preflight", "preflight accuracy")
 
 
 def _is_accuracy(row: Row, weighting: str) -> bool:

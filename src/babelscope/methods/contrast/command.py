@@ -98,6 +98,7 @@ COMMAND = JudgingCommand(
     "by systems or from stored scores.",
     "contrast",
     ContrastSettings,
+    "contrast_answers",
     options=(
         reads("scores", "Stored scores instead of a system; may be repeated.", repeat=True),
         Option(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.contrast.provenance import is_own
@@ -142,7 +142,7 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
         **{note: counted[note] for note in _NOTES},
-        **chatter_counts(counted),
+        **told_counts(counted),
         "infinite": sum(_is_infinite(record["scores"]) for record in records),
         **(
             {"own": sum(map(is_own, records))}

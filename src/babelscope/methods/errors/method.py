@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from babelscope.core.comparable import Comparable
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.errors.ask import ask
@@ -22,7 +22,7 @@ def summarise(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -
     told = {
         "empty": sum(not record["best"]["text"].strip() for record in records),
         **{note: notes[note] for note in ("truncated", "unfinished")},
-        **chatter_counts(notes),
+        **told_counts(notes),
     }
     return [
         Row(row.name, row.estimate, row.labels, {**row.counts, **told})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.answers import Scored
-from babelscope.core.notes import CHATTER
+from babelscope.core.notes import TOLD
 from babelscope.core.results import Record
 from babelscope.methods.patterns.settings import PatternSettings
 from babelscope.systems.asking import ask_answered, ask_translate, relocate_errors
@@ -45,7 +45,7 @@ def answered_records(
             records.append({"unanswered": answer})
             continue
         made = dict(record(number, answer.text))
-        if notes := [note for note in answer.notes if note in CHATTER]:
+        if notes := [note for note in answer.notes if note in TOLD]:
             made["notes"] = notes
         records.append(made)
     return records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
@@ -38,5 +38,5 @@ def count_other_languages(rows: Sequence[Row], records: Sequence[Record]) -> lis
     """The rows, each with the number of translations in other languages and with chatter, if there are any."""
     others = sum("other_language" in record for record in records)
     told = {"other_language": others} if others else {}
-    told |= chatter_counts(Counter(note for record in records for note in record.get("notes", ())))
+    told |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
     return [Row(row.name, row.estimate, row.labels, {**row.counts, **told}) for row in rows]

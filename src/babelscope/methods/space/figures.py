@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.core.notes import chatter_counts
+from babelscope.core.notes import CHATTER, told_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
@@ -101,7 +101,7 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     if decoding == "mode":
         unresolved = unresolved_in(cell, 1)
         missing = sum(not has_region(record, "top") for record in cell.records)
-    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers), **_chatter(answers)}
+    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers), **_told(answers)}
     return {**counts, "missing": missing} if missing else counts
 
 
@@ -142,7 +142,8 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
         ]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
-        if noisy := sum(bool(_chatter([each])) for own in _drawn(cell.records, samples) for each in own):
+        drawn = [each for own in _drawn(cell.records, samples) for each in own]
+        if noisy := sum(not CHATTER.keys().isdisjoint(each.get("notes", ())) for each in drawn):
             counts["chatter"] = noisy
         yield cell.mean("quality", means, {"decoding": "samples"}, counts)
 
@@ -256,9 +257,9 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     yield those.mean("search_gap", [gap for _, gap in missed], labels)
 
 
-def _chatter(answers: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
-    """How many translations came with chatter, by its kind."""
-    return chatter_counts(Counter(note for each in answers if each for note in each.get("notes", ())))
+def _told(answers: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
+    """How many translations came with a note that is told, by its kind."""
+    return told_counts(Counter(note for each in answers if each for note in each.get("notes", ())))
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
