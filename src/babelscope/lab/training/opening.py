@@ -40,18 +40,20 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 
 def open_prompts(folder: Path, options: Options) -> Any:
-    """A decoder-only model with the options of `llm:`; the languages of its prompt are those it was trained with."""
+    """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
     from babelscope.systems.prompted import open_prompted
 
     card = read_json(folder / CARD)
     try:
-        source, _, target = card["configuration"]["settings"]["languages"].partition("-")
+        settings = card["configuration"]["settings"]
+        source, _, target = settings["languages"].partition("-")
+        prompt = settings.get("prompts", "").partition(",")[0]
     except (TypeError, KeyError, AttributeError):
         raise BabelscopeError(
             f"{folder / CARD} does not say the languages of the model's prompt; open it as "
             f"llm:{folder}?source=LANGUAGE&target=LANGUAGE"
         ) from None
-    return open_prompted(str(folder), options.with_defaults(source=source, target=target))
+    return open_prompted(str(folder), options.with_defaults(source=source, target=target, prompt=prompt))
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
