@@ -336,7 +336,7 @@ class Prompted(OpenSystem):
                 notes.append(() if same else ("changed",))
             if len(rows[-1]) > self._limit:
                 text = target if isinstance(target, str) else target.text
-                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (max_length)"
+                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (say a larger max_length)"
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         check_ids(rows, self._size, self.name)
         return [tuple(row) for row in rows], notes
