@@ -78,9 +78,9 @@ class Prompted(OpenSystem):
         remote_code: bool = False,
         lean: bool = True,
         chatter: Chatter = _UNWATCHED,
-        trained: Prompt | None = None,
+        trained: Sequence[Prompt] = (),
     ) -> None:
-        """`trained`: the only prompt that the model was trained with, with its languages, where that is known."""
+        """`trained`: the only prompts that the model was trained with, with its languages, where they are known."""
         self.name = name
         self._chatter = chatter
         self.folder = folder
@@ -104,7 +104,7 @@ class Prompted(OpenSystem):
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._find_ends()
         told = self._filled.text("{text}") if self.reads_source and not self._chat else ""
-        unknown = trained is not None and trained.text("{text}") != told
+        unknown = trained and told not in {each.text("{text}") for each in trained}
         self._said: tuple[Note, ...] = ("other_prompt",) if unknown else ()
         self._dtype = dtype
         self._stated_budget = self._budget = budget
@@ -345,7 +345,7 @@ class Prompted(OpenSystem):
                 notes.append(() if same else ("changed",))
             if len(rows[-1]) > self._limit:
                 text = target if isinstance(target, str) else target.text
-                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (max_length)"
+                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (say a larger max_length)"
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         check_ids(rows, self._size, self.name)
         return [tuple(row) for row in rows], notes
@@ -361,8 +361,8 @@ def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
     return own
 
 
-def open_prompted(rest: str, options: Options, *, trained: Prompt | None = None) -> Prompted:
-    """Open `llm:NAME_OR_FOLDER?source=English&target=German`; `trained`: the only prompt that it knows."""
+def open_prompted(rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> Prompted:
+    """Open `llm:NAME_OR_FOLDER?source=English&target=German`; `trained`: the only prompts that it knows."""
     remote_code = options.flag("remote_code")
     said = options.text("prompt")
     arguments: dict[str, Any] = {

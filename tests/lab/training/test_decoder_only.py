@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.lab.training.decoder_only import END, PromptPieces
+from babelscope.lab.training.decoder_only import END, PromptPieces, Prompts
 from babelscope.lab.training.loop import TrainingRun
 from babelscope.lab.training.settings import TrainingSettings, settings_for
 from babelscope.lab.training.tokenizer import Pieces, train_pieces
@@ -92,7 +92,7 @@ def test_cut_off_and_gone_on_with_it_ends_in_the_same_bytes(
 def test_pieces_are_those_of_sentencepiece(tmp_path: Path) -> None:
     texts = [text for pair in PAIRS for text in pair]
     plain = train_pieces(iter(texts), 90)
-    prompts = PromptPieces(plain.proto, "English-German")
+    prompts = PromptPieces(plain.proto, Prompts("English-German"))
     for text in [*texts, "Die  Katze \u00fcber\tx.", "ﬁne"]:
         assert prompts.ids([text]) == [row[:-1] for row in plain.encode([text])], text
     assert prompts.target_side.encode(["Die Kuh."]) == [[*plain.encode(["Die Kuh."])[0][:-1], prompts.end]]

@@ -132,7 +132,9 @@ def _how_to_open(card: dict[str, Any], folder: Path) -> str:
     settings = card["configuration"]["settings"]
     if settings["shape"].get("architecture") == "llama":
         source, _, target = settings["languages"].partition("-")
-        spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}"
+        first = settings.get("prompts", "").split(",")[0]
+        asked = f"&prompt={quote(first)}" if first else ""
+        spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}{asked}"
         return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"
     plain = (folder / PLAIN).exists()
     return (

@@ -1,7 +1,8 @@
-"""Decoder-only translators: the Llama of transformers, trained on the plain prompt of `llm:`."""
+"""Decoder-only translators: the Llama of transformers, trained on plain prompts of `llm:`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.shapes import Shape
 from babelscope.lab.training.tokenizer import UNKNOWN, Pieces
 from babelscope.systems.prompted import PLAIN
+from babelscope.systems.prompts import find_prompt
 from babelscope.util.errors import BabelscopeError
 
 FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -24,19 +26,48 @@ POSITIONS = 1024
 """Most tokens of a prompt and its translation."""
 
 
+class Prompts:
+    """The prompts that a model learns; each source is asked by one of them, always the same one."""
+
+    def __init__(self, languages: str, said: str = "") -> None:
+        """`said` has names of shipped prompts and TOML files, with commas between them; none: that of `llm:`."""
+        source, _, target = languages.partition("-")
+        if not (source and target):
+            raise BabelscopeError(
+                "a prompt names both languages; say them as in --set languages=English-German"
+            )
+        self.named = [find_prompt(each) for each in said.split(",")] if said else [PLAIN]
+        if chat := next((each.name for each in self.named if each.kind == "chat"), None):
+            raise BabelscopeError(
+                f"prompts={said}: {chat} is for a chat, and a model trained here has no chat template; "
+                "say a prompt of the kind plain or auto"
+            )
+        if len({each.digest for each in self.named}) < len(self.named):
+            raise BabelscopeError(
+                f"prompts={said} names a prompt twice; each is asked equally often, so say it once"
+            )
+        filled = {"source": source, "target": target}
+        self._filled = [each.filled(filled, "lab train") for each in self.named]
+
+    def text(self, source: str) -> str:
+        """A source in its prompt, which a digest of the source chooses: the same for every seed, epoch and file."""
+        number = int.from_bytes(hashlib.sha256(source.encode()).digest()[:8], "big")
+        return self._filled[number % len(self._filled)].text(source)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """What a model's card says of them."""
+        return [{"name": each.name, **each.as_json()} for each in self.named]
+
+
 class PromptPieces(Pieces):
     """A vocabulary whose sources are prompts, and whose targets follow them up to the end of the line.
 
     `pad` is an id that the network does not have: it only fills rows.
     """
 
-    def __init__(self, proto: bytes, languages: str) -> None:
+    def __init__(self, proto: bytes, prompts: Prompts) -> None:
         super().__init__(proto)
-        self.source, _, self.target = languages.partition("-")
-        if not (self.source and self.target):
-            raise BabelscopeError(
-                "a prompt names both languages; say them as in --set languages=English-German"
-            )
+        self._prompts = prompts
         self.end = self.pad
         self.pad = self.size
         self._tokenizer = _tokenizer(self._processor)
@@ -47,8 +78,7 @@ class PromptPieces(Pieces):
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of the prompt for each source."""
-        languages = PLAIN.template.replace("{source}", self.source).replace("{target}", self.target)
-        return self.ids([languages.replace("{text}", text) for text in texts])
+        return self.ids([self._prompts.text(text) for text in texts])
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         rows = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)

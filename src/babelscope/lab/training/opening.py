@@ -9,6 +9,7 @@ from babelscope.core.specs import Options
 from babelscope.lab.training.checkpoints import CARD, read_json
 from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 _WEIGHTS = "model.safetensors"
 _MOST_JSON = 1_000_000
@@ -40,20 +41,31 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 
 def open_prompts(folder: Path, options: Options) -> Any:
-    """A decoder-only model with the options of `llm:`; the languages of its prompt are those it was trained with."""
+    """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
     from babelscope.systems.prompted import PLAIN, open_prompted
+    from babelscope.systems.prompts import find_prompt, shipped_names
 
     card = read_json(folder / CARD)
     try:
-        source, _, target = card["configuration"]["settings"]["languages"].partition("-")
+        settings = card["configuration"]["settings"]
+        source, _, target = settings["languages"].partition("-")
+        named = [each for each in settings.get("prompts", "").split(",") if each]
     except (TypeError, KeyError, AttributeError):
         raise BabelscopeError(
             f"{folder / CARD} does not say the languages of the model's prompt; open it as "
             f"llm:{folder}?source=LANGUAGE&target=LANGUAGE"
         ) from None
+    # A card may be a stranger's: no file that it names is opened.
+    own = [each for each in named if each not in shipped_names()]
+    if own and "prompt" not in options.names:
+        raise BabelscopeError(
+            f"{folder} was trained with a prompt of a file, {shorten(own[0])}; say ?prompt=FILE"
+        )
     languages = {"source": source, "target": target}
-    trained = PLAIN.filled(languages, str(folder))
-    return open_prompted(str(folder), options.with_defaults(**languages), trained=trained)
+    prompts = [] if own else [find_prompt(each) for each in named] or [PLAIN]
+    trained = [each.filled(languages, str(folder)) for each in prompts]
+    first = {"prompt": named[0]} if named and not own else {}
+    return open_prompted(str(folder), options.with_defaults(**languages, **first), trained=trained)
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:

@@ -55,6 +55,8 @@ class TrainingSettings:
     """Save weights as float16; training and inference are float32."""
     languages: str = ""
     """Such as en-de; written to the tokenizer's configuration."""
+    prompts: str = ""
+    """Of a llama: names or TOML files of the prompts to learn, with commas between them; none: that of `llm:`."""
 
     def __post_init__(self) -> None:
         bounds: tuple[tuple[str, float, float], ...] = (
@@ -80,6 +82,10 @@ class TrainingSettings:
         for name, known in _NAMES.items():
             if getattr(self, name) not in known:
                 raise BabelscopeError(f"{name} is {getattr(self, name)!r}; it must be {' or '.join(known)}")
+        if self.prompts and self.shape.architecture != "llama":
+            raise BabelscopeError(
+                f"prompts={self.prompts} are for --family llama; a {self.shape.architecture} reads the source alone"
+            )
         if self.select != "loss" and self.shape.architecture not in _SEARCHED:
             raise BabelscopeError(
                 f"select={self.select} translates, which a {self.shape.architecture} in training cannot; select=loss"
@@ -110,7 +116,7 @@ _SEARCHED = ("transformer", "recurrent", "convolutional")
 LATER = {
     field.name: field.default
     for field in dataclasses.fields(TrainingSettings)
-    if field.name in ("precision", "accumulate", "select", "dev_beam", "average", "average_of")
+    if field.name in ("precision", "accumulate", "select", "dev_beam", "average", "average_of", "prompts")
 }
 """Settings that the first version did not have, and their defaults."""
 
@@ -133,6 +139,7 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
     "average_of": str,
     "longest": int,
     "languages": str,
+    "prompts": str,
     "half": lambda text: {"True": True, "False": False}[text],
     **{name: str if name in CHOICES else int for name in PARTS},
 }

@@ -18,7 +18,7 @@ from babelscope.lab.training.checkpoints import (
     load_checkpoint,
     open_folder,
 )
-from babelscope.lab.training.decoder_only import PromptPieces
+from babelscope.lab.training.decoder_only import PromptPieces, Prompts
 from babelscope.lab.training.devices import find_device, training_numerics
 from babelscope.lab.training.loop import TrainingRun
 from babelscope.lab.training.networks import (
@@ -71,11 +71,15 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
+    prompts = (
+        Prompts(settings.languages, settings.prompts) if settings.shape.architecture == "llama" else None
+    )
     configuration = {
         "settings": settings.as_json(),
         "data": _digests(text),
         "dev": _digests(held) if held else "held out",
         "tokenizer": hashlib.sha256(b"".join(shared.protos())).hexdigest() if shared else "new",
+        **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
         **({} if where.type == "cpu" else {"device": where.type}),
     }
     with (
@@ -86,7 +90,7 @@ def train(
             progress.say(f"already trained: {out}")
             return earlier
         with training_numerics(threads, where):
-            run = _open_run(out, settings, shared, training, development, where, progress)
+            run = _open_run(out, settings, shared, prompts, training, development, where, progress)
             _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
@@ -130,6 +134,7 @@ def _open_run(
     out: Path,
     settings: TrainingSettings,
     shared: Pieces | None,
+    prompts: Prompts | None,
     text: ParallelText,
     dev: ParallelText,
     device: torch.device,
@@ -148,9 +153,12 @@ def _open_run(
         sides = (lambda: iter(text.source)), (lambda: iter(text.target))
         pieces = train_both(*sides, settings.vocabulary, tags=tags)
     else:
-        pieces = train_pieces(iter([*text.source, *text.target]), settings.vocabulary, tags=tags)
-    if settings.shape.architecture == "llama":
-        pieces = PromptPieces(pieces.proto, settings.languages)
+        # Several prompts are a good part of what is read; in pieces of a letter they would be most of it.
+        shown = map(prompts.text, text.source) if prompts and settings.prompts else text.source
+        lines = (line.replace("\n", " ") for line in [*shown, *text.target])
+        pieces = train_pieces(lines, settings.vocabulary, tags=tags)
+    if prompts:
+        pieces = PromptPieces(pieces.proto, prompts)
     run = TrainingRun(settings, pieces, text, dev, device=device)
     if saved:
         run.restore(saved)
