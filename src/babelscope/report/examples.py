@@ -69,6 +69,24 @@ def with_marks(tokens: Sequence[Token]) -> str:
     return found + (MARK if open_ else "")
 
 
+def near_marks(tokens: Sequence[Token], words: int = 5) -> list[Token]:
+    """The tokens without words that are farther than so many from every marked one; of these, an ellipsis is left."""
+    parts = [
+        (piece, bool(len(each) > 2 and each[2]))
+        for each in tokens
+        for piece in re.findall(r"\s*\S+|\s+", each[0])
+    ]
+    marked = [place for place, (_, is_marked) in enumerate(parts) if is_marked]
+    kept = [any(abs(place - each) <= words for each in marked) or not marked for place in range(len(parts))]
+    found: list[Token] = []
+    for place, (piece, is_marked) in enumerate(parts):
+        if kept[place]:
+            found.append((piece, None, int(is_marked)))
+        elif not place or kept[place - 1]:
+            found.append((" …" if place else "…", None))
+    return found
+
+
 def mark_words(text: str, places: Sequence[tuple[int, int]]) -> list[Token]:
     """The text with the characters of each (start, end) marked."""
     found: list[Token] = []

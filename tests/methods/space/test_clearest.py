@@ -9,16 +9,18 @@ from tests.support.cells import group_of
 BEAM = "ein Haus steht hier"
 
 
-def record(text: str, logprob: float, *, beam: float = -9.0, bound: float | None = None) -> Record:
+def record(
+    text: str, logprob: float, *, beam: float = -9.0, bound: float | None = None, source: str = "a house"
+) -> Record:
     found = [{"text": text, "logprob": logprob}]
     top = {"found": found, "exact": bound is None, "bound": bound}
-    return {"top": top, "best": {"text": BEAM, "logprob": beam}}
+    return {"source": source, "top": top, "best": {"text": BEAM, "logprob": beam}}
 
 
-def test_empty_modes_are_first_then_short_ones_and_of_equals_those_far_ahead_of_beam_search() -> None:
+def test_empty_modes_are_first_then_short_ones_and_of_equals_those_of_short_sources() -> None:
     group = group_of(
         {
-            "one": [record("ein Haus", -3.0), record("", -8.0), record(BEAM, -9.0)],
+            "one": [record("ein Haus", -3.0), record("", -8.0, source="a house here"), record(BEAM, -9.0)],
             "two": [record("", -5.0), record("ein", -6.0)],
         }
     )

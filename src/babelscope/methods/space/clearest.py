@@ -10,7 +10,7 @@ from babelscope.methods.space.regions import is_empty, is_proven
 def modes_by_length(group: Group) -> list[tuple[str, Record]]:
     """(system, record) by how short the mode is, empty ones first; each is proven, and not beam search's translation.
 
-    Of equally short ones, that is first whose mode is ahead of beam search's translation by most nats.
+    Of equally short ones, that of the shortest source is first: it is the easiest to read, and to translate.
     """
     found = [
         (column.name, record)
@@ -18,7 +18,7 @@ def modes_by_length(group: Group) -> list[tuple[str, Record]]:
         for record in column.cell.records
         if record["top"]["found"] and is_proven(record, 1) and _ahead(record) > 0
     ]
-    return sorted(found, key=lambda each: (_share_of_beam(each[1]), -_ahead(each[1])))
+    return sorted(found, key=lambda each: (_share_of_beam(each[1]), len(each[1]["source"])))
 
 
 def unproven(group: Group) -> int:
@@ -29,7 +29,9 @@ def unproven(group: Group) -> int:
 def _share_of_beam(record: Record) -> float:
     """Words of the mode for each word of beam search's translation; 0 if it is empty."""
     mode, beam = record["top"]["found"][0], record["best"]
-    words = [max(1, len(each["text"].split())) for each in (mode, beam)]  # of unknown words, nothing is written
+    words = [
+        max(1, len(each["text"].split())) for each in (mode, beam)
+    ]  # of unknown words, nothing is written
     return 0.0 if is_empty(mode) else words[0] / words[1]
 
 
