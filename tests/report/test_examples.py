@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from babelscope.report.examples import Example, draw_command, draw_examples, mark_words, with_marks
+from babelscope.report.examples import (
+    Example,
+    draw_command,
+    draw_examples,
+    mark_words,
+    near_marks,
+    with_marks,
+)
 
 SENTENCE = "Die Köche mit dem Stift hat gelacht."
 
@@ -11,6 +18,17 @@ def test_marked_words_stand_between_asterisks() -> None:
     assert with_marks(mark_words(SENTENCE, [(24, 27), (4, 9)])) == "Die *Köche* mit dem Stift *hat* gelacht."
     assert with_marks([("ein", None, 0), (" rotes", None, 1), (" Haus", None, 1)]) == "ein *rotes Haus*"
     assert with_marks(mark_words("ja", [])) == "ja"
+
+
+def test_words_far_from_marked_ones_are_left_out_and_that_is_shown() -> None:
+    text = "eins zwei drei vier, fünf sechs sieben acht neun zehn."
+    marked = mark_words(text, [(5, 9), (44, 48)])
+    assert with_marks(near_marks(marked, 1)) == "eins *zwei* drei … acht *neun* zehn."
+    assert with_marks(near_marks(marked, 2)) == "eins *zwei* drei vier, … sieben acht *neun* zehn."
+    assert with_marks(near_marks(marked, 9)) == with_marks(marked)
+    neighbours = mark_words(text, [(5, 9), (10, 14)])
+    assert with_marks(near_marks(neighbours, 1)) == "eins *zwei* *drei* vier, …"
+    assert with_marks(near_marks(mark_words(text, []))) == text
 
 
 def test_an_example_fits_the_width_and_hides_nothing() -> None:

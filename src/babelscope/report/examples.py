@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,14 +77,17 @@ def near_marks(tokens: Sequence[Token], words: int = 5) -> list[Token]:
         for each in tokens
         for piece in re.findall(r"\s*\S+|\s+", each[0])
     ]
-    marked = [place for place, (_, is_marked) in enumerate(parts) if is_marked]
-    kept = [any(abs(place - each) <= words for each in marked) or not marked for place in range(len(parts))]
+    numbers = list(itertools.accumulate(bool(piece.strip()) for piece, _ in parts))
+    marked = [number for number, (_, is_marked) in zip(numbers, parts, strict=True) if is_marked]
     found: list[Token] = []
-    for place, (piece, is_marked) in enumerate(parts):
-        if kept[place]:
+    left_out = False
+    for number, (piece, is_marked) in zip(numbers, parts, strict=True):
+        if not marked or any(abs(number - each) <= words for each in marked):
             found.append((piece, None, int(is_marked)))
-        elif not place or kept[place - 1]:
-            found.append((" …" if place else "…", None))
+            left_out = False
+        elif not left_out:
+            found.append((" …" if found else "…", None))
+            left_out = True
     return found
 
 

@@ -75,14 +75,14 @@ def _figures(found: Iterable[tuple[str, Estimate]], of: str) -> str:
     """A figure of each system in percent, with its interval; n once, where it is the same."""
     known = list(found)
     sizes = {each.n for _, each in known}
-    told = [
-        f"{name}{FIRM}{100 * each.value:.0f}{FIRM}%{FIRM}{each.interval(lambda end: f'{100 * end:.0f}')}".replace(
-            ", ", f",{FIRM}"
-        )
-        + ("" if len(sizes) == 1 else f"{FIRM}of{FIRM}{each.n}")
-        for name, each in known
-    ]
-    return f"{'; '.join(told)}{f' of {known[0][1].n}' if len(sizes) == 1 else ''} {of}"
+    told = [f"{name} {_in_percent(each)}{'' if len(sizes) == 1 else f' of {each.n}'}" for name, each in known]
+    n = f" of {min(sizes)}" if len(sizes) == 1 else ""
+    return f"{'; '.join(each.replace(' ', FIRM) for each in told)}{n} {of}"
+
+
+def _in_percent(estimate: Estimate) -> str:
+    ends = estimate.interval(lambda end: f"{100 * end:.0f}")
+    return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
 
 
 # -- what distillation lost -----------------------------------------------------------------------------
