@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _HEADING = "What to look at. Words in question stand between asterisks."
 _GO_ON = (
-    "Then: `--all` prints every figure, the report shows every item, docs/lab.md says how this world was made, and "
-    "README.md (“A real model”) does the same to a model of yours."
+    "Then: --all prints every figure, the report shows every item, and README.md (“A real model”) does the same to a "
+    "model of yours."
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from babelscope.core.columns import Column, Group, JudgedCell
-from babelscope.core.results import Record, Result
+from babelscope.core.results import Record, Result, Row
 from babelscope.lab.experiments.demo import APART, GENDER, PAIRS, SOME, SYSTEMS, demo_study, write_flows
 from babelscope.lab.experiments.demo_items import what_to_look_at
 from babelscope.lab.grammar.corpus import as_written, make_corpus
@@ -21,6 +21,7 @@ from babelscope.lab.grammar.worlds import HARD
 from babelscope.report.examples import Example, draw_examples
 from babelscope.report.summary import summarise
 from babelscope.runs.study import run_study
+from babelscope.stats.intervals import proportion
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -31,15 +32,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(folder: Path) -> Result:
-    return run_study(demo_study(n=16), out=folder)
+    return run_study(demo_study(n=10), out=folder)
 
 
-def changed(result: Result, tests: str, change: Callable[[str, Record], Record]) -> Result:
+def changed(
+    result: Result, tests: str, change: Callable[[str, Record], Record], rows: Sequence[Row] | None = None
+) -> Result:
     """The result with the records of one test set changed; `change` gets the name of the system, too."""
 
     def column(each: Column) -> Column:
         records = [change(each.name, record) for record in each.cell.records]
-        cell = SimpleNamespace(records=records, rows=each.cell.rows, settings=each.cell.settings)
+        own = each.cell.rows if rows is None else rows
+        cell = SimpleNamespace(records=records, rows=own, settings=each.cell.settings)
         return Column(each.name, cast(JudgedCell, cell))
 
     groups = [
@@ -53,7 +57,7 @@ def test_every_system_is_asked_and_the_same_twice(result: Result, folder: Path) 
     told = summarise(result, width=80)
     assert "4 systems; 5 test sets; 5 methods" in told
     assert {row.labels["system"] for row in result.rows if "system" in row.labels} >= set(SYSTEMS)
-    assert run_study(demo_study(n=16), out=folder).to_json() == result.to_json()
+    assert run_study(demo_study(n=10), out=folder).to_json() == result.to_json()
 
 
 def test_four_effects_each_with_an_item_or_that_it_did_not_appear(result: Result) -> None:
@@ -82,18 +86,19 @@ def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
         sides = {"correct_logprob": -2.0 if wrong else -1.0, "incorrect_logprob": -1.5}
         return {**record, **sides, "verdict": "wrong" if wrong else "correct", "skipped": None}
 
-    passing = changed(result, GENDER, only_there)
-    if "did not pass its test" in lost(passing).figure:
-        pytest.skip("the evaluator does not pass its test on so few items")
-    shown = lost(passing)
-    source = next(r["source"] for r in passing.records if r["tests"] == GENDER and r["id"] == chosen)
+    passed, failed = ([Row("preflight", proportion(9, 10), {"passed": each})] for each in ("yes", "no"))
+    shown = lost(changed(result, GENDER, only_there, passed))
+    source = next(r["source"] for r in result.records if r["tests"] == GENDER and r["id"] == chosen)
     label, tokens = shown.lines[0]
     assert label == "source"
     assert not isinstance(tokens, str)
     assert "".join(token[0] for token in tokens) == source
-    assert "teacher and control keep that" in shown.look
-    none = changed(result, GENDER, lambda _, record: {**record, "verdict": "correct", "skipped": None})
-    assert "It did not appear among the 16 sentences" in lost(none).figure
+    assert "teacher and control keep that and the student loses it; the grammar " in shown.look
+    none = changed(result, GENDER, lambda _, each: {**each, "verdict": "correct", "skipped": None}, passed)
+    assert "it did not appear among 10 items" in lost(none).figure
+    untrusted = lost(changed(result, GENDER, only_there, failed))
+    assert "did not pass its test" in untrusted.figure
+    assert not untrusted.lines
 
 
 def test_no_mode_that_beam_search_misses(result: Result) -> None:

@@ -108,8 +108,14 @@ def _lost(group: Group) -> Example:
             lines, look = _told_lost(found[0], keepers, truths)
             which = f"Of {len(found)} such items among {n} that the evaluator is sure of, it has the largest margin."
             return Example(title, figure, lines, f"{look} {which}", more)
-    none = f"It did not appear among {n} items that the evaluator is sure of: what the student gets wrong"
-    return Example(title, f"{figure} {none}, teacher and control get wrong, too.", more=more)
+    alone = sum(
+        is_lost and not any(truths[name].get(item, True) for name in (_TEACHER, _CONTROL))
+        for item, is_lost in truths[_STUDENT].items()
+    )
+    none = f"By `condition`, it did not appear among {n} items that the evaluator is sure of"
+    return Example(
+        title, f"{figure} {none}; by the grammar, {alone} are wrong in the student alone.", more=more
+    )
 
 
 def _truths(group: Group) -> dict[str, dict[str, bool]]:
@@ -168,7 +174,7 @@ def _empty_mode(group: Group) -> Example:
     proof = f"{unproven(group)} of {asked} searches ended without a proof"
     figure = f"Sentences whose most probable translation is empty: {told}; {proof}."
     more = (
-        "babelscope space --system lab:hard-control --tests lab:hard-parallel?n=50 --budget-expansions 3000"
+        "babelscope space --system lab:hard-control --tests 'lab:hard-parallel?n=50' --budget-expansions 3000"
     )
     found = modes_by_length(group)
     if not found:
@@ -182,8 +188,8 @@ def _empty_mode(group: Group) -> Example:
     ]
     which = "no translation at all" if is_empty(mode) else "a fragment (no mode is empty)"
     look = (
-        f"to the {system}, {which} is more probable than what beam search finds (natural log-probabilities); "
-        "exact search has proved that nothing is more probable."
+        f"to the {system}, {which} is more probable than any other. Exact search has proved it, beam search hides "
+        "it. Numbers are natural log-probabilities."
     )
     return Example(title, figure, lines, look, more)
 
@@ -270,10 +276,10 @@ def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
         if worst.kind == "agreement"
         else "the verb lacks the particle that should end its clause"
     )
-    alike = [each for *_, each in found if each.alone == worst.alone]
+    alike = sum(each.alone == worst.alone for *_, each in found)
     among = "nothing else is wrong" if worst.alone else "more is wrong"
     look = (
-        f"{what}, over {count_of(worst.distance, 'words')}. Of {count_of(len(alike), 'cases')} in sentences "
-        f"with which {among}, it has the largest distance."
+        f"{what}, over {count_of(worst.distance, 'words')}: "
+        f"{f'the farthest of {alike} cases' if alike > 1 else 'the only case'} in a sentence with which {among}."
     )
     return Example(title, figure, lines, look, more)
