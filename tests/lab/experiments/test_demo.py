@@ -95,7 +95,7 @@ def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
     assert "".join(token[0] for token in tokens) == source
     assert "teacher and control keep that and the student loses it; the grammar " in shown.look
     none = changed(result, GENDER, lambda _, each: {**each, "verdict": "correct", "skipped": None}, passed)
-    assert "it did not appear among 10 items" in lost(none).figure
+    assert "it did not appear among 20 items" in lost(none).figure
     untrusted = lost(changed(result, GENDER, only_there, failed))
     assert "did not pass its test" in untrusted.figure
     assert not untrusted.lines
