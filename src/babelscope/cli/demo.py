@@ -26,7 +26,7 @@ _GO_ON = (
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder.")] = Path("runs/demo"),
-    n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 100,
+    n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 80,
     seed: Seed = 0,
     every: AllRows = False,
     as_json: AsJson = False,

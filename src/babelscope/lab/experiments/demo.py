@@ -32,7 +32,7 @@ EVALUATOR = "lab:clean-teacher"
 _ASKED = {"control": (GENDER, SOME), "unsmoothed": (SOME,)}
 
 
-def demo_study(n: int = 100, seed: int = 0) -> Study:
+def demo_study(n: int = 80, seed: int = 0) -> Study:
     """Models of the harder world on its test sets, n items each (minimal pairs spread over the error types).
 
     Of the evaluator's verdicts most are within its noise, so it gets twice as many items.
@@ -72,7 +72,7 @@ def _spec(name: str) -> str | dict[str, str]:
     return dict.fromkeys(_ASKED[name], spec) if name in _ASKED else spec
 
 
-def write_flows(folder: Path, n: int = 100) -> None:
+def write_flows(folder: Path, n: int = 80) -> None:
     """Write how the gender of occupations flows from training data to teacher to student, for the report.
 
     Counted in the first n training pairs with an occupation whose gender the source does not show.
