@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test]'
 	touch $@
 
-demo: $(READY)  ## evaluate two small models by every method; the report is in runs/demo
+demo: $(READY)  ## evaluate small models by every method, see what to look at; the report is in runs/demo
 	$(BIN)/babelscope demo --out runs/demo
 
 check: $(READY)  ## lint, format, types, layers: seconds

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
 from babelscope import load, open_system
-from babelscope.lab.experiments.demo import demo_study
 from babelscope.lab.experiments.evaluation import evaluate
-from babelscope.lab.plugin import MODELS
 from babelscope.lab.grammar.worlds import EASY, HARD
+from babelscope.lab.plugin import MODELS
 from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.tokenizer import FILES
-from babelscope.report.summary import summarise
-from babelscope.runs.study import run_study
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
 
 
 def test_all_kinds_are_there_and_small() -> None:
@@ -73,24 +67,6 @@ def test_lab_test_sets() -> None:
         assert tests.kind is kind
         assert tests.digest == load(f"lab:{name}?n=4&seed=8").digest
         assert tests.digest != load(f"lab:{name}?n=4&seed=9").digest
-
-
-@pytest.mark.slow
-def test_the_demo_tells_what_came_out(tmp_path: Path) -> None:
-    result = run_study(demo_study(n=16), out=tmp_path / "demo")
-    told = summarise(result, width=80)
-    assert re.search(r"minimal pairs +teacher +\w+ \(human refs\)", summarise(result, width=120, most=400))
-    assert "student  weighted minimum (" in told
-    again = run_study(demo_study(n=16), out=tmp_path / "demo")
-    assert again.to_json() == result.to_json()
-
-
-@pytest.mark.slow
-def test_the_demo_command(babelscope: Babelscope) -> None:
-    done = babelscope("demo", "--n", "10", "--out", "run", "--json")
-    rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
-    assert {row["system"] for row in rows} == {"teacher", "student"}
-    assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
 
 
 def test_models_are_made_after_what_they_need() -> None:

@@ -97,8 +97,8 @@ def run(
         tell(result, as_json=as_json, report=report, every=every)
 
 
-def tell(result: Result, *, as_json: bool, report: bool, every: bool) -> None:
-    """Print what came out and where it is, then write a report beside it if wanted."""
+def tell(result: Result, *, as_json: bool, report: bool, every: bool, instead: str = "") -> None:
+    """Print what came out and where it is, or another text; then write a report beside it if wanted."""
     from babelscope.report.building import write_report
 
     if as_json:
@@ -106,7 +106,7 @@ def tell(result: Result, *, as_json: bool, report: bool, every: bool) -> None:
             print_json(row.as_json())
     else:
         places = places_of(result.folder, report=report)
-        print(result_text(result, every=every, places=places, follow=int(report)))
+        print(instead or result_text(result, every=every, places=places, follow=int(report)))
     if report and result.folder:
         page = write_report([result.folder], result.folder / NAME)
         if not as_json:

@@ -79,6 +79,11 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
     return "\n".join(line for part in parts for line in part)
 
 
+def frame(result: Result, text: str, *, width: int, places: Sequence[str] = ()) -> str:
+    """Another text in the place of figures, findings and caveats: title, text, then where all the rest is."""
+    return "\n".join([*_title(result, width), text, "", *_closing(result, len(result.rows), places, width)])
+
+
 def everything(
     result: Result, tables: Sequence[Table], *, width: int | None, places: Sequence[str] = ()
 ) -> str:

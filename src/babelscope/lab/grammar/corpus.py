@@ -53,6 +53,13 @@ def generate(n: int, seed: int, split: Split = "train", world: World = EASY) -> 
     return _PairDrawer(seed, split, world).pairs(n)
 
 
+def as_written(n: int, seed: int, world: World) -> Iterator[tuple[SentencePair, str]]:
+    """The n pairs of a world's training text, each with its target as `make_corpus` writes it, noise and all."""
+    drawer = _PairDrawer(seed, "train", world)
+    for pair in drawer.pairs(n):
+        yield pair, drawer.line_pair(pair)[0]
+
+
 class _PairDrawer:
     """Draws distinct pairs; its state can be saved and restored."""
 

@@ -1,0 +1,285 @@
+"""What to look at in the demo: for each effect, its figures, and the item of the run that shows it most clearly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from babelscope.core.columns import Group
+from babelscope.core.page import Line, Token, count_of, plain
+from babelscope.core.results import Estimate, Record, Result
+from babelscope.lab.experiments.demo import APART, EVALUATOR, GENDER, PAIRS, SEED, SOME, SYSTEMS
+from babelscope.lab.grammar import suites
+from babelscope.lab.grammar.analysis import words_of
+from babelscope.lab.grammar.broken import Broken, broken_dependencies
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.lexicon import NOUNS
+from babelscope.lab.grammar.oracle import genders_and_senses, judge
+from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.lab.grammar.worlds import HARD
+from babelscope.language.registry import error_label
+from babelscope.methods.condition.clearest import decided_by_all, lost_in
+from babelscope.methods.condition.view import mark_difference, passed_of
+from babelscope.methods.contrast.clearest import false_alarms
+from babelscope.methods.contrast.findings import by_reference
+from babelscope.methods.space.clearest import modes_by_length, unproven
+from babelscope.methods.space.regions import is_empty
+from babelscope.methods.view import complement, one
+from babelscope.report.examples import Example, mark_words, near_marks
+from babelscope.stats.intervals import proportion
+from babelscope.util.tables import FIRM
+
+_TEACHER, _STUDENT, _CONTROL, _ = SYSTEMS
+_ASPECTS = {
+    "hypercorrect_genitive": "case",
+    "np_agreement": "agreement",
+    "subj_verb_agreement": "agreement",
+    "polarity_affix_del": "polarity",
+    "polarity_particle_kein_del": "polarity",
+    "polarity_particle_nicht_del": "polarity",
+}
+"""Error type -> what the grammar's verdict calls it."""
+_PLACEHOLDER = "Ding"
+
+
+def what_to_look_at(result: Result) -> list[Example]:
+    """The four effects, each with its clearest item, or with the sentence that it did not appear."""
+    groups = {group.tests: group for group in result.groups if group.method != "likelihood"}
+    drawn = _pairs_of(
+        record["source"]
+        for tests in (PAIRS, APART)
+        for column in groups[tests].columns
+        for record in column.cell.records
+    )
+    return [
+        _lost(groups[GENDER]),
+        _empty_mode(groups[SOME]),
+        _false_alarm(groups[PAIRS], drawn),
+        _broken(groups[APART], drawn),
+    ]
+
+
+def _pairs_of(sources: Iterable[str]) -> dict[str, SentencePair]:
+    """The sentence pairs of sources that were drawn as the corpus is."""
+    wanted = set(sources)
+    found: dict[str, SentencePair] = {}
+    for pair in generate(100 * len(wanted) + 2000, SEED, "test", HARD):
+        if pair.source in wanted:
+            found[pair.source] = pair
+        if len(found) == len(wanted):
+            break
+    return found
+
+
+def _figures(found: Iterable[tuple[str, Estimate]], of: str) -> str:
+    """A figure of each system in percent, with its interval; n once, where it is the same."""
+    known = list(found)
+    sizes = {each.n for _, each in known}
+    told = [f"{name} {_in_percent(each)}{'' if len(sizes) == 1 else f' of {each.n}'}" for name, each in known]
+    n = f" of {min(sizes)}" if len(sizes) == 1 else ""
+    return f"{'; '.join(each.replace(' ', FIRM) for each in told)}{n} {of}"
+
+
+def _in_percent(estimate: Estimate) -> str:
+    ends = estimate.interval(lambda end: f"{100 * end:.0f}")
+    return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
+
+
+# -- what distillation lost -----------------------------------------------------------------------------
+
+
+def _lost(group: Group) -> Example:
+    """An item that the student gets wrong and the others right, by the evaluator, held against the grammar."""
+    title = "What distillation lost: he or she"
+    truths = _truths(group)
+    told = _figures(
+        ((name, proportion(sum(own.values()), len(own))) for name, own in truths.items()), "sentences"
+    )
+    figure = f"Wrong gender of an occupation, though the source tells it (by the grammar): {told}."
+    more = f"babelscope condition --system lab:hard-student --evaluator {EVALUATOR} --tests lab:hard-gender"
+    if {passed_of(column.cell.rows) for column in group.columns} != {"yes"}:
+        failed = "The evaluator did not pass its test on all systems, so no item is shown."
+        return Example(title, f"{figure} {failed}", more=more)
+    n = 0
+    for keepers in ((_TEACHER, _CONTROL), (_CONTROL,), (_TEACHER,)):
+        found = lost_in(group, _STUDENT, keepers)
+        n = max(n, decided_by_all(group, (_STUDENT, *keepers)))
+        if found:
+            lines, look = _told_lost(found[0], keepers, truths)
+            which = f"Of {len(found)} such items among {n} that the evaluator is sure of, it has the largest margin."
+            return Example(title, figure, lines, f"{look} {which}", more)
+    alone = sum(
+        is_lost and not any(truths[name].get(item, True) for name in (_TEACHER, _CONTROL))
+        for item, is_lost in truths[_STUDENT].items()
+    )
+    none = f"By `condition`, it did not appear among {n} items that the evaluator is sure of"
+    return Example(
+        title, f"{figure} {none}; by the grammar, {alone} are wrong in the student alone.", more=more
+    )
+
+
+def _truths(group: Group) -> dict[str, dict[str, bool]]:
+    """System -> item -> whether the grammar finds the other gender in the translation; unknown ones are left out."""
+    items = group.columns[0].cell.records
+    pairs = {pair.source: pair for pair in suites.gender_pairs(len(items), SEED, world=HARD)}
+    found: dict[str, dict[str, bool]] = {}
+    for column in group.columns:
+        own = found.setdefault(column.name, {})
+        for record in column.cell.records:
+            nouns = genders_and_senses(pairs[record["source"]].meaning, record["translation"])
+            occupation = record["extra"]["occupation"]
+            gold, seen = next((gold, seen) for name, gold, seen in nouns if name == occupation)
+            if seen != "unknown":
+                own[record["id"]] = gold != seen
+    return found
+
+
+def _told_lost(
+    records: Mapping[str, Record], keepers: Sequence[str], truths: Mapping[str, Mapping[str, bool]]
+) -> tuple[list[Line], str]:
+    student, keeper = records[_STUDENT], records[keepers[0]]
+    occupation = student["extra"]["occupation"]
+    lines: list[Line] = [
+        ("source", mark_difference(student["correct_source"], student["incorrect_source"])),
+        (keepers[0], near_marks(_mark_occupation(keeper["translation"], occupation))),
+        (_STUDENT, near_marks(_mark_occupation(student["translation"], occupation))),
+    ]
+    verdicts = [truths[name].get(student["id"]) for name in (*keepers, _STUDENT)]
+    agreed = verdicts == [*(False for _ in keepers), True]
+    grammar = (
+        "agrees" if agreed else "cannot tell" if None in verdicts else "disagrees: the evaluator is wrong"
+    )
+    look = (
+        f"the {occupation} is {student['category']}. By `condition`, {' and '.join(keepers)} "
+        f"{'keep' if len(keepers) > 1 else 'keeps'} that and the student loses it; the grammar {grammar}."
+    )
+    return lines, look
+
+
+def _mark_occupation(text: str, noun: str) -> list[Token]:
+    """A German text with the forms of an occupation's nouns marked."""
+    forms = {form for each, _ in (*NOUNS[noun].german, *NOUNS[noun].feminine) for form in each.forms}
+    return mark_words(text, [found.span() for found in re.finditer(r"\w+", text) if found[0] in forms])
+
+
+# -- an empty mode --------------------------------------------------------------------------------------
+
+
+def _empty_mode(group: Group) -> Example:
+    """The shortest proven mode, beside what beam search finds."""
+    title = "An empty mode: the model's most probable translation of all"
+    rows = ((column.name, one(column.cell.rows, "empty_mode", view="tokens")) for column in group.columns)
+    told = _figures(((name, row.estimate) for name, row in rows if row), "sentences")
+    asked = sum(len(column.cell.records) for column in group.columns)
+    proof = f"{unproven(group)} of {asked} searches ended without a proof"
+    figure = f"Sentences whose most probable translation is empty: {told}; {proof}."
+    more = (
+        "babelscope space --system lab:hard-control --tests 'lab:hard-parallel?n=50' --budget-expansions 3000"
+    )
+    found = modes_by_length(group)
+    if not found:
+        return Example(title, f"{figure} It did not appear: beam search found every mode.", more=more)
+    system, record = found[0]
+    mode, beam = record["top"]["found"][0], record["best"]
+    lines: list[Line] = [
+        ("source", record["source"]),
+        (f"best of all, {plain(mode['logprob'])}", mode["text"] or "(empty)"),
+        (f"beam search, {plain(beam['logprob'])}", beam["text"]),
+    ]
+    which = "no translation at all" if is_empty(mode) else "a fragment (no mode is empty)"
+    look = (
+        f"to the {system}, {which} is more probable than any other. Exact search has proved it, beam search hides "
+        "it. Numbers are natural log-probabilities."
+    )
+    return Example(title, figure, lines, look, more)
+
+
+# -- a false alarm --------------------------------------------------------------------------------------
+
+
+def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+    """A pair with the error preferred, though the grammar finds none of its kind in the system's own translation."""
+    title = "A false alarm: an error in forced choice that free output does not make"
+    controls = [
+        (column.name, complement(row.estimate))
+        for column in group.columns
+        for row in by_reference(column.cell.rows, "controls")
+    ]
+    figure = (
+        f"Error preferred on controls, which no system is known to get wrong: {_figures(controls, 'pairs')}."
+    )
+    more = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs"
+    found = false_alarms(group, lambda record: _has_error(record, pairs[record["source"]]))
+    n = sum(len(column.cell.records) for column in group.columns)
+    if not found:
+        return Example(title, f"{figure} It did not appear among {n} choices.", more=more)
+    system, record = found[0]
+    right, wrong = record["correct"]["text"], record["contrastive"][0]["text"]
+    lines: list[Line] = [
+        ("source", record["source"]),
+        ("right", near_marks(mark_difference(right, wrong))),
+        ("preferred", near_marks(mark_difference(wrong, right))),
+        ("it writes", record["best"]["text"]),
+    ]
+    kind = record["phenomenon"]
+    is_control = kind in group.columns[0].cell.settings.get("controls", ())
+    which = "a control" if is_control else "no control shows this here"
+    look = (
+        f"the {system} finds the marked error more probable ({error_label(kind, {})}; {which}), yet its own "
+        f"translation has none of its kind, says the grammar. So it is in {len(found)} of {n} choices."
+    )
+    return Example(title, figure, lines, look, more)
+
+
+def _has_error(record: Record, pair: SentencePair) -> bool | None:
+    """Whether a system's own translation has an error of the pair's kind; None if the grammar cannot tell."""
+    kind, text = record["phenomenon"], record["best"]["text"]
+    if kind == "placeholder_ding":
+        return any(word.startswith(_PLACEHOLDER) for word in words_of(text))
+    verdict = judge(pair.meaning, text)
+    if kind in _ASPECTS:
+        return not getattr(verdict, _ASPECTS[kind])
+    return (
+        False if verdict.exact else None
+    )  # a clause left out: only a sentence of the grammar has all of them
+
+
+# -- a dependency that breaks ---------------------------------------------------------------------------
+
+
+def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+    """The dependency over most words that is broken, first where nothing else is wrong."""
+    title = "A long-distance dependency that breaks"
+    found: list[tuple[str, Record, Broken]] = []
+    shares = []
+    for column in group.columns:
+        own = [
+            (column.name, record, each)
+            for record in column.cell.records
+            for each in broken_dependencies(pairs[record["source"]], record["translation"])
+        ]
+        broken = {record["id"] for _, record, _ in own}
+        shares.append((column.name, proportion(len(broken), len(column.cell.records))))
+        found += own
+    told = _figures(shares, "sentences")
+    figure = f"Subject and verb at odds, or a particle lost, over one word or more (by the grammar): {told}."
+    more = "babelscope challenge --system lab:hard-student --tests lab:hard-challenge"
+    if not found:
+        return Example(title, f"{figure} It did not appear.", more=more)
+    system, record, worst = min(found, key=lambda each: (not each[2].alone, -each[2].distance))
+    lines: list[Line] = [
+        ("source", record["source"]),
+        (system, near_marks(mark_words(record["translation"], worst.spans))),
+    ]
+    what = (
+        "subject and verb do not agree in number"
+        if worst.kind == "agreement"
+        else "the verb lacks the particle that should end its clause"
+    )
+    alike = sum(each.alone == worst.alone for *_, each in found)
+    among = "nothing else is wrong" if worst.alone else "more is wrong"
+    look = (
+        f"{what}, over {count_of(worst.distance, 'words')}: "
+        f"{f'the farthest of {alike} cases' if alike > 1 else 'the only case'} in a sentence with which {among}."
+    )
+    return Example(title, figure, lines, look, more)

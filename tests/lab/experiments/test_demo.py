@@ -1,0 +1,141 @@
+"""The demo: what it is of, what it says to look at, and that it says so where an effect did not appear."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.results import Record, Result, Row
+from babelscope.lab.experiments.demo import APART, GENDER, PAIRS, SOME, SYSTEMS, demo_study, write_flows
+from babelscope.lab.experiments.demo_items import what_to_look_at
+from babelscope.lab.grammar.corpus import as_written, make_corpus
+from babelscope.lab.grammar.worlds import HARD
+from babelscope.report.examples import Example, draw_examples
+from babelscope.report.summary import summarise
+from babelscope.runs.study import run_study
+from babelscope.stats.intervals import proportion
+from tests.support.toy_fixtures import Babelscope
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "run"
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> Result:
+    return run_study(demo_study(n=10), out=folder)
+
+
+def changed(
+    result: Result, tests: str, change: Callable[[str, Record], Record], rows: Sequence[Row] | None = None
+) -> Result:
+    """The result with the records of one test set changed; `change` gets the name of the system, too."""
+
+    def column(each: Column) -> Column:
+        records = [change(each.name, record) for record in each.cell.records]
+        own = each.cell.rows if rows is None else rows
+        cell = SimpleNamespace(records=records, rows=own, settings=each.cell.settings)
+        return Column(each.name, cast(JudgedCell, cell))
+
+    groups = [
+        Group(each.method, each.tests, tuple(map(column, each.columns))) if each.tests == tests else each
+        for each in result.groups
+    ]
+    return dataclasses.replace(result, groups=groups)
+
+
+def test_every_system_is_asked_and_the_same_twice(result: Result, folder: Path) -> None:
+    told = summarise(result, width=80)
+    assert "4 systems; 5 test sets; 5 methods" in told
+    assert {row.labels["system"] for row in result.rows if "system" in row.labels} >= set(SYSTEMS)
+    assert run_study(demo_study(n=10), out=folder).to_json() == result.to_json()
+
+
+def test_four_effects_each_with_an_item_or_that_it_did_not_appear(result: Result) -> None:
+    found = what_to_look_at(result)
+    assert len(found) == 4
+    for each in found:
+        assert "[" in each.figure, "an interval"
+        assert " of " in each.figure, "and n"
+        appeared = bool(each.lines)
+        assert appeared != ("did not" in each.figure)
+        assert appeared == bool(each.look)
+    text = draw_examples(found, 80)
+    assert max(map(len, text.split("\n"))) <= 80
+    assert len(text.split("\n")) <= 52
+
+
+def lost(result: Result) -> Example:
+    return what_to_look_at(result)[0]
+
+
+def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
+    chosen = next(each for each in result.groups if each.tests == GENDER).columns[0].cell.records[3]["id"]
+
+    def only_there(system: str, record: Record) -> Record:
+        wrong = system == "student" and record["id"] == chosen
+        sides = {"correct_logprob": -2.0 if wrong else -1.0, "incorrect_logprob": -1.5}
+        return {**record, **sides, "verdict": "wrong" if wrong else "correct", "skipped": None}
+
+    passed, failed = ([Row("preflight", proportion(9, 10), {"passed": each})] for each in ("yes", "no"))
+    shown = lost(changed(result, GENDER, only_there, passed))
+    source = next(r["source"] for r in result.records if r["tests"] == GENDER and r["id"] == chosen)
+    label, tokens = shown.lines[0]
+    assert label == "source"
+    assert not isinstance(tokens, str)
+    assert "".join(token[0] for token in tokens) == source
+    assert "teacher and control keep that and the student loses it; the grammar " in shown.look
+    none = changed(result, GENDER, lambda _, each: {**each, "verdict": "correct", "skipped": None}, passed)
+    assert "it did not appear among 20 items" in lost(none).figure
+    untrusted = lost(changed(result, GENDER, only_there, failed))
+    assert "did not pass its test" in untrusted.figure
+    assert not untrusted.lines
+
+
+def test_no_mode_that_beam_search_misses(result: Result) -> None:
+    def by_beam(_: str, record: Record) -> Record:
+        best = record["best"]
+        return {**record, "top": {**record["top"], "found": [best], "exact": True}}
+
+    assert "It did not appear" in what_to_look_at(changed(result, SOME, by_beam))[1].figure
+
+
+def test_no_choice_that_is_wrong(result: Result) -> None:
+    right = changed(result, PAIRS, lambda _, record: {**record, "verdict": "correct"})
+    assert "It did not appear among" in what_to_look_at(right)[2].figure
+
+
+def test_a_broken_dependency_is_found_where_it_is(result: Result) -> None:
+    def perfect(_: str, record: Record) -> Record:
+        return {**record, "translation": record["references"][0]}
+
+    assert "It did not appear" in what_to_look_at(changed(result, APART, perfect))[3].figure
+
+
+def test_the_flows_are_of_the_text_that_models_read(tmp_path: Path) -> None:
+    make_corpus(tmp_path, 200, 1, world=HARD)
+    written = [target for _, target in itertools.islice(as_written(HARD.pairs, 1, HARD), 200)]
+    assert (tmp_path / "corpus.de").read_text().splitlines() == written
+    write_flows(tmp_path, 10)
+    flows = json.loads((tmp_path / "flows.json").read_text())
+    assert {start.partition("_")[0] for start, _, _ in flows} == {"data", "distilled"}
+
+
+@pytest.mark.slow
+def test_the_demo_command(babelscope: Babelscope) -> None:
+    done = babelscope("demo", "--n", "10", "--out", "run", "--json")
+    rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
+    assert {row["system"] for row in rows} >= {"teacher", "student"}
+    assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
+    again = babelscope("demo", "--n", "10", "--out", "run")
+    assert len(again.out.split("\n")) <= 62
+    assert "What to look at" in again.out
