@@ -32,7 +32,7 @@ from babelscope.systems.checkpoints import (
 from babelscope.systems.line_ends import find_line_ends
 from babelscope.systems.networks import load_network
 from babelscope.systems.open_model import OpenSystem
-from babelscope.systems.opened import SourceIds
+from babelscope.systems.opened import SourceIds, in_parts
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.util.digests import digest_json
@@ -308,7 +308,7 @@ class Prompted(OpenSystem):
         asked = list(dict.fromkeys(tuple(row) for row in rows if row and not self._too_long(row)))
         if self._decodes:
             search = functools.partial(beam_search, self.model, beam=1, max_length=self._limit)
-            found = [group[0] for group in self._in_parts(search, asked)]
+            found = [group[0] for group in in_parts(self.name, search, asked)]
         else:
             found = [self._generated(list(row), 1, 1, {})[0] for row in asked]
         answers = dict(zip(asked, found, strict=True))
