@@ -35,7 +35,7 @@ def test_an_example_fits_the_width_and_hides_nothing() -> None:
     example = Example(
         "A \x1b[31mtitle",
         "Seen in 3 % [1, 5] of 100 sentences.",
-        [("source", "word " * 40), ("it\x1b", mark_words(SENTENCE, [(4, 9)]))],
+        [("source", "word " * 20), ("it\x1b", mark_words(SENTENCE, [(4, 9)]))],
         "subject and verb.",
         "babelscope contrast --system lab:hard-student --tests lab:hard-pairs?n=500 --ties wrong --beam 4",
     )
@@ -44,9 +44,15 @@ def test_an_example_fits_the_width_and_hides_nothing() -> None:
     lines = text.split("\n")
     assert max(map(len, lines)) <= 60
     assert lines[1] == "1. A \\x1b[31mtitle"
-    assert text.count("word") == 40
+    assert text.count("word") == 20
     assert "Die *Köche* mit" in text
     assert lines[-2:] == ["2. Nothing", "   It did not appear among 20 items."]
+
+
+def test_a_text_without_end_is_cut_and_says_so() -> None:
+    text = draw_examples([Example("Long", "Once.", [("it writes", "und " * 500)])], 60)
+    assert text.count("\n") == 5
+    assert text.endswith("… (the report has all)")
 
 
 def test_a_command_is_broken_as_a_shell_reads_it() -> None:

@@ -12,6 +12,8 @@ from babelscope.util.tables import wrap
 from babelscope.util.terminal import visible
 
 _INDENT = " " * 3
+_MOST = 3
+"""Lines of one text: some sentences never end."""
 MARK = "*"
 """Stands before and after marked words."""
 
@@ -40,7 +42,10 @@ def draw_examples(examples: Sequence[Example], width: int) -> str:
         for label, shown in each.lines:
             text = visible(shown if isinstance(shown, str) else with_marks(shown))
             hanging = " " * (len(_INDENT) + labels + 2)
-            found += wrap(text, width, indent=f"{_INDENT}{visible(label):<{labels}}  ", hanging=hanging)
+            lines = wrap(text, width, indent=f"{_INDENT}{visible(label):<{labels}}  ", hanging=hanging)
+            found += (
+                lines if len(lines) <= _MOST else [*lines[: _MOST - 1], f"{hanging}… (the report has all)"]
+            )
         found += _paragraph(f"Look: {each.look}", width) if each.look else []
         found += draw_command(each.more, width) if each.more else []
     return "\n".join(found)
