@@ -48,6 +48,6 @@ def judge_senses(records: Sequence[Record], _settings: object) -> list[Record]:
 
 def _with_verdict(record: Record, choices: Sequence[Choice], verdict: str) -> Record:
     # What a run adds stays last, so that a record that is judged again has the same bytes.
-    last = {name: record[name] for name in ("preflight", "extra") if name in record}
+    last: Record = {name: record[name] for name in ("preflight", "extra") if name in record}
     kept = {name: value for name, value in record.items() if name not in ("choices", "verdict", *last)}
     return {**kept, "choices": list(choices), "verdict": verdict, **last}
