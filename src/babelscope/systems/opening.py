@@ -60,7 +60,7 @@ _BUILT_IN = (
         "babelscope.systems.prompted:open_prompted",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
-        _EVERYTHING,
+        _EVERYTHING | {"reply"},
         contacts="hub",
         prompted=("*",),
     ),

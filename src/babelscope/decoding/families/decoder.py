@@ -181,13 +181,15 @@ class Decoder(OpenModel):
             for rest, tree in zip(rests, trees, strict=True)
         ]
         sizes = [len(row) for row in tokens]
-        hidden = self._run_rows(tokens, positions, parents, common, shared)[0]
         starts = np.cumsum([0, *sizes[:-1]])
         roots = [start + len(rest) - 1 for start, rest in zip(starts, rests, strict=True)]
         rows = np.concatenate(
             [np.asarray(tree.edge_nodes) + root for tree, root in zip(trees, roots, strict=True)]
         )
         wanted = np.concatenate([np.asarray(tree.edge_tokens) for tree in trees])
+        # Of a prompt, only the last token has a next one whose probability is asked for.
+        kept, rows = np.unique(rows, return_inverse=True)
+        hidden = self._run_rows(tokens, positions, parents, common, shared, kept=kept)[0]
         found = edge_logprobs(hidden, rows, wanted, self.vocabulary.size, self._logits)
         return list(torch.split(found.cpu(), [len(tree.edge_tokens) for tree in trees]))
 
@@ -215,10 +217,12 @@ class Decoder(OpenModel):
         shared: Sequence[Tensor],
         *,
         last: bool = True,
+        kept: Array | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Hidden states of trees of tokens after a shared beginning, packed, and each layer's keys and values.
 
-        Without `last`, the last layer is left after its keys and values, and there are no hidden states.
+        Without `last`, the last layer is left after its keys and values, and there are no hidden states. With `kept`,
+        there are those of these tokens only.
         """
         packing = Packing([len(row) for row in tokens], self.device)
         place = np.zeros((len(tokens), packing.longest), dtype=np.int64)
@@ -233,10 +237,10 @@ class Decoder(OpenModel):
             first = np.ones_like(before, dtype=bool) if window is None else before < window
             # Padding sees itself: a row that sees nothing would be no number.
             masks[window] = self._put(np.concatenate([first, own], axis=2))[:, None]
-        kept: list[Tensor] = []
+        made: list[Tensor] = []
 
         def attend(layer: Layer, number: int, queries: Tensor, both: Tensor) -> Tensor:
-            kept.append(both)
+            made.append(both)
             spread = packing.spread(queries.flatten(1))
             q = spread.view(*spread.shape[:2], *queries.shape[1:]).transpose(1, 2)
             spread = packing.spread(both.flatten(1))
@@ -251,11 +255,20 @@ class Decoder(OpenModel):
             np.concatenate([np.asarray(row) for row in positions]),
             attend,
             last=last,
+            kept=kept,
         )
-        return hidden, kept
+        return hidden, made
 
-    def _run(self, tokens: Array, positions: Array, attend: _Attend, *, last: bool = True) -> Tensor:
-        """Hidden states [tokens, ...] of packed tokens at their positions, normed for the output layer."""
+    def _run(
+        self,
+        tokens: Array,
+        positions: Array,
+        attend: _Attend,
+        *,
+        last: bool = True,
+        kept: Array | None = None,
+    ) -> Tensor:
+        """Hidden states [tokens, ...] of packed tokens at their positions, or of `kept` ones, normed for output."""
         weights = self.weights
         turns = [self._turns(positions, kind) for kind in range(len(weights.frequencies))]
         x = F.embedding(self._put(tokens), weights.embedding) * self._scale
@@ -266,9 +279,14 @@ class Decoder(OpenModel):
                 queries, keys = layer.q_norm(queries), layer.k_norm(keys)
             cos, sin = turns[layer.rotation]
             both = torch.stack([_turned(keys, cos, sin), values], 1)
-            mixed = layer.out(attend(layer, number, _turned(queries, cos, sin), both))
-            if not last and number == len(weights.layers) - 1:
-                return x
+            mixed = attend(layer, number, _turned(queries, cos, sin), both)
+            if number == len(weights.layers) - 1:
+                if not last:
+                    return x
+                if kept is not None and len(kept) < len(x):  # nothing looks at the other tokens any more
+                    rows = self._put(kept)
+                    x, mixed = x.index_select(0, rows), mixed.index_select(0, rows)
+            mixed = layer.out(mixed)
             x = x + (layer.norm_after(mixed) if layer.norm_after else mixed)
             gate, up = layer.gate_up(layer.feed_norm(x)).chunk(2, -1)
             fed = layer.down(weights.activation(gate).mul_(up))

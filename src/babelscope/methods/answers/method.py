@@ -37,7 +37,7 @@ def _of_pairs(records: Sequence[Record], settings: ContrastAnswersSettings, _see
 
 
 def _of_senses(records: Sequence[Record], settings: ConditionAnswersSettings, _seed: int) -> list[Row]:
-    evaluator = str(records[0]["evaluator"]) if records else ""
+    evaluator = str(records[0].get("evaluator", "")) if records else ""
     tested = preflight_rows(preflight_of(records), evaluator)
     return [*figures(records, settings.undecided, _categories), *tested]
 
