@@ -71,9 +71,7 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
-    prompts = (
-        Prompts(settings.languages, settings.prompts) if settings.shape.architecture == "llama" else None
-    )
+    prompts = _prompts(settings)
     configuration = {
         "settings": settings.as_json(),
         "data": _digests(text),
@@ -101,6 +99,11 @@ def train(
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
+
+
+def _prompts(settings: TrainingSettings) -> Prompts | None:
+    """What a decoder-only model is asked by; others read their sources as they are."""
+    return Prompts(settings.languages, settings.prompts) if settings.shape.architecture == "llama" else None
 
 
 def _save_pieces(run: TrainingRun, tokenizer: Path | None, out: Path) -> None:

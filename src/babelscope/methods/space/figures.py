@@ -156,10 +156,23 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
         for region in regions_of(cell):
             own, missing = with_region(cell, region)
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
-            empty = [next(iter(by_text(found).values())).empty if found else None for found in lists]
+            modes = [next(iter(by_text(found).values())) if found else None for found in lists]
+            empty = [mode.empty if mode else None for mode in modes]
             row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
             unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
-            yield Row(row.name, row.estimate, row.labels, {**row.counts, **unresolved, **missing})
+            pairs = zip(own.records, modes, strict=True)
+            wordless = sum(
+                _is_wordless(mode.text, record.get("references") or ()) for record, mode in pairs if mode
+            )
+            more = {**({"wordless": wordless} if wordless else {}), **unresolved, **missing}
+            yield Row(row.name, row.estimate, row.labels, {**row.counts, **more})
+
+
+def _is_wordless(text: str, references: Sequence[str]) -> bool:
+    """Whether a text has marks only, such as a full stop, where a reference has words."""
+    if not text.strip() or any(character.isalnum() for character in text):
+        return False
+    return any(character.isalnum() for reference in references for character in reference)
 
 
 def _region_rows(cell: SystemRecords) -> Iterator[Row]:

@@ -115,6 +115,8 @@ def _caveats(column: Column) -> Iterator[str]:
     words = {
         "unresolved": "could not be searched within the budget; "
         + ("figures are of the best that was found" if kept else "figures are of the others"),
+        "wordless": "have a most probable translation of marks alone, such as a full stop, "
+        "which is not counted as empty",
         "short": "have fewer hypotheses than were asked for",
         "without_logprob": "have samples whose log-probability the system does not tell whole (no end of sentence, "
         "rare tokens, or another temperature than 1): kRG and kQRG of samples are without these",
