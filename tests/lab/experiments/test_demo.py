@@ -79,7 +79,8 @@ def lost(result: Result) -> Example:
 
 
 def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
-    chosen = next(each for each in result.groups if each.tests == GENDER).columns[0].cell.records[3]["id"]
+    records = next(each for each in result.groups if each.tests == GENDER).columns[0].cell.records
+    chosen = records[3]["id"]
 
     def only_there(system: str, record: Record) -> Record:
         wrong = system == "student" and record["id"] == chosen
@@ -95,7 +96,7 @@ def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
     assert "".join(token[0] for token in tokens) == source
     assert "teacher and control keep that, the student loses it; the grammar " in shown.look
     none = changed(result, GENDER, lambda _, each: {**each, "verdict": "correct", "skipped": None}, passed)
-    assert "it did not appear among 20 items" in lost(none).figure
+    assert f"it did not appear among {len(records)} items" in lost(none).figure
     untrusted = lost(changed(result, GENDER, only_there, failed))
     assert "did not pass its test" in untrusted.figure
     assert not untrusted.lines
@@ -127,14 +128,14 @@ def test_the_flows_are_of_the_text_that_models_read(tmp_path: Path) -> None:
     assert (tmp_path / "corpus.de").read_text().splitlines() == written
     write_flows(tmp_path, 10)
     flows = json.loads((tmp_path / "flows.json").read_text())
-    assert {start.partition("_")[0] for start, _, _ in flows} == {"data", "distilled"}
+    assert {start.split("_")[1] for start, _, _ in flows if "_" in start} == {"data", "distilled"}
 
 
 @pytest.mark.slow
 def test_the_demo_command(babelscope: Babelscope) -> None:
     done = babelscope("demo", "--n", "10", "--out", "run", "--json")
     rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
-    assert {row["system"] for row in rows} >= {"teacher", "student"}
+    assert {row.get("system") for row in rows} >= {"teacher", "student"}
     assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
     again = babelscope("demo", "--n", "10", "--out", "run")
     assert len(again.out.split("\n")) <= 64
