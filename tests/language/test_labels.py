@@ -17,11 +17,11 @@ ERROR = ErrorType("mumble", "de", "It is mumbled.", lambda _sentence: [], label=
 def mumbling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Installs a distribution that offers the error type `mumble`, at a place of your choice."""
     info = tmp_path / "mumbling-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mumbling\nVersion: 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def install(place: str) -> None:
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mumbling\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[babelscope.error_types]\nmumble = {place}\n")
         error_type.cache_clear()
 

@@ -32,7 +32,7 @@ def demo(
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
-    """Evaluate small translation models by every method, a teacher and its student first, and say what to look at."""
+    """Evaluate small translation models by every method. Four items of what came out say what to look at."""
     from babelscope.lab.experiments.demo import demo_study, write_flows
     from babelscope.runs.study import run_study
 

@@ -154,7 +154,10 @@ def _as_the_run(command: JudgingCommand, given: Given) -> Given:
         return given
     from babelscope.runs.manifest import read_manifest
 
-    methods = [part.name for part in read_manifest(given["rejudge"]).methods.values()]
+    try:
+        methods = [part.name for part in read_manifest(given["rejudge"]).methods.values()]
+    except BabelscopeError:
+        return given  # what is wrong with the run is told after what is wrong with the command
     if methods != [command.by_answer]:
         return given
     return dataclasses.replace(

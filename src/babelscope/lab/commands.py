@@ -6,7 +6,7 @@ from babelscope.core.options import Command
 
 DEMO = Command(
     "demo",
-    "Evaluate two small translation models by every method.",
+    "Evaluate small translation models by every method.",
     "babelscope.cli.demo:demo",
 )
 LAB = Command(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from babelscope.systems.checkpoints import check_ids
 from babelscope.systems.tokenizers import library_errors
 from babelscope.util.errors import BabelscopeError
 
@@ -32,6 +33,7 @@ def find_line_ends(tokenizer: Any, size: int, name: str) -> LineEnds:
     with library_errors(f"{name}: its tokenizer fails"):
         usual = tokenizer(f"{_BEFORE}\n", add_special_tokens=False)["input_ids"]
         texts = _texts(tokenizer, min(size, len(tokenizer)))
+    check_ids([usual], size, name)
     ends = []
     closing: dict[tuple[str, int], list[int]] = {}
     for token, text in enumerate(texts):
