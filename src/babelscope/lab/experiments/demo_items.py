@@ -196,10 +196,12 @@ def _empty_mode(group: Group) -> Example:
     asked = sum(len(column.cell.records) for column in group.columns)
     proof = f"{unproven(group)} of {asked} searches ended without a proof"
     figure = f"Most probable is no word at all: {told}; {proof}."
-    more = (
-        "babelscope space --system lab:hard-control --tests 'lab:hard-parallel?n=50' --budget-expansions 3000"
-    )
     found = modes_by_length(group)
+    which_model = found[0][0] if found else _CONTROL
+    more = (
+        f"babelscope space --system lab:hard-{which_model} --tests 'lab:hard-parallel?n=50' "
+        "--budget-expansions 3000"
+    )
     if not found:
         return Example(
             title, f"{figure} It did not appear: no proven mode is ahead of beam search.", more=more
