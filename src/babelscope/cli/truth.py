@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, OfWorld, Records, open_systems, print_json, then_records
 from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
@@ -20,13 +21,6 @@ class Suite(StrEnum):
     gender_marked = "gender-marked"
     senses = "senses"
     senses_other = "senses-other"
-
-
-class Protocol(StrEnum):
-    """Whether verdicts within the evaluator's noise count (`condition --protocol`)."""
-
-    checked = "checked"
-    paper = "paper"
 
 
 def truth(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,16 @@ def test_the_lab_asks_it_by_its_first_prompt(trained: tuple[Path, dict[str, Any]
     assert own == first
     assert own.logprobs != other.logprobs
     assert "source=English&target=German&prompt=question" in (folder / "README.md").read_text()
+
+
+def test_no_file_that_a_card_names_is_opened(trained: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    folder = shutil.copytree(trained[0], tmp_path / "stranger")
+    card = json.loads((folder / "card.json").read_text())
+    card["configuration"]["settings"]["prompts"] = f"question,{tmp_path / 'secret.toml'}"
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(BabelscopeError, match=r"trained with a prompt of a file, .*; say \?prompt=FILE"):
+        open_system(f"lab:{folder}")
+    assert open_system(f"lab:{folder}?prompt=question").score([PAIRS[0]])
 
 
 def test_the_card_has_the_prompts_themselves_and_the_command(trained: tuple[Path, dict[str, Any]]) -> None:

@@ -9,12 +9,12 @@ from babelscope.core.columns import Group
 from babelscope.core.page import Line, Token, count_of, plain
 from babelscope.core.results import Estimate, Record, Result
 from babelscope.lab.experiments.demo import APART, EVALUATOR, GENDER, PAIRS, SEED, SOME, SYSTEMS
-from babelscope.lab.grammar import cued
+from babelscope.lab.experiments.truth import cases
 from babelscope.lab.grammar.analysis import words_of
 from babelscope.lab.grammar.broken import Broken, broken_dependencies
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.lexicon import NOUNS
-from babelscope.lab.grammar.oracle import genders_and_senses, judge
+from babelscope.lab.grammar.oracle import judge
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import HARD
 from babelscope.language.registry import error_label
@@ -141,18 +141,16 @@ def _only_in(truths: Mapping[str, Mapping[str, bool]], one_system: str, other: s
 
 def _truths(group: Group) -> dict[str, dict[str, bool]]:
     """System -> item -> whether the grammar finds the other gender in the translation; unknown ones are left out."""
-    items = group.columns[0].cell.records
-    pairs = {pair.source: pair for pair in cued.marked_pairs(len(items), SEED, world=HARD)}
-    found: dict[str, dict[str, bool]] = {}
-    for column in group.columns:
-        own = found.setdefault(column.name, {})
-        for record in column.cell.records:
-            nouns = genders_and_senses(pairs[record["source"]].meaning, record["translation"])
-            occupation = record["extra"]["occupation"]
-            gold, seen = next((gold, seen) for name, gold, seen in nouns if name == occupation)
-            if seen != "unknown":
-                own[record["id"]] = gold != seen
-    return found
+    made = cases("gender-marked", len(group.columns[0].cell.records), SEED, HARD)
+    known = {case.item.id: case for case in made}
+    return {
+        column.name: {
+            record["id"]: not right
+            for record in column.cell.records
+            if (right := known[record["id"]].truth(record["translation"])) is not None
+        }
+        for column in group.columns
+    }
 
 
 def _told_lost(
@@ -265,9 +263,8 @@ def _has_error(record: Record, pair: SentencePair) -> bool | None:
     verdict = judge(pair.meaning, text)
     if kind in _ASPECTS:
         return not getattr(verdict, _ASPECTS[kind])
-    return (
-        False if verdict.exact else None
-    )  # a clause left out: only a sentence of the grammar has all of them
+    # A clause left out: only a sentence of the grammar is known to have all of them.
+    return False if verdict.exact else None
 
 
 # -- a dependency that breaks ---------------------------------------------------------------------------

@@ -59,11 +59,15 @@ def cases(suite: Suite, n: int, seed: int, world: World = EASY) -> list[Case]:
     return made
 
 
-def with_mistakes(made: Sequence[Case], extent: Extent, share: float, seed: int) -> list[str]:
+def with_mistakes(
+    made: Sequence[Case], extent: Extent, share: float, seed: int, world: World = EASY
+) -> list[str]:
     """The grammar's own translation of each case; a random share of them has the mistake."""
     rng = random_stream(seed, f"truth/{extent}")
     return [
-        realise_with_mistake(case.pair, case.noun, rng, extent) if rng.random() < share else case.pair.target
+        realise_with_mistake(case.pair, case.noun, rng, extent, even=world.even)
+        if rng.random() < share
+        else case.pair.target
         for case in made
     ]
 
@@ -98,7 +102,7 @@ def compare_with_truth(
     # Only `gender` has a pronoun that could agree with the mistaken noun.
     extents: tuple[Extent, ...] = ("noun", "throughout") if suite == "gender" else ("noun",)
     for extent in extents:
-        given["grammar", f"mistaken {extent}"] = with_mistakes(made, extent, share, seed)
+        given["grammar", f"mistaken {extent}"] = with_mistakes(made, extent, share, seed, world)
     rows: list[Row] = []
     records: list[Record] = []
     for (name, kind), translations in given.items():

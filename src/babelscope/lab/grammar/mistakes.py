@@ -49,6 +49,9 @@ class MistakenGerman(German):
         return super().pronoun(entity, case, path, deprel, head, prep)
 
 
-def realise_with_mistake(pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun") -> str:
+def realise_with_mistake(
+    pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun", *, even: bool = False
+) -> str:
     """A German sentence for the pair's meaning in which one noun (a name in the lexicon) is wrong."""
-    return text(tokens(MistakenGerman(RandomChooser(rng), noun, extent).sentence(pair.meaning)))
+    german = MistakenGerman(RandomChooser(rng, even=even), noun, extent)
+    return text(tokens(german.sentence(pair.meaning)))
