@@ -101,19 +101,20 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int], world: Worl
     made = jobs(seeds, world)
     packed = made if world == EASY else jobs(seeds[:1], world)
     with locked_folder(folder):
-        if world != EASY:
-            (folder / TOKENIZER).mkdir(exist_ok=True)
-            copy_tokenizer(models / TOKENIZER, folder / TOKENIZER)
-        _make_corpora(folder, world)
+        prepare_folder(folder, models, world)
+        if world == HARD:
+            _make_corpus(folder / CLEAN.name, "train", CLEAN.pairs, CLEAN)
         run_jobs(folder, made)
         pack_models({job.name: folder / job.name for job in packed}, models)
 
 
-def _make_corpora(folder: Path, world: World) -> None:
+def prepare_folder(folder: Path, models: Path, world: World) -> None:
+    """Make a world's training and development text and, but for the easy world, copy the vocabulary of `models`."""
+    if world != EASY:
+        (folder / TOKENIZER).mkdir(exist_ok=True)
+        copy_tokenizer(models / TOKENIZER, folder / TOKENIZER)
     _make_corpus(folder / "train", "train", world.pairs, world)
     _make_corpus(folder / "dev", "dev", DEV_PAIRS, world)
-    if world == HARD:
-        _make_corpus(folder / CLEAN.name, "train", CLEAN.pairs, CLEAN)
 
 
 def _make_corpus(out: Path, split: str, n: int, world: World) -> None:
