@@ -67,7 +67,8 @@ def random_marian(vocabulary: int, width: int, layers: int) -> Any:
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    from babelscope.decoding.marian import Marian, weights_of
+    from babelscope.decoding.families.bart import weights_of
+    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
     from babelscope.decoding.model import Vocabulary
 
     torch.manual_seed(1)
@@ -81,7 +82,7 @@ def random_marian(vocabulary: int, width: int, layers: int) -> Any:
             activation_function="swish",
         )
     ).eval()  # fmt: skip
-    return Marian(weights_of(network), Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
+    return EncoderDecoder(weights_of(network), Vocabulary(vocabulary, (pad,), 0, (pad,), 512, 512))
 
 
 def forget_peak() -> None:

@@ -12,11 +12,11 @@ from babelscope.core.answers import Drawing
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
 from babelscope.decoding.children import plain_children_above
+from babelscope.decoding.families.bart import weights_of as bart_weights
 from babelscope.decoding.families.decoder import Decoder
 from babelscope.decoding.families.description import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian
-from babelscope.decoding.marian import weights_of as marian_weights
 from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
@@ -38,20 +38,21 @@ def causal(kind: str) -> OpenModel:
     return model
 
 
-def marian(*, lean: bool) -> OpenModel:
-    from transformers import MarianConfig, MarianMTModel
+def encoder_decoder(family: str = "Marian", *, lean: bool) -> OpenModel:
+    import transformers
 
     torch.manual_seed(1)
     sides = {f"{side}_{part}": 2 for side in ("encoder", "decoder") for part in ("layers", "attention_heads")}
     widths = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-    config = MarianConfig(
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=40, pad_token_id=39, eos_token_id=1, decoder_start_token_id=39, **sides, **widths
     )
-    network = MarianMTModel(config).eval()
+    kind = "MTModel" if family == "Marian" else "ForConditionalGeneration"
+    network = getattr(transformers, family + kind)(config).eval()
     vocabulary = Vocabulary(40, (39,), 1, (39,), 32, 6)
     if not lean:
         return Generic(network, vocabulary)
-    model = Marian(marian_weights(network), vocabulary)
+    model = EncoderDecoder(bart_weights(network), vocabulary)
     model._compiled = False
     return model
 
@@ -64,8 +65,9 @@ def stepwise(architecture: str) -> OpenModel:
 
 MODELS: dict[str, Callable[[], OpenModel]] = {
     **{kind: lambda kind=kind: causal(kind) for kind in KINDS},  # type: ignore[misc]
-    "marian": lambda: marian(lean=True),
-    "encoder-decoder through transformers": lambda: marian(lean=False),
+    "marian": lambda: encoder_decoder(lean=True),
+    "mbart": lambda: encoder_decoder("MBart", lean=True),
+    "encoder-decoder through transformers": lambda: encoder_decoder(lean=False),
     "language model through transformers": lambda: Causal(
         network_of("llama", 1), Vocabulary(40, (0,), 1, (), None, 6)
     ),

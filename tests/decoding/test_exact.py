@@ -18,8 +18,9 @@ from torch import Tensor
 from babelscope.core.answers import Budget
 from babelscope.decoding import children, exact
 from babelscope.decoding.exact import ExactResult, exact_search
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
@@ -284,7 +285,7 @@ def test_what_rounding_may_have_hidden_is_not_called_exact(
 def test_networks_are_searched_exactly(family: str, dtype: torch.dtype, seed: int, k: int) -> None:
     network, start, eos, pad = toy_network(family.removesuffix("-generic"), seed)
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 4)
-    kind = (lambda net, words: Marian(weights_of(net), words)) if family == "marian" else Generic
+    kind = (lambda net, words: EncoderDecoder(weights_of(net), words)) if family == "marian" else Generic
     precise = kind(copy.deepcopy(network).double(), vocabulary)
     model = kind(network, vocabulary) if dtype == torch.float32 else precise
     sources = [[3, eos], [3, 4, 3, eos]] if pad != 3 else [[2, eos], [2, 4, 2, eos]]

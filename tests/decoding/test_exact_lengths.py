@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from babelscope.core.answers import Budget, LengthRule
 from babelscope.decoding import exact
 from babelscope.decoding.exact import ExactResult, exact_search
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import BabelscopeError
 from tests.decoding.test_exact import START, Table, Target, enumerate_table, kinds
@@ -136,7 +137,11 @@ def test_networks_too(family: str, seed: int, rule: LengthRule) -> None:
     """The best of a toy network, against all sequences that its vocabulary can make, scored by teacher forcing."""
     network, start, eos, pad = toy_network(family, seed)
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 5)
-    model = Marian(weights_of(network), vocabulary) if family == "marian" else Generic(network, vocabulary)
+    model = (
+        EncoderDecoder(weights_of(network), vocabulary)
+        if family == "marian"
+        else Generic(network, vocabulary)
+    )
     [found] = exact_search(model, [[2, eos]], k=4, lengths=rule)
     [everything] = exact_search(model, [[2, eos]], k=100_000)
     longest = rule.at_most or 5

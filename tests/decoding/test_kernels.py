@@ -17,15 +17,16 @@ from babelscope.decoding import compiling, kernels
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.children import plain_children_above
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.marian import Marian, weights_of
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import SystemFailure
 from tests.support.models import toy_network
 
 
-def toy(seed: int) -> Marian:
+def toy(seed: int) -> EncoderDecoder:
     network, start, eos, pad = toy_network("marian", seed)
-    return Marian(weights_of(network), Vocabulary(5, (start,), eos, (pad,), 32, 32))
+    return EncoderDecoder(weights_of(network), Vocabulary(5, (start,), eos, (pad,), 32, 32))
 
 
 @given(seed=st.integers(0, 2**31), rows=st.integers(1, 9), heads=st.integers(1, 3), width=st.integers(1, 40))
@@ -174,7 +175,7 @@ def test_a_network_that_answers_nan_is_an_error(weight: str) -> None:
     network, start, eos, pad = toy_network("marian", 1)
     with torch.no_grad():
         network.model.decoder.get_parameter(weight)[3, 0] = math.nan
-    model = Marian(weights_of(network), Vocabulary(5, (start,), eos, (pad,), 32, 32))
+    model = EncoderDecoder(weights_of(network), Vocabulary(5, (start,), eos, (pad,), 32, 32))
     for search in (lambda: exact_search(model, [[2, eos]], k=2), lambda: beam_search(model, [[2, eos]])):
         with pytest.raises(SystemFailure, match="NaN"):
             search()

@@ -14,8 +14,9 @@ from scipy.stats import chisquare
 from babelscope.core.answers import Budget
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.mixture import Mixture, join_sources, split_source
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
@@ -31,7 +32,11 @@ def member(family: str, seed: int, *, size: int = 5, language: int | None = None
     network, start, end, pad = toy_network(family.removesuffix("-generic"), seed)
     prefix = (start,) if language is None else (start, language)
     vocabulary = Vocabulary(size, prefix, end if eos < 0 else eos, (pad,), 32, LIMIT)
-    return Marian(weights_of(network), vocabulary) if family == "marian" else Generic(network, vocabulary)
+    return (
+        EncoderDecoder(weights_of(network), vocabulary)
+        if family == "marian"
+        else Generic(network, vocabulary)
+    )
 
 
 def averaged(

@@ -11,8 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from tests.support.models import toy_network
 
@@ -24,7 +25,7 @@ def toy(family: str, seed: int, lean: bool = True) -> OpenModel:
     network, start, eos, pad = toy_network(family, seed)
     vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 32)
     return (
-        Marian(weights_of(network), vocabulary)
+        EncoderDecoder(weights_of(network), vocabulary)
         if family == "marian" and lean
         else Generic(network, vocabulary)
     )

@@ -185,20 +185,20 @@ def test_scores_that_are_no_numbers(folder: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_model_out_of_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from babelscope.decoding.marian import Marian
+    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 
-    right, batches = Marian.force, []
+    right, batches = EncoderDecoder.force, []
 
-    def full(self: Marian, *arguments: Any, **options: Any) -> Any:
+    def full(self: EncoderDecoder, *arguments: Any, **options: Any) -> Any:
         batches.append(1)
         if len(batches) > BAD // CHUNK:
             raise torch.OutOfMemoryError("no room")
         return right(self, *arguments, **options)
 
-    monkeypatch.setattr(Marian, "force", full)
+    monkeypatch.setattr(EncoderDecoder, "force", full)
     told = "out of memory on a single sentence"
     path = study(folder, "lab:student")
-    error = fails_and_goes_on(path, told, lambda: monkeypatch.setattr(Marian, "force", right))
+    error = fails_and_goes_on(path, told, lambda: monkeypatch.setattr(EncoderDecoder, "force", right))
     assert error.exit_code == 1
 
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from babelscope.core.answers import Drawing
+from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.marian import Marian, weights_of
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.trees import TargetTree
 from tests.support.models import toy_network
@@ -21,7 +22,11 @@ from tests.support.models import toy_network
 def toy(family: str = "marian", seed: int = 3, *, language: bool = False) -> OpenModel:
     network, start, eos, pad = toy_network(family, seed)
     vocabulary = Vocabulary(5, (start, 3) if language else (start,), eos, (pad,), 32, 32)
-    return Marian(weights_of(network), vocabulary) if family == "marian" else Generic(network, vocabulary)
+    return (
+        EncoderDecoder(weights_of(network), vocabulary)
+        if family == "marian"
+        else Generic(network, vocabulary)
+    )
 
 
 def warped(logs: torch.Tensor, drawing: Drawing) -> torch.Tensor:

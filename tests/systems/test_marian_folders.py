@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from babelscope.decoding.marian import weights_of
+from babelscope.decoding.families.bart import weights_of
 from babelscope.systems.checkpoints import load_model
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.systems.marian_folders import position_table, read_marian, read_marian_pieces

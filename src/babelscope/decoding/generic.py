@@ -11,11 +11,20 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
+from babelscope.decoding.families.bart import weights_of, why_not_lean
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary, pad_rows
 from babelscope.decoding.trees import TargetTree
 
 # Logits of one forward pass take at most this many bytes, however large the vocabulary.
 _LOGITS_BYTES = 2**28
+
+
+def open_transformer(network: Any, vocabulary: Vocabulary) -> OpenModel:
+    """An encoder-decoder of transformers through the lean forward pass, or its own if that cannot be."""
+    if why_not_lean(network, vocabulary.prefix):
+        return Generic(network, vocabulary)
+    return EncoderDecoder(weights_of(network), vocabulary)
 
 
 class Generic(OpenModel):

@@ -12,6 +12,7 @@ import torch
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
@@ -103,10 +104,13 @@ class HuggingFace(OpenSystem):
         self._settings["max_length"] = self.vocabulary.target_limit
         self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
+        if isinstance(self.model, EncoderDecoder):
+            # The lean pass has joined matrices of its own; those that they were made of need not stay in memory.
+            self.__dict__.pop("network", None)
 
     @functools.cached_property
     def network(self) -> Any:
-        """The network of transformers; a plain Marian model works without it."""
+        """The network of transformers, loaded again where the lean pass works without it."""
         return self._load_network()
 
     def _vocabulary(self, max_length: int) -> Vocabulary:
@@ -149,13 +153,11 @@ class HuggingFace(OpenSystem):
         return penalty
 
     def _open_model(self, marian: MarianFolder | None, lean: bool) -> OpenModel:
-        if lean and self.config.model_type == "marian":
-            from babelscope.decoding.marian import Marian, weights_of
+        if marian:
+            return EncoderDecoder(marian.weights, self.vocabulary)
+        from babelscope.decoding.generic import Generic, open_transformer
 
-            return Marian(marian.weights if marian else weights_of(self.network), self.vocabulary)
-        from babelscope.decoding.generic import Generic
-
-        return Generic(self.network, self.vocabulary)
+        return (open_transformer if lean else Generic)(self.network, self.vocabulary)
 
     @property
     def fingerprint(self) -> Fingerprint:

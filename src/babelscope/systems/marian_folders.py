@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
     from torch import Tensor
 
-    from babelscope.decoding.marian import MarianWeights
+    from babelscope.decoding.families.bart import Weights
 
 _WEIGHTS = "model.safetensors"
 _COUNTS = frozenset(
@@ -119,7 +119,7 @@ _MOST_JSON = 128_000_000
 class MarianFolder:
     """A Marian model as read: weights in float32, settings as attributes under transformers' names."""
 
-    weights: MarianWeights
+    weights: Weights
     config: SimpleNamespace
     generation: SimpleNamespace
 
@@ -146,9 +146,9 @@ def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
     files.check()
     if tensors is None:
         return None
-    from babelscope.decoding.marian import MarianWeights
+    from babelscope.decoding.families.bart import Weights
 
-    weights = MarianWeights(
+    weights = Weights(
         tensors,
         layers,
         (config["encoder_attention_heads"], config["decoder_attention_heads"]),

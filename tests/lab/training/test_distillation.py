@@ -37,7 +37,8 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def random_model(seed: int) -> tuple[Any, OpenModel]:
     """A network whose distributions are far from uniform, as transformers' model and as ours."""
-    from babelscope.decoding.marian import Marian, weights_of
+    from babelscope.decoding.families.bart import weights_of
+    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
     from babelscope.decoding.model import Vocabulary
 
     pieces = train_pieces(iter(source for source, _ in PAIRS), 40)
@@ -46,7 +47,7 @@ def random_model(seed: int) -> tuple[Any, OpenModel]:
         network.model.shared.weight *= 2
         network.final_logits_bias[0, 0] = 1.5  # so that hypotheses end
     vocabulary = Vocabulary(pieces.size, (pieces.pad,), 0, (pieces.pad,), 512, 512)
-    return network, Marian(weights_of(network), vocabulary)
+    return network, EncoderDecoder(weights_of(network), vocabulary)
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])

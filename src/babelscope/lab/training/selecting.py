@@ -124,10 +124,6 @@ def open_network(network: Any, pieces: Pieces) -> OpenModel:
         from babelscope.decoding.stepwise import Stepwise
 
         return Stepwise(network, vocabulary, device=network.target.weight.device)
-    if network.config.model_type == "marian":
-        from babelscope.decoding.marian import Marian, weights_of
+    from babelscope.decoding.generic import open_transformer
 
-        return Marian(weights_of(network), vocabulary)
-    from babelscope.decoding.generic import Generic
-
-    return Generic(network, vocabulary)
+    return open_transformer(network, vocabulary)

@@ -1,4 +1,4 @@
-"""Marian without the overhead: a network's weights in a few tensor operations.
+"""The lean forward pass of encoder-decoders: a network's weights in a few tensor operations.
 
 Projections to queries, keys and values are one matrix; cross-attention keys and values are made once a source;
 targets of one source are read as one tree, so that a shared beginning is computed once; the output layer is
@@ -10,48 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babelscope.decoding.families.bart import DECODER, ENCODER, OUTPUT, OUTPUT_BIAS, POSITIONS, Weights
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.packing import Packing, ancestors, edge_logprobs
 from babelscope.decoding.trees import TargetTree
 
-# That of torch's LayerNorm, which Marian's configuration cannot change.
+# That of torch's LayerNorm, which no configuration can change.
 _NORM_EPS = 1e-5
 # transformers' own activations for these names; here, because importing those takes seconds.
 _ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
     "swish": lambda: nn.SiLU(inplace=True),
     "relu": lambda: nn.ReLU(inplace=True),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class MarianWeights:
-    """A Marian network: its tensors as MarianMTModel's state_dict names them, and what their shapes do not tell."""
-
-    tensors: Mapping[str, Tensor]
-    layers: tuple[int, int]
-    """Of the encoder and of the decoder, as are the attention heads."""
-    heads: tuple[int, int]
-    scale_embedding: bool
-    activation: str
-
-
-def weights_of(network: Any) -> MarianWeights:
-    """The weights of a MarianMTModel, not copied."""
-    config = network.config
-    return MarianWeights(
-        network.state_dict(),
-        (config.encoder_layers, config.decoder_layers),
-        (config.encoder_attention_heads, config.decoder_attention_heads),
-        config.scale_embedding,
-        config.activation_function,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +58,7 @@ class _Cross:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One post-norm Transformer layer; the cross-attention is absent in the encoder."""
+    """One Transformer layer; the cross-attention is absent in the encoder."""
 
     qkv: _Linear
     self_out: _Linear
@@ -91,6 +67,10 @@ class _Layer:
     fc1: _Linear
     fc2: _Linear
     final_norm: _Norm
+
+
+def _norm(tensors: Mapping[str, Tensor], name: str) -> _Norm:
+    return _Norm(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
 
 
 def _layer(tensors: Mapping[str, Tensor], name: str, *, cross: bool) -> _Layer:
@@ -106,25 +86,26 @@ def _layer(tensors: Mapping[str, Tensor], name: str, *, cross: bool) -> _Layer:
             else _Linear(torch.cat(weights), torch.cat(biases))
         )
 
-    def norm(part: str) -> _Norm:
-        return _Norm(tensors[f"{name}.{part}.weight"], tensors[f"{name}.{part}.bias"])
-
     return _Layer(
         qkv=linear("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
         self_out=linear("self_attn.out_proj"),
-        self_norm=norm("self_attn_layer_norm"),
+        self_norm=_norm(tensors, f"{name}.self_attn_layer_norm"),
         cross=_Cross(
             linear("encoder_attn.q_proj"),
             linear("encoder_attn.k_proj", "encoder_attn.v_proj"),
             linear("encoder_attn.out_proj"),
-            norm("encoder_attn_layer_norm"),
+            _norm(tensors, f"{name}.encoder_attn_layer_norm"),
         )
         if cross
         else None,
         fc1=linear("fc1"),
         fc2=linear("fc2"),
-        final_norm=norm("final_layer_norm"),
+        final_norm=_norm(tensors, f"{name}.final_layer_norm"),
     )
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
 
 
 def _activation(name: str) -> Callable[[Tensor], Tensor]:
@@ -139,32 +120,40 @@ def _activation(name: str) -> Callable[[Tensor], Tensor]:
     return found
 
 
-class Marian(OpenModel):
-    """An OpenModel on the weights of a Marian network."""
+class EncoderDecoder(OpenModel):
+    """An OpenModel on the weights of a network of one of the families in `bart.py`."""
 
     @torch.inference_mode()
-    def __init__(self, weights: MarianWeights, vocabulary: Vocabulary) -> None:
-        tensors = weights.tensors
-        encoder, decoder = "model.encoder", "model.decoder"
+    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
+        tensors, family = weights.tensors, weights.family
         self.vocabulary = vocabulary
-        self._source_embedding = tensors[f"{encoder}.embed_tokens.weight"]
-        self._target_embedding = tensors[f"{decoder}.embed_tokens.weight"]
-        self._source_positions = tensors[f"{encoder}.embed_positions.weight"]
-        self._target_positions = tensors[f"{decoder}.embed_positions.weight"]
+        self._source_embedding = tensors[f"{ENCODER}.embed_tokens.weight"]
+        self._target_embedding = tensors[f"{DECODER}.embed_tokens.weight"]
+        self._source_positions = tensors[f"{ENCODER}.{POSITIONS}"]
+        self._target_positions = tensors[f"{DECODER}.{POSITIONS}"]
+        self._unplaced = weights.pad
         self.device: torch.device = self._source_embedding.device
         self.dtype: torch.dtype = self._source_embedding.dtype
         self._compiled = self.device.type == "cpu" and self.dtype == torch.float32
         self._encoder = [
-            _layer(tensors, f"{encoder}.layers.{i}", cross=False) for i in range(weights.layers[0])
+            _layer(tensors, f"{ENCODER}.layers.{i}", cross=False) for i in range(weights.layers[0])
         ]
         self._decoder = [
-            _layer(tensors, f"{decoder}.layers.{i}", cross=True) for i in range(weights.layers[1])
+            _layer(tensors, f"{DECODER}.layers.{i}", cross=True) for i in range(weights.layers[1])
         ]
+        self._pre_norm = family.pre_norm
+        self._first_norms, self._last_norms = (
+            [_norm(tensors, f"{side}.{name}") if there else _unchanged for side in (ENCODER, DECODER)]
+            for name, there in (
+                ("layernorm_embedding", family.norms_embedding),
+                ("layer_norm", family.pre_norm),
+            )
+        )
         self._heads = weights.heads
         self._scale = math.sqrt(self._source_embedding.shape[1]) if weights.scale_embedding else 1.0
         self._activation = _activation(weights.activation)
-        self._output = tensors["lm_head.weight"].t()
-        bias = tensors["final_logits_bias"][0].clone()
+        self._output = tensors[OUTPUT].t()
+        bias = tensors[OUTPUT_BIAS][0].clone()
         self._has_bias = bool(bias.any())
         self._masked = list(vocabulary.masked)
         bias[list(vocabulary.masked)] = float("-inf")
@@ -185,14 +174,14 @@ class Marian(OpenModel):
         across = self._attention(places, source, lengths[source])
         x = self._embed(self._put(tokens), self._put(depths - 1))
         for number, layer in enumerate(self._decoder):
-            qkv = layer.qkv(x).view(len(nodes), 3, self._heads[1], -1)
+            qkv = layer.qkv(self._before(layer.self_norm, x)).view(len(nodes), 3, self._heads[1], -1)
             table = memory.put(number, slot, qkv[:, 1:])
-            x = layer.self_norm(layer.self_out(back(qkv, table)).add_(x))
+            x = self._add(layer.self_norm, layer.self_out(back(qkv, table)), x)
             assert layer.cross is not None
-            q = layer.cross.q(x).view(len(nodes), 1, self._heads[1], -1)
-            x = layer.cross.norm(layer.cross.out(across(q, cross[number])).add_(x))
+            q = layer.cross.q(self._before(layer.cross.norm, x)).view(len(nodes), 1, self._heads[1], -1)
+            x = self._add(layer.cross.norm, layer.cross.out(across(q, cross[number])), x)
             x = self._feed_forward(layer, x)
-        return x
+        return self._last_norms[1](x)
 
     def _attention(self, paths: Array, rows: Array, lengths: Array) -> Callable[[Tensor, Tensor], Tensor]:
         """A function from queries [n, _, heads, width], of which the first are taken, and a table of keys and values
@@ -241,14 +230,15 @@ class Marian(OpenModel):
         depths = torch.tensor([depth for tree in trees for depth in tree.depths], device=self.device)
         x = self._embed(tokens, depths)  # [nodes of all trees, width], as everywhere but in attention
         for layer, both in zip(self._decoder, cross, strict=True):
-            mixed = self._self_attention(layer.qkv(x), self._heads[1], above, packing)
-            x = layer.self_norm(layer.self_out(mixed).add_(x))
+            mixed = self._self_attention(layer, x, self._heads[1], above, packing)
+            x = self._add(layer.self_norm, layer.self_out(mixed), x)
             assert layer.cross is not None
-            q = packing.spread(layer.cross.q(x))
+            q = packing.spread(layer.cross.q(self._before(layer.cross.norm, x)))
             q = q.view(*q.shape[:2], self._heads[1], -1).transpose(1, 2)
             keys, values = both.permute(2, 0, 3, 1, 4)
             mixed = packing.pack(F.scaled_dot_product_attention(q, keys, values, attn_mask=real))
-            x = self._feed_forward(layer, layer.cross.norm(layer.cross.out(mixed).add_(x)))
+            x = self._feed_forward(layer, self._add(layer.cross.norm, layer.cross.out(mixed), x))
+        x = self._last_norms[1](x)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.concatenate(
             [np.asarray(t.edge_nodes) + o for t, o in zip(trees, offsets[:-1], strict=True)]
@@ -265,13 +255,16 @@ class Marian(OpenModel):
         lengths = [len(source) for source in sources]
         packing = Packing(lengths, self.device)
         ids = torch.tensor([token for source in sources for token in source], device=self.device)
-        positions = torch.cat([torch.arange(length, device=self.device) for length in lengths])
-        x = F.embedding(ids, self._source_embedding) * self._scale + self._source_positions[positions]
+        positions = np.concatenate([self._places(source) for source in sources])
+        x = F.embedding(ids, self._source_embedding) * self._scale
+        x += self._source_positions[self._put(positions)] * self._put(positions >= 0)[:, None]
+        x = self._first_norms[0](x)
         real = packing.real[:, None, None]
         for layer in self._encoder:
-            mixed = self._self_attention(layer.qkv(x), self._heads[0], real, packing)
-            x = layer.self_norm(layer.self_out(mixed).add_(x))
+            mixed = self._self_attention(layer, x, self._heads[0], real, packing)
+            x = self._add(layer.self_norm, layer.self_out(mixed), x)
             x = self._feed_forward(layer, x)
+        x = self._last_norms[0](x)
         cross = []
         for layer in self._decoder:
             assert layer.cross is not None
@@ -279,16 +272,33 @@ class Marian(OpenModel):
             cross.append(both.view(*both.shape[:2], 2, self._heads[1], -1))
         return cross, lengths
 
+    def _places(self, source: Sequence[int]) -> Array:
+        """The positions of a source's tokens; -1 for those that have none."""
+        if self._unplaced not in source:
+            return np.arange(len(source))
+        placed = np.array(source) != self._unplaced
+        return np.where(placed, np.cumsum(placed) - 1, -1)
+
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         embedded: Tensor = F.embedding(tokens, self._target_embedding)
         position: Tensor = self._target_positions[positions]
-        return embedded * self._scale + position
+        return self._first_norms[1](embedded * self._scale + position)
 
-    def _self_attention(self, qkv: Tensor, heads: int, mask: Tensor, packing: Packing) -> Tensor:
-        """Self-attention of packed [tokens, 3 * width] under a boolean mask, heads joined again."""
-        spread = packing.spread(qkv)
+    def _before(self, norm: _Norm, x: Tensor) -> Tensor:
+        """What a sublayer reads."""
+        return norm(x) if self._pre_norm else x
+
+    def _add(self, norm: _Norm, made: Tensor, x: Tensor) -> Tensor:
+        """What a sublayer made, which is overwritten, added to what it was given."""
+        made.add_(x)
+        return made if self._pre_norm else norm(made)
+
+    def _self_attention(self, layer: _Layer, x: Tensor, heads: int, mask: Tensor, packing: Packing) -> Tensor:
+        """Self-attention of packed states [tokens, width] under a boolean mask, heads joined again."""
+        spread = packing.spread(layer.qkv(self._before(layer.self_norm, x)))
         q, k, v = spread.view(*spread.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
         return packing.pack(F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
     def _feed_forward(self, layer: _Layer, x: Tensor) -> Tensor:
-        return layer.final_norm(layer.fc2(self._activation(layer.fc1(x))).add_(x))
+        inner = self._activation(layer.fc1(self._before(layer.final_norm, x)))
+        return self._add(layer.final_norm, layer.fc2(inner), x)
