@@ -50,7 +50,9 @@ def test_other_families_differ_only_by_the_mass_on_pad(
     checkpoint: Build, converted: Callable[[str], Path]
 ) -> None:
     """Converted Marian models lose their pad; NLLB's keep it, and CTranslate2 cannot be asked to mask it."""
-    hf, ct2 = (open_system(name) for name in names("nllb", checkpoint, converted))
+    name, other = names("nllb", checkpoint, converted)
+    # The forward pass of transformers masks what its vocabulary says now, the lean one what it said at first.
+    hf, ct2 = open_system(f"{name}&forward=transformers"), open_system(other)
     masked, hf.model.vocabulary = hf.model.vocabulary, dataclasses.replace(hf.vocabulary, masked=())
     for ours, theirs in zip(hf.score(PAIRS), ct2.score(PAIRS), strict=True):
         assert ours.tokens == theirs.tokens

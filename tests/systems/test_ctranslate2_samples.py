@@ -34,7 +34,7 @@ def both(checkpoint: Build, tmp_path_factory: pytest.TempPathFactory) -> Both:
             ctranslate2.converters.TransformersConverter(str(folder)).convert(str(to))
             hf = spec(family, folder)
             known[family] = (
-                open_system(hf),
+                open_system(f"{hf}&forward=transformers"),  # which can be told later not to mask pad
                 open_system(f"ct2:{to}?tokenizer={folder}&{hf.partition('?')[2]}"),
             )
         return known[family]
