@@ -88,10 +88,29 @@ def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
         "distilled, width 128": ["s128-1", "s128-2"],
         "distilled, width 256": ["s256-1", "s256-2"],
     }
+    shared = {name: {**own, "languages": "en-de"} for name, own in FACTORS.items() if own["distilled"]}
+    assert list(seed_groups(shared)) == ["width 128", "width 256"]
     rows = read_run(run).comparisons
     means = {row.labels["system"]: row.estimate for row in rows if row.name == "mean"}
     assert set(means) == set(seed_groups(FACTORS))
     assert {row.labels["pairing"] for row in rows if row.name == "seed_difference"} == {"by seed"}
+
+
+def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ() -> None:
+    assert seed_groups({"deep-6": {"layers": 6}, "deep-12": {"layers": 12}}) == {}
+    assert seed_groups({"x": {}, "x-2": {}}) == {"x": ["x", "x-2"]}
+    named = {f"x-{n}": {"layers": n % 2} for n in range(2, 6)}
+    assert seed_groups(named) == {"x": ["x-2", "x-4"], "x, layers 1": ["x-3", "x-5"]}
+
+
+def test_two_systems_of_one_seed_are_no_group() -> None:
+    assert seed_groups({"a": {"width": 1, "seed": 1}, "b": {"width": 1, "seed": 1}}) == {}
+
+
+def test_a_factor_of_two_kinds_is_refused_with_both_systems(tmp_path: Path) -> None:
+    path = write_study(tmp_path, {"a": "{ width = 256 }", "b": '{ width = "512" }'})
+    with pytest.raises(BabelscopeError, match=r"study\.toml.*'width' is a number of 'a' and a text of 'b'"):
+        read_study(path)
 
 
 def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
@@ -99,7 +118,8 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     view = find_view("contrast")
     assert isinstance(view, View)
     pictures = factor_pictures(group, view)
-    figures = {each.name for column in group.columns for each in view.headline(column.cell.rows)}
+    assert view.over is not None
+    figures = {each.name for column in group.columns for each in view.over(column.cell.rows)}
     assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
     for picture in pictures:
         chart = picture.chart
@@ -113,7 +133,7 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
         each.row.estimate.value
         for column in group.columns
         if column.name in ("t128-1", "t128-2")
-        for each in view.headline(column.cell.rows)
+        for each in view.over(column.cell.rows)
         if each.name == name
     ]
     assert chart.curves[0].points[0][1].value == pytest.approx(np.mean(own))
@@ -210,8 +230,16 @@ def test_space_draws_kqrg_over_size() -> None:
     rows = run_method("contrast", ToySystem(), items, resamples=100).rows
     assert SPACE.over is not None
     assert list(SPACE.over(rows)) == []
-    own = [Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": "top", "view": "tokens"})]
-    assert [each.name for each in SPACE.over(own)] == ["kQRG, top"]
+    own = [
+        Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": region, "k": k, "view": "tokens"})
+        for region, k in (("top", 2), ("top", 10), ("beam", 10), ("samples", 200))
+    ]
+    assert [(each.name, each.part) for each in SPACE.over(own)] == [
+        ("kQRG", "top 10"),
+        ("kQRG", "200 samples"),
+    ]
+    # By COMET it is negative: no share, whose interval over seeds would end at 0.
+    assert {each.unit for each in SPACE.over(own)} == {"plain"}
 
 
 def test_in_words() -> None:

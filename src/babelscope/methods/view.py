@@ -55,11 +55,12 @@ def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
 
 def section_of(group: Group, view: View) -> Section:
     """The section of a view with figures over factors, its findings with the number of items that links show."""
-    from babelscope.methods.over_factors import factor_pictures
+    from babelscope.methods.over_factors import factor_caveats, factor_pictures
 
     section = view.section(group)
     pictures = [*section.pictures, *factor_pictures(group, view)]
-    return count_behind(dataclasses.replace(section, pictures=pictures), group, view)
+    caveats = [*section.caveats, *factor_caveats(group)]
+    return count_behind(dataclasses.replace(section, pictures=pictures, caveats=caveats), group, view)
 
 
 def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from babelscope.core.columns import Column, FigureKey, Group
-from babelscope.core.factors import SEED, Factor, Factors, but, in_words
+from babelscope.core.factors import SEED, Factor, Factors, Rest, but, in_words, told_apart
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.base import find_method, method_names
 from babelscope.runs.covariates import SystemTable, read_column, read_table
@@ -40,8 +40,7 @@ def seed_of(name: str, factors: Factors) -> Factor:
 def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, list[str]]:
     """Group -> systems that differ by seed only.
 
-    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`,
-    and of systems without that factor x, x-2, x-3.
+    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`.
     """
     names = list(systems)
     groups: dict[str, list[str]] = {}
@@ -53,11 +52,30 @@ def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, lis
                 f"the group {pattern!r} needs at least two systems of such names; there are {', '.join(names)}"
             )
         groups[title or glob] = found
-    if not patterns:
-        for name, factors in systems.items():
-            rest = in_words(but(factors, SEED)) if SEED in factors else ""
-            groups.setdefault(rest or _SEED.sub("", name), []).append(name)
-    return {title: found for title, found in groups.items() if len(found) > 1}
+    return groups if patterns else _alike_but_for_seed(systems)
+
+
+def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
+    """Group -> systems of different seeds with the same other factors; without the factor `seed`, x, x-2, x-3.
+
+    A group is named by the factors in which the groups differ; by all of them, where there are no others.
+    """
+    found: dict[tuple[Rest, str], list[str]] = {}
+    for name, factors in systems.items():
+        stem = "" if SEED in factors else _SEED.sub("", name)
+        found.setdefault((but(factors, SEED), stem), []).append(name)
+    titles = told_apart([rest for rest, _ in found])
+    groups: dict[str, list[str]] = {}
+    for ((rest, stem), names), told in zip(found.items(), titles, strict=True):
+        # Two systems of one seed are no repeated training: the study does not say what they differ in.
+        if len(names) < 2 or (not stem and len({systems[name][SEED] for name in names}) < len(names)):
+            continue
+        title = stem or told or in_words(rest) or _SEED.sub("", names[0])
+        title = f"{title}, {told}" if title in groups else title
+        while title in groups:
+            title = f"{title}*"
+        groups[title] = names
+    return groups
 
 
 def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:

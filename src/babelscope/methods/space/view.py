@@ -94,13 +94,22 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
 
 
 def over(rows: Sequence[Row]) -> list[Headline]:
-    """What figures 2 and 3 of the paper draw over the size of models: ranking, its quality, empty modes."""
-    return headlines(
+    """What figures 2 and 3 and table 2 of the paper have over the size of models, and how sure these are."""
+    gains = [
+        Headline(
+            name, row, "plain", f"top {row.labels['k']}" if region == "top" else f"{row.labels['k']} samples"
+        )
+        for name, measure in (("kRG", "krg"), ("kQRG", "kqrg"))
+        for region in ("top", "samples")
+        if (row := _largest(rows, measure, region))
+    ]
+    more = headlines(
         ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
-        ("kRG, top", one(rows, "krg", region="top", view="tokens"), "percent"),
-        ("kQRG, top", one(rows, "kqrg", region="top", view="tokens"), "percent"),
-        ("kQRG, beam", one(rows, "kqrg", region="beam", view="tokens"), "percent"),
+        ("kQRG, beam minus top", one(rows, "beam_minus_exact", measure="kqrg"), "plain"),
+        ("entropy, nats a token", one(rows, "entropy", of="token"), "plain"),
+        ("overconfidence in tokens", one(rows, "overconfidence"), "plain"),
     )
+    return [*gains, *more]
 
 
 def caveats(group: Group) -> list[Caveat]:
