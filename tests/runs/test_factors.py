@@ -147,6 +147,8 @@ def test_they_explain_figures_without_a_table(babelscope: Babelscope, run: Path,
     found = babelscope("compare", str(run), *wanted, "--json", "--svg", "p.svg").out
     rows = [json.loads(line) for line in found.splitlines()]
     own = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
+    told = {row["system"]: row for row in rows if row["table"] == "figures" and row["name"] == "all"}
+    assert {name: {key: row[key] for key in FACTORS[name]} for name, row in told.items()} == FACTORS
     values = {
         row["system"]: 100 * row["value"]
         for row in rows
@@ -185,6 +187,14 @@ def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
         ("{ width = [1] }", "'width' must be a number, true, false or a text"),
         ("{ width = nan }", "'width' must be finite"),
         ('{ "a b" = 1 }', "'a b' is no name of a factor"),
+        ("{ width = { encoder = 1 } }", "'width' must be .* not a list or table"),
+        ("{ " + "n" * 60 + " = 1 }", "is no name of a factor: a letter, then at most 39"),
+        ('{ kind = " " }', "'kind' is ' ': say a text"),
+        (
+            '{ kind = "\\u001b[2Jgone" }',
+            r"'kind' is '\\x1b\[2Jgone': say a text, not blank and without control",
+        ),
+        ('{ kind = "a\\nb" }', r"'kind' is 'a\\nb': say a text, not blank and without control"),
         ("3", "must be a table"),
         ('{ a = "' + "x" * 200 + '" }', "longer than 100"),
     ],

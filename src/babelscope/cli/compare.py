@@ -162,19 +162,16 @@ class _Comparison:
 
     def rows(self) -> list[tuple[str, list[Row]]]:
         """Everything, by section."""
+        from babelscope.core.factors import with_labels
         from babelscope.core.results import Row
 
-        figures = [
-            Row(
-                row.name,
-                row.estimate,
-                {**group.labels, "system": column.name, "run": column.cell.run.name, **row.labels},
-                row.counts,
-            )
-            for group in self.groups
-            for column in group.columns
-            for row in (*column.cell.rows, *column.cell.parts)
-        ]
+        figures: list[Row] = []
+        for group in self.groups:
+            for column in group.columns:
+                own = {**group.labels, "system": column.name, "run": column.cell.run.name}
+                rows = (*column.cell.rows, *column.cell.parts)
+                labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+                figures += with_labels(labelled, column.cell.factors)
         return [("figures", figures), *self.more.items()]
 
     def cautions(self) -> list[str]:

@@ -17,6 +17,7 @@ SEED = "seed"
 """The factor by which repeated trainings of one model differ."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TAKEN = frozenset(
     {
         "name",
@@ -46,15 +47,23 @@ def check_factors(factors: object) -> dict[str, Factor]:
     found: dict[str, Factor] = {}
     for name, value in factors.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a factor: a letter, then letters, digits and _")
+            raise ValueError(
+                f"{shorten(str(name))} is no name of a factor: a letter, then at most 39 letters, digits and _"
+            )
         if name in _TAKEN:
             raise ValueError(f"a factor cannot be called {name!r}: every figure has a field of that name")
-        if not isinstance(value, bool | int | float | str) or value == "":
-            raise ValueError(f"the factor {name!r} must be a number, true, false or a text")
+        if not isinstance(value, bool | int | float | str):
+            raise ValueError(
+                f"the factor {name!r} must be a number, true, false or a text, not a list or table"
+            )
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"the factor {name!r} must be finite")
         if len(str(value)) > _LONGEST:
             raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
+        if isinstance(value, str) and (not value.strip() or _CONTROL.search(value)):
+            raise ValueError(
+                f"the factor {name!r} is {shorten(value)}: say a text, not blank and without control characters"
+            )
         found[name] = value
     return found
 
