@@ -190,3 +190,22 @@ def test_values_of_x_are_written_whole_and_do_not_touch() -> None:
     assert all(name.startswith("10000") for _, name in ticks)
     assert all(b - a > 6 * len(name) for (a, name), (b, _) in itertools.pairwise(ticks))
     assert "1000000: 0.5 [0.4, 0.6], n = 12" in found
+
+
+@pytest.mark.parametrize("number", [1, 12, 40])
+def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(number: int) -> None:
+    points = [(1.0, Point(0.5, 0.4, 0.6)), (2.0, Point(0.6))]
+    curves = [
+        Curve("s", f"{place}{dashed}", points, dashed=dashed)
+        for place in range(number)
+        for dashed in (False, True)
+    ]
+    found = drawn(Lines(curves, "x", "y"))
+    places = [float(x) for x in re.findall(r'transform="translate\(([\d.]+) [\d.]+\)"[^>]*><title>', found)]
+    assert len(places) == 2 * number
+    assert min(places) > 58
+    assert max(places) <= 520
+    middle = [
+        float(each) for each in re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="middle">[12]<', found)
+    ]
+    assert [sum(places[0::2]) / number, sum(places[1::2]) / number] == pytest.approx(middle, abs=0.1)

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.factors import check_factors, in_words, with_labels, without_labels
-from babelscope.core.page import Lines, View
+from babelscope.core.page import Lines, View, percent
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.over_factors import factor_pictures
 from babelscope.methods.space.view import VIEW as SPACE
 from babelscope.methods.view import find_view
+from babelscope.report.building import collect
 from babelscope.runs.comparing import group_runs
 from babelscope.runs.comparing_groups import seed_groups
 from babelscope.runs.execute import run_method
@@ -256,3 +257,54 @@ def test_in_words() -> None:
     assert in_words([("depth", 6), ("distilled", True), ("smoothed", False), ("rate", 0.5)]) == (
         "depth 6, distilled, not smoothed, rate 0.5"
     )
+
+
+def test_the_report_has_means_over_seeds(run: Path) -> None:
+    (chapter,) = collect([read_run(run)]).sections
+    tables = [shown.table for part in chapter.parts for shown in part.tables]
+    (over,) = [table for table in tables if table.title.startswith("Over seeds")]
+    assert list(over.headings) == ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
+    assert {row[1] for row in over.rows} == set(seed_groups(FACTORS))
+    assert {row[5] for row in over.rows} == {"2"}
+    (group,) = group_runs([read_run(run)])
+    view = find_view("contrast")
+    assert view is not None
+    assert view.over is not None
+    own = [
+        each.row.estimate.value
+        for column in group.columns[:2]
+        for each in view.over(column.cell.rows)
+        if each.name == over.rows[0][0]
+    ]
+    assert over.rows[0][1] == "not distilled, width 128"
+    assert over.rows[0][2] == percent(float(np.mean(own)))
+
+
+def test_pictures_have_one_name_for_all_systems_whatever_their_worst() -> None:
+    """Systems whose worst category or error type differs are points of one picture."""
+
+    def condition_rows(lowest: str) -> list[Row]:
+        estimate = Estimate(0.5, 0.4, 0.6, 9)
+        named = [
+            Row(name, estimate, {"category": name, "weighting": "category"}) for name in ("male", "female")
+        ]
+        return [
+            *named,
+            Row("minimum", estimate, {"lowest": lowest}),
+            Row("preflight", estimate, {"passed": "yes"}),
+        ]
+
+    view = find_view("condition")
+    assert view is not None
+    assert view.over is not None
+    names = [[each.name for each in view.over(condition_rows(lowest))] for lowest in ("male", "female")]
+    assert names[0] == names[1] == ["weighted minimum"]
+    errors = find_view("errors")
+    assert errors is not None
+    assert errors.over is not None
+    types = ["a", "b", "c", "d"]
+    rows = [
+        Row("generated_errors", Estimate(0.1 * n, 0.05 * n, 0.2 * n, 9), {"phenomenon": name})
+        for n, name in enumerate(types, 1)
+    ]
+    assert [each.name for each in errors.over(rows)] == [f"errors: {name}" for name in types]

@@ -226,8 +226,14 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
     ends = [point for curve in chart.curves for _, point in curve.points]
     ends += [Point(low, low, high) for own in chart.bands for _, low, high in own.points]
     y = Scale(*extent(ends), top + 250, top + 34)
-    step = (WIDTH - 52 - 30) / max(len(places) - 1, 1)
-    across = {at: 66 + number * step for number, at in enumerate(places)}
+    marked = sum(not curve.dashed for curve in chart.curves)
+    room = (WIDTH - 82) / max(len(places), 2)
+    beside = min(5.0, room / 2 / max(marked, 1))
+    inset = (
+        beside * max(marked - 1, 0) / 2
+    )  # marks of the first and last x stay beside the axis and within the width
+    step = (WIDTH - 82 - 2 * inset) / max(len(places) - 1, 1)
+    across = {at: 66 + inset + number * step for number, at in enumerate(places)}
     parts += y_axis(y, 52, WIDTH - 8, form, chart.y_label)
     parts += _names_below([(across[at], _exact(at)) for at in places], y.start + 18)
     parts.append(text(WIDTH - 8, y.start + 36, chart.x_label, kind="axis", anchor="end"))
@@ -235,15 +241,16 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
         upper = [(across[at], y(high)) for at, _, high in own.points]
         lower = [(across[at], y(low)) for at, low, _ in own.points]
         parts.append(band(upper, lower, f"band {_colour(series[own.system])}"))
-    beside = min(5.0, step / 2 / len(chart.curves)) if chart.curves else 0.0
     told = []
-    for place, (curve, number) in enumerate(zip(chart.curves, numbers, strict=True)):
-        aside = 0.0 if curve.dashed else beside * (place - (len(numbers) - 1) / 2)
+    aside = -inset
+    for curve, number in zip(chart.curves, numbers, strict=True):
         points = [(at, point) for at, point in curve.points if math.isfinite(point.value)]
-        parts += _curve(curve, [(across[at] + aside, at, point) for at, point in points], number, y, form)
+        moved = 0.0 if curve.dashed else aside
+        parts += _curve(curve, [(across[at] + moved, at, point) for at, point in points], number, y, form)
         told.append(
             f"{curve.name}: {', '.join(f'{_exact(at)}: {form(point.value)}' for at, point in points)}"
         )
+        aside += 0.0 if curve.dashed else beside
     return svg(title, "; ".join(told), WIDTH, y.start + 44, parts)
 
 
