@@ -10,7 +10,7 @@ import pytest
 from babelscope.core.columns import Column, Group
 from babelscope.core.page import About, Answer, Headline, Lines, Picture, Section, View
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.over_factors import factor_caveats, factor_pictures
+from babelscope.methods.over_factors import factor_caveats, factor_pictures, mean_over_seeds
 
 
 def estimate(value: float) -> Estimate:
@@ -126,3 +126,12 @@ def test_a_system_with_nobody_to_join_is_left_out_and_counted() -> None:
     assert list(curves(picture)) == ["all systems"]
     assert "Not drawn: 1 system without another that differs in width alone" in picture.reading
     assert not drawn(column("a", 0.5, width=1, depth=1), column("b", 0.5, width=2, depth=2))
+
+
+def test_a_share_stays_one_and_other_figures_keep_their_interval() -> None:
+    share, other = mean_over_seeds([0.1, 0.9], "percent"), mean_over_seeds([0.1, 0.9], "plain")
+    assert (share.value, share.low, share.high) == (0.5, 0.0, 1.0)
+    assert other.low < 0
+    assert other.high > 1
+    below = mean_over_seeds([-0.4, -0.2], "plain")
+    assert below.low < below.value < 0

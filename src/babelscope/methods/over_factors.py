@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from babelscope.core.columns import Column, Group
 from babelscope.core.factors import SEED, Rest, but, in_order, is_number, told_apart
@@ -132,11 +132,16 @@ def _reading(factor: str, found: Sequence[_Joined], drawn: Sequence[_Joined]) ->
     return " ".join(said)
 
 
+def mean_over_seeds(values: Sequence[float], unit: Unit) -> Estimate:
+    """The mean with its interval over seeds; a share's ends at 0 and 1."""
+    mean, _ = mean_and_sd(values, "seeds")
+    if unit == "plain" or mean.no_interval:
+        return mean
+    return replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))
+
+
 def _point(estimates: Sequence[Estimate], unit: Unit) -> Point:
-    """A figure of one system, or its mean over seeds; a share's interval ends at 0 and 1."""
+    """A figure of one system, or its mean over seeds."""
     if len(estimates) == 1:
         return point(estimates[0])
-    mean, _ = mean_and_sd([estimate.value for estimate in estimates], "seeds")
-    if unit == "plain" or mean.no_interval:
-        return point(mean)
-    return Point(mean.value, max(0.0, mean.low), min(1.0, mean.high), mean.n)
+    return point(mean_over_seeds([estimate.value for estimate in estimates], unit))

@@ -54,11 +54,11 @@ def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
 
 
 def section_of(group: Group, view: View) -> Section:
-    """The section of a view after figures over factors, its findings with the number of items that links show."""
+    """The section of a view with figures over factors, its findings with the number of items that links show."""
     from babelscope.methods.over_factors import factor_caveats, factor_pictures
 
     section = view.section(group)
-    pictures = [*factor_pictures(group, view), *section.pictures]
+    pictures = [*section.pictures, *factor_pictures(group, view)]
     caveats = [*section.caveats, *factor_caveats(group)]
     return count_behind(dataclasses.replace(section, pictures=pictures, caveats=caveats), group, view)
 

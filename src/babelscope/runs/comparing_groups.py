@@ -14,6 +14,7 @@ from babelscope.core.page import FORMATS, Headline, Unit
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, method_names
+from babelscope.methods.over_factors import mean_over_seeds
 from babelscope.runs.regressing import HISTOGRAMS, figure_of
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
@@ -119,8 +120,7 @@ def seeds_table(
                     told = ", ".join(filter(None, (each.name, each.part)))
                     values.setdefault((told, each.unit), []).append(each.row.estimate.value)
             for (told, unit), own in values.items():
-                mean, sd = mean_and_sd(own, "seeds")
-                form = FORMATS[unit]
+                mean, (_, sd), form = mean_over_seeds(own, unit), mean_and_sd(own, "seeds"), FORMATS[unit]
                 shown = [form(mean.value), form(sd.value), mean.interval(form), str(mean.n)]
                 whose = f"{title} by {evaluator}" if several else title
                 found.setdefault(told, []).append([told, whose, *shown])
