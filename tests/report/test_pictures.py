@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from xml.etree import ElementTree
@@ -138,3 +139,73 @@ def test_names_find_a_place_however_many_stand_at_one_spot() -> None:
     """Two names a system, of twenty systems that are equally good."""
     dots = [Dot("s", Point(0.1), Point(0.5), name=f"name {number}") for number in range(40)]
     assert drawn(Scatter(dots, "x", "y")).count(">name ") == 40
+
+
+def test_the_seventh_system_has_a_colour_and_a_shape_of_its_own() -> None:
+    """The style sheet has six colours: a class beyond them would leave a line black."""
+    systems = tuple(f"s{number}" for number in range(9))
+    point = Point(0.5, 0.4, 0.6)
+    charts: list[Chart] = [
+        Lines(
+            [Curve(name, name, [(1, point), (2, point)]) for name in systems],
+            "x",
+            "y",
+            bands=[Band(name, name, [(1, 0.1, 0.2), (2, 0.1, 0.3)]) for name in systems],
+        ),
+        Forest([("a", [Bar(name, point) for name in systems])], "x", bars=True),
+        Histogram("s8", [("0-1", 3, 1)], "x"),
+        Cloud([Dots(name, [(-0.1 * n, 0.5) for n in range(20)]) for name in systems], "x", "y", -3.0),
+    ]
+    for chart in charts:
+        colours = re.findall(
+            r"\bs(\d+)\b", " ".join(re.findall(r'class="([^"]*)"', drawn(chart, systems=systems)))
+        )
+        assert set(colours) <= set("012345")
+    marks = re.findall(
+        r'<path d="([^"]*)" transform="[^"]*" class="mark (s\d)', drawn(charts[0], systems=systems)
+    )
+    assert len(set(marks)) == len(systems)
+
+
+def test_a_curve_may_have_a_number_of_its_own() -> None:
+    """A line through several systems is not of the colour of one: two such systems may share it."""
+    systems = tuple(f"s{number}" for number in range(7))
+    points = [(1.0, Point(0.5)), (2.0, Point(0.6))]
+    found = drawn(
+        Lines([Curve("s0", "a", points, series=0), Curve("s6", "b", points, series=1)], "x", "y"),
+        systems=systems,
+    )
+    assert re.findall(r'class="line (s\d)"', found) == ["s0", "s1"]
+
+
+def test_values_of_x_are_written_whole_and_do_not_touch() -> None:
+    points = [(1000000.0 + number, Point(0.5, 0.4, 0.6, 12)) for number in range(40)]
+    found = drawn(Lines([Curve("s", "s", points)], "parameters", "y"))
+    ticks = [
+        (float(each.get("x", "")), each.text or "")
+        for each in parsed(found).iter()
+        if each.tag.endswith("text") and each.get("text-anchor") == "middle"
+    ]
+    assert len({name for _, name in ticks}) == len(ticks) > 3
+    assert all(name.startswith("10000") for _, name in ticks)
+    assert all(b - a > 6 * len(name) for (a, name), (b, _) in itertools.pairwise(ticks))
+    assert "1000000: 0.5 [0.4, 0.6], n = 12" in found
+
+
+@pytest.mark.parametrize("number", [1, 12, 40])
+def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(number: int) -> None:
+    points = [(1.0, Point(0.5, 0.4, 0.6)), (2.0, Point(0.6))]
+    curves = [
+        Curve("s", f"{place}{dashed}", points, dashed=dashed)
+        for place in range(number)
+        for dashed in (False, True)
+    ]
+    found = drawn(Lines(curves, "x", "y"))
+    places = [float(x) for x in re.findall(r'transform="translate\(([\d.]+) [\d.]+\)"[^>]*><title>', found)]
+    assert len(places) == 2 * number
+    assert min(places) > 58
+    assert max(places) <= 520
+    middle = [
+        float(each) for each in re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="middle">[12]<', found)
+    ]
+    assert [sum(places[0::2]) / number, sum(places[1::2]) / number] == pytest.approx(middle, abs=0.1)

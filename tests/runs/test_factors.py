@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.factors import check_factors, in_words, with_labels, without_labels
-from babelscope.core.page import Lines, View
+from babelscope.core.page import Lines, View, percent
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.over_factors import factor_pictures
 from babelscope.methods.space.view import VIEW as SPACE
 from babelscope.methods.view import find_view
+from babelscope.report.building import collect
 from babelscope.runs.comparing import group_runs
 from babelscope.runs.comparing_groups import seed_groups
 from babelscope.runs.execute import run_method
@@ -88,10 +89,29 @@ def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
         "distilled, width 128": ["s128-1", "s128-2"],
         "distilled, width 256": ["s256-1", "s256-2"],
     }
+    shared = {name: {**own, "languages": "en-de"} for name, own in FACTORS.items() if own["distilled"]}
+    assert list(seed_groups(shared)) == ["width 128", "width 256"]
     rows = read_run(run).comparisons
     means = {row.labels["system"]: row.estimate for row in rows if row.name == "mean"}
     assert set(means) == set(seed_groups(FACTORS))
     assert {row.labels["pairing"] for row in rows if row.name == "seed_difference"} == {"by seed"}
+
+
+def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ() -> None:
+    assert seed_groups({"deep-6": {"layers": 6}, "deep-12": {"layers": 12}}) == {}
+    assert seed_groups({"x": {}, "x-2": {}}) == {"x": ["x", "x-2"]}
+    named = {f"x-{n}": {"layers": n % 2} for n in range(2, 6)}
+    assert seed_groups(named) == {"x": ["x-2", "x-4"], "x, layers 1": ["x-3", "x-5"]}
+
+
+def test_two_systems_of_one_seed_are_no_group() -> None:
+    assert seed_groups({"a": {"width": 1, "seed": 1}, "b": {"width": 1, "seed": 1}}) == {}
+
+
+def test_a_factor_of_two_kinds_is_refused_with_both_systems(tmp_path: Path) -> None:
+    path = write_study(tmp_path, {"a": "{ width = 256 }", "b": '{ width = "512" }'})
+    with pytest.raises(BabelscopeError, match=r"study\.toml.*'width' is a number of 'a' and a text of 'b'"):
+        read_study(path)
 
 
 def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
@@ -99,7 +119,8 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     view = find_view("contrast")
     assert isinstance(view, View)
     pictures = factor_pictures(group, view)
-    figures = {each.name for column in group.columns for each in view.headline(column.cell.rows)}
+    assert view.over is not None
+    figures = {each.name for column in group.columns for each in view.over(column.cell.rows)}
     assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
     for picture in pictures:
         chart = picture.chart
@@ -113,7 +134,7 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
         each.row.estimate.value
         for column in group.columns
         if column.name in ("t128-1", "t128-2")
-        for each in view.headline(column.cell.rows)
+        for each in view.over(column.cell.rows)
         if each.name == name
     ]
     assert chart.curves[0].points[0][1].value == pytest.approx(np.mean(own))
@@ -127,6 +148,8 @@ def test_they_explain_figures_without_a_table(babelscope: Babelscope, run: Path,
     found = babelscope("compare", str(run), *wanted, "--json", "--svg", "p.svg").out
     rows = [json.loads(line) for line in found.splitlines()]
     own = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
+    told = {row["system"]: row for row in rows if row["table"] == "figures" and row["name"] == "all"}
+    assert {name: {key: row[key] for key in FACTORS[name]} for name, row in told.items()} == FACTORS
     values = {
         row["system"]: 100 * row["value"]
         for row in rows
@@ -165,6 +188,14 @@ def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
         ("{ width = [1] }", "'width' must be a number, true, false or a text"),
         ("{ width = nan }", "'width' must be finite"),
         ('{ "a b" = 1 }', "'a b' is no name of a factor"),
+        ("{ width = { encoder = 1 } }", "'width' must be .* not a list or table"),
+        ("{ " + "n" * 60 + " = 1 }", "is no name of a factor: a letter, then at most 39"),
+        ('{ kind = " " }', "'kind' is ' ': say a text"),
+        (
+            '{ kind = "\\u001b[2Jgone" }',
+            r"'kind' is '\\x1b\[2Jgone': say a text, not blank and without control",
+        ),
+        ('{ kind = "a\\nb" }', r"'kind' is 'a\\nb': say a text, not blank and without control"),
         ("3", "must be a table"),
         ('{ a = "' + "x" * 200 + '" }', "longer than 100"),
     ],
@@ -210,11 +241,70 @@ def test_space_draws_kqrg_over_size() -> None:
     rows = run_method("contrast", ToySystem(), items, resamples=100).rows
     assert SPACE.over is not None
     assert list(SPACE.over(rows)) == []
-    own = [Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": "top", "view": "tokens"})]
-    assert [each.name for each in SPACE.over(own)] == ["kQRG, top"]
+    own = [
+        Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": region, "k": k, "view": "tokens"})
+        for region, k in (("top", 2), ("top", 10), ("beam", 10), ("samples", 200))
+    ]
+    assert [(each.name, each.part) for each in SPACE.over(own)] == [
+        ("kQRG", "top 10"),
+        ("kQRG", "200 samples"),
+    ]
+    # By COMET it is negative: no share, whose interval over seeds would end at 0.
+    assert {each.unit for each in SPACE.over(own)} == {"plain"}
 
 
 def test_in_words() -> None:
     assert in_words([("depth", 6), ("distilled", True), ("smoothed", False), ("rate", 0.5)]) == (
         "depth 6, distilled, not smoothed, rate 0.5"
     )
+
+
+def test_the_report_has_means_over_seeds(run: Path) -> None:
+    (chapter,) = collect([read_run(run)]).sections
+    tables = [shown.table for part in chapter.parts for shown in part.tables]
+    (over,) = [table for table in tables if table.title.startswith("Over seeds")]
+    assert list(over.headings) == ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
+    assert {row[1] for row in over.rows} == set(seed_groups(FACTORS))
+    assert {row[5] for row in over.rows} == {"2"}
+    (group,) = group_runs([read_run(run)])
+    view = find_view("contrast")
+    assert view is not None
+    assert view.over is not None
+    own = [
+        each.row.estimate.value
+        for column in group.columns[:2]
+        for each in view.over(column.cell.rows)
+        if each.name == over.rows[0][0]
+    ]
+    assert over.rows[0][1] == "not distilled, width 128"
+    assert over.rows[0][2] == percent(float(np.mean(own)))
+
+
+def test_pictures_have_one_name_for_all_systems_whatever_their_worst() -> None:
+    """Systems whose worst category or error type differs are points of one picture."""
+
+    def condition_rows(lowest: str) -> list[Row]:
+        estimate = Estimate(0.5, 0.4, 0.6, 9)
+        named = [
+            Row(name, estimate, {"category": name, "weighting": "category"}) for name in ("male", "female")
+        ]
+        return [
+            *named,
+            Row("minimum", estimate, {"lowest": lowest}),
+            Row("preflight", estimate, {"passed": "yes"}),
+        ]
+
+    view = find_view("condition")
+    assert view is not None
+    assert view.over is not None
+    names = [[each.name for each in view.over(condition_rows(lowest))] for lowest in ("male", "female")]
+    assert names[0] == names[1] == ["weighted minimum"]
+    errors = find_view("errors")
+    assert errors is not None
+    assert errors.over is not None
+    types = ["a", "b", "c", "d"]
+    rows = [
+        Row("generated_errors", Estimate(0.1 * n, 0.05 * n, 0.2 * n, 9), {"phenomenon": name})
+        for n, name in enumerate(types, 1)
+    ]
+    assert [each.name for each in errors.over(rows)] == [f"errors: {name}" for name in types]

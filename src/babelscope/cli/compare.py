@@ -69,8 +69,9 @@ def compare(
     figure: Annotated[
         str,
         typer.Option(
-            metavar="NAME",
-            help="The figure that systems are regressed on and ranked by; without runs, a column of the table.",
+            metavar="NAME[,LABEL=VALUE...]",
+            help="The figure that systems are regressed on and ranked by, with labels where several have its name: "
+            "kqrg,region=samples. Without runs, a column of the table.",
         ),
     ] = "minimum",
     svg: Annotated[
@@ -162,19 +163,16 @@ class _Comparison:
 
     def rows(self) -> list[tuple[str, list[Row]]]:
         """Everything, by section."""
+        from babelscope.core.factors import with_labels
         from babelscope.core.results import Row
 
-        figures = [
-            Row(
-                row.name,
-                row.estimate,
-                {**group.labels, "system": column.name, "run": column.cell.run.name, **row.labels},
-                row.counts,
-            )
-            for group in self.groups
-            for column in group.columns
-            for row in (*column.cell.rows, *column.cell.parts)
-        ]
+        figures: list[Row] = []
+        for group in self.groups:
+            for column in group.columns:
+                own = {**group.labels, "system": column.name, "run": column.cell.run.name}
+                rows = (*column.cell.rows, *column.cell.parts)
+                labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+                figures += with_labels(labelled, column.cell.factors)
         return [("figures", figures), *self.more.items()]
 
     def cautions(self) -> list[str]:
@@ -229,7 +227,7 @@ def _compare_runs(
     figure: str,
     summary: bool,
 ) -> _Comparison:
-    from babelscope.runs import comparing, comparing_groups, comparing_prompts
+    from babelscope.runs import comparing, comparing_groups, comparing_prompts, regressing
     from babelscope.runs.covariates import read_systems
     from babelscope.runs.reading import read_run
     from babelscope.util.progress import progress
@@ -237,7 +235,7 @@ def _compare_runs(
     opened = [read_run(path) for path in runs]
     groups = comparing.group_runs(opened, summary_only=summary)
     # A run may have methods without this figure.
-    with_figure = [each for each in groups if any(row.name == figure for row in each.columns[0].cell.rows)]
+    with_figure = [each for each in groups if regressing.rows_of(each.columns[0], figure)]
     if opened and variables and not with_figure:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     found = _Comparison(
@@ -253,14 +251,12 @@ def _compare_runs(
             found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
             found.more["prompts"] += comparing_prompts.prompt_rows(group)
             if variables and group in with_figure:
-                found.more["regression"] += comparing_groups.regress_figure(
-                    group, found.known, variables, figure
-                )
+                found.more["regression"] += regressing.regress_figure(group, found.known, variables, figure)
             advance(1)
     if table and not opened:
         if len(table) > 1 or table[0].is_dir():
             raise BabelscopeError("without runs, --table is one table that has the figure, too")
-        found.more["regression"] += comparing_groups.regress_column(table[0], figure, variables)
+        found.more["regression"] += regressing.regress_column(table[0], figure, variables)
     return found
 
 
@@ -270,9 +266,10 @@ def _picture(
     """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
     from babelscope.core.page import Point, point
     from babelscope.report.against import Mark, draw_against
-    from babelscope.runs.comparing_groups import figure_of, scale_of, seed_groups
+    from babelscope.runs.comparing_groups import seed_groups
+    from babelscope.runs.regressing import figure_of, rows_of, scale_of, whole_name
 
-    chosen = [group for group in groups if any(row.name == figure for row in group.columns[0].cell.rows)]
+    chosen = [group for group in groups if rows_of(group.columns[0], figure)]
     if len(chosen) != 1:
         told = ", ".join(f"{group.method} on {group.tests}" for group in chosen)
         raise BabelscopeError(f"--svg draws one method on one test set, and {figure!r} is a figure of {told}")
@@ -284,9 +281,12 @@ def _picture(
         ).items()
         for name in names
     }
-    factor, unit = scale_of([figure_of(each, figure).value for each in group.columns])
+    columns = [each for each in group.columns if not known.lacks(each.cell.system, column)]
+    if not columns:
+        raise BabelscopeError(f"no system of {group.tests} has the factor {column!r}")
+    factor, unit = scale_of([figure_of(each, figure).value for each in columns])
     marks = []
-    for each in group.columns:
+    for each in columns:
         system = each.cell.system
         own = known.estimates.get((system, column))
         marks.append(
@@ -295,11 +295,12 @@ def _picture(
                 Point(known.number(system, column)) if own is None else point(own),
                 point(figure_of(each, figure).converted(lambda value: factor * value)),
                 kinds.get(system, each.name),
-                known.cell(system, lines) if lines else "",
+                known.cell(system, lines) if lines and not known.lacks(system, lines) else "",
             )
         )
-    title = f"{column} and {figure} of {len(marks)} systems: {group.method} on {group.tests}"
-    y_label = f"{figure} of {group.method}{', percent' if unit == 'percent' else ''}"
+    named = whole_name(columns[0], figure)
+    title = f"{column} and {named} of {len(marks)} systems: {group.method} on {group.tests}"
+    y_label = f"{named} of {group.method}{', percent' if unit == 'percent' else ''}"
     return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
 
 
@@ -308,7 +309,7 @@ def _side_by_side_table(group: Group, *, even: bool) -> Table:
     from babelscope.core.columns import rows_by_figure
     from babelscope.core.results import even_decimals
     from babelscope.core.tables import Table, in_a_cell
-    from babelscope.runs.comparing_groups import HISTOGRAMS
+    from babelscope.runs.regressing import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from babelscope.core.results import Row
+from babelscope.util.text import shorten
 
 Factor = bool | int | float | str
 Factors = Mapping[str, Factor]
@@ -16,6 +17,7 @@ SEED = "seed"
 """The factor by which repeated trainings of one model differ."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TAKEN = frozenset(
     {
         "name",
@@ -33,24 +35,35 @@ _TAKEN = frozenset(
     }
 )
 _LONGEST = 100
+_MOST = 50
 
 
 def check_factors(factors: object) -> dict[str, Factor]:
     """Factors as a study may give them; a ValueError says what is wrong."""
     if not isinstance(factors, Mapping):
         raise ValueError("must be a table, such as { width = 256, distilled = true }")
+    if len(factors) > _MOST:
+        raise ValueError(f"a system may have {_MOST} factors, not {len(factors)}")
     found: dict[str, Factor] = {}
     for name, value in factors.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a factor: a letter, then letters, digits and _")
+            raise ValueError(
+                f"{shorten(str(name))} is no name of a factor: a letter, then at most 39 letters, digits and _"
+            )
         if name in _TAKEN:
             raise ValueError(f"a factor cannot be called {name!r}: every figure has a field of that name")
-        if not isinstance(value, bool | int | float | str) or value == "":
-            raise ValueError(f"the factor {name!r} must be a number, true, false or a text")
+        if not isinstance(value, bool | int | float | str):
+            raise ValueError(
+                f"the factor {name!r} must be a number, true, false or a text, not a list or table"
+            )
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"the factor {name!r} must be finite")
         if len(str(value)) > _LONGEST:
             raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
+        if isinstance(value, str) and (not value.strip() or _CONTROL.search(value)):
+            raise ValueError(
+                f"the factor {name!r} is {shorten(value)}: say a text, not blank and without control characters"
+            )
         found[name] = value
     return found
 
@@ -89,10 +102,33 @@ def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
 
 def is_number(values: Sequence[Factor]) -> bool:
     """Whether a factor is a quantity, to be drawn along an axis; truth values are none."""
-    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+    return all(_kind(each) == "a number" for each in values)
 
 
-def but(factors: Factors, *names: str) -> tuple[tuple[str, Factor], ...]:
+def _kind(value: Factor) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a text" if isinstance(value, str) else "a number"
+
+
+def check_kinds_of_factors(systems: Mapping[str, Factors]) -> None:
+    """Refuse a factor that is a number of one system and a text of another; a ValueError names both."""
+    first: dict[str, tuple[str, Factor]] = {}
+    for system, factors in systems.items():
+        for name, value in factors.items():
+            other, its = first.setdefault(name, (system, value))
+            if _kind(its) != _kind(value):
+                raise ValueError(
+                    f"the factor {name!r} is {_kind(its)} of {shorten(other)} and {_kind(value)} of "
+                    f"{shorten(system)}; say one kind of all, or leave it out where it does not apply"
+                )
+
+
+Rest = tuple[tuple[str, Factor], ...]
+"""Factors in the order of their names."""
+
+
+def but(factors: Factors, *names: str) -> Rest:
     """All factors but some, in the order of their names: what systems have in common that differ in these alone."""
     return tuple(sorted((name, value) for name, value in factors.items() if name not in names))
 
@@ -103,3 +139,23 @@ def in_words(factors: Sequence[tuple[str, Factor]]) -> str:
         (name if value else f"not {name}") if isinstance(value, bool) else f"{name} {as_label(value)}"
         for name, value in factors
     )
+
+
+def told_apart(groups: Sequence[Rest]) -> list[str]:
+    """Each group of systems in words: only factors in which the groups differ, or that some of them lack."""
+    tables = [dict(own) for own in groups]
+    names = sorted({name for own in tables for name in own})
+    words = [
+        {name: in_words([(name, own[name])]) if name in own else f"without {name}" for name in names}
+        for own in tables
+    ]
+    differ = [name for name in names if len({own[name] for own in words}) > 1]
+    return [", ".join(own[name] for name in differ) for own in words]
+
+
+def in_order(rest: Rest) -> list[tuple[str, bool, float, str]]:
+    """Sort key of groups of systems: numbers by their size, all else by its text."""
+    return [
+        (name, False, value, "") if not isinstance(value, str) else (name, True, 0.0, value)
+        for name, value in rest
+    ]

@@ -43,11 +43,12 @@ NOT_RIGHT = "not right"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval; `low` and `high` may be infinite or NaN, then no whisker is drawn."""
+    """A value of `n` items or seeds; no whisker is drawn where `low` or `high` is infinite or NaN."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
+    n: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +130,13 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line through (x, value with interval)."""
+    """A line through (x, value with interval); `series` numbers its colour and mark, None for those of the system."""
 
     system: str
     name: str
     points: Sequence[tuple[Finite, Point]]
     dashed: bool = False
+    series: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +299,7 @@ class Section:
             raise BabelscopeError(f"a stored section is damaged: {place}: {fault['msg']}") from None
 
 
-@functools.cache
-def _adapter() -> TypeAdapter[Section]:
-    return TypeAdapter(Section)
+_adapter = functools.cache(lambda: TypeAdapter(Section))
 
 
 def _spelled(value: Any) -> Any:
@@ -343,11 +343,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A figure of a cell that a summary shows, under a name in plain words."""
+    """A figure of a cell, under a name in plain words; `part` tells those apart that a picture shows together."""
 
     name: str
     row: Row
     unit: Unit = "plain"
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +390,7 @@ def count_of(number: int, what: str) -> str:
 
 def point(estimate: Estimate) -> Point:
     """An estimate as a point of a chart."""
-    return Point(estimate.value, estimate.low, estimate.high)
+    return Point(estimate.value, estimate.low, estimate.high, estimate.n)
 
 
 def tooltip(name: str, estimate: Estimate, unit: Unit = "percent") -> str:

@@ -28,7 +28,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.registry import resolve
 from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Table, in_a_cell, with_sizes
+from babelscope.core.tables import Sized, Table, in_a_cell, with_sizes
 from babelscope.methods.base import find_method, method_names
 from babelscope.util.errors import BabelscopeError
 
@@ -55,11 +55,12 @@ def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
 
 def section_of(group: Group, view: View) -> Section:
     """The section of a view with figures over factors, its findings with the number of items that links show."""
-    from babelscope.methods.over_factors import factor_pictures
+    from babelscope.methods.over_factors import factor_caveats, factor_pictures
 
     section = view.section(group)
     pictures = [*section.pictures, *factor_pictures(group, view)]
-    return count_behind(dataclasses.replace(section, pictures=pictures), group, view)
+    caveats = [*section.caveats, *factor_caveats(group)]
+    return count_behind(dataclasses.replace(section, pictures=pictures, caveats=caveats), group, view)
 
 
 def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> bool:
@@ -185,8 +186,17 @@ class Figures:
     unit: Unit = "plain"
 
 
-def pivot(group: Group, title: str, labels: Sequence[str], figures: Sequence[Figures]) -> list[Table]:
-    """A line for each combination of labels, a column for each figure and system; none if there is no such row."""
+def pivot(
+    group: Group,
+    title: str,
+    labels: Sequence[str],
+    figures: Sequence[Figures],
+    side_by_side: int = 3,
+) -> list[Table]:
+    """A line for each combination of labels, a column for each figure and system; none if there is no such row.
+
+    Of more systems than stand `side_by_side`, each has a line of its own.
+    """
     cells: dict[tuple[str, ...], dict[tuple[int, int], Estimate]] = {}
     for place, column in enumerate(group.columns):
         for row in column.cell.rows:
@@ -196,28 +206,43 @@ def pivot(group: Group, title: str, labels: Sequence[str], figures: Sequence[Fig
                         str(row.labels.get(label, "all" if not at else "")) for at, label in enumerate(labels)
                     )
                     cells.setdefault(key, {})[number, place] = row.estimate
-    known = [number for number in range(len(figures)) if any((number, 0) in own for own in cells.values())]
+    known = sorted({number for own in cells.values() for number, _ in own})
     names = [column.name for column in group.columns]
-    headings = [_heading(figures[number], name, several=len(names) > 1) for number in known for name in names]
-    lines = []
-    for key, own in cells.items():
-        found = [own.get((number, place)) for number in known for place in range(len(names))]
-        shown = [
-            ("", "")
-            if each is None
-            else ((in_percent if figures[number].unit == "percent" else in_short)(each), str(each.n))
-            for each, number in zip(found, (number for number in known for _ in names), strict=True)
-        ]
-        lines.append((key, shown))
-    if not lines:
-        return []
     said = [label.replace("_", " ") for label in labels]
-    return [Table(f"{title}: {group.tests}", *with_sizes(said, headings, lines), len(labels))]
+    if len(names) > side_by_side:
+        said.append("system")
+        lines = [
+            ((*key, name), [_sized(own.get((number, place)), figures[number]) for number in known])
+            for key, own in cells.items()
+            for place, name in enumerate(names)
+            if any((number, place) in own for number in known)
+        ]
+        headings = [_heading(figures[number], "") for number in known]
+    else:
+        several = len(names) > 1
+        headings = [_heading(figures[number], name if several else "") for number in known for name in names]
+        lines = [
+            (
+                key,
+                [
+                    _sized(own.get((number, place)), figures[number])
+                    for number in known
+                    for place in range(len(names))
+                ],
+            )
+            for key, own in cells.items()
+        ]
+    return [Table(f"{title}: {group.tests}", *with_sizes(said, headings, lines), len(said))] if lines else []
 
 
-def _heading(figure: Figures, system: str, *, several: bool) -> str:
-    unit = ", %" if figure.unit == "percent" else ""
-    return f"{figure.heading}{unit}, {system}" if several else f"{figure.heading}{unit}"
+def _sized(estimate: Estimate | None, figure: Figures) -> Sized:
+    if estimate is None:
+        return "", ""
+    return (in_percent if figure.unit == "percent" else in_short)(estimate), str(estimate.n)
+
+
+def _heading(figure: Figures, system: str) -> str:
+    return ", ".join(filter(None, (figure.heading, "%" if figure.unit == "percent" else "", system)))
 
 
 def in_percent(estimate: Estimate) -> str:

@@ -131,7 +131,12 @@ def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) 
     paint = f'fill="none" stroke="{colour}" stroke-width="1.2"' if hollow else f'fill="{colour}"'
     size = " scale(1.9)" if hollow else ""
     return Markup('<path d="{}" transform="translate({} {}){}" {}><title>{}</title></path>').format(
-        SHAPES[series % len(SHAPES)], n(x), n(y), size, Markup(paint), _printable(told)
+        SHAPES[(series + series // len(_COLOURS)) % len(SHAPES)],
+        n(x),
+        n(y),
+        size,
+        Markup(paint),
+        _printable(told),
     )
 
 

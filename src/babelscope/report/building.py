@@ -17,6 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from babelscope.core.columns import Group
+from babelscope.core.factors import SEED
 from babelscope.core.html import all_rows, table_html
 from babelscope.core.page import Finding, Section, View, count_of
 from babelscope.core.results import Estimate, Row
@@ -28,6 +29,7 @@ from babelscope.report.paired import differences_pictures, paired_findings
 from babelscope.report.pictures import Scale, line, mark
 from babelscope.report.sections import caveats_of, figure_of, shown_by
 from babelscope.runs.comparing import NotComparable, group_runs, paired_differences, run_names
+from babelscope.runs.comparing_groups import seeds_table
 from babelscope.runs.comparing_prompts import prompt_rows, prompts_table
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.characters import HIDDEN, mark_hidden
@@ -281,6 +283,12 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
                 "sentences); p_holm is corrected for all tests of this table.",
             )
         )
+    if over_seeds := _over_seeds(group):
+        note = (
+            "Systems that differ by their seed only. Intervals are over seeds, by Student’s t: they cover other "
+            "trainings, not other sentences."
+        )
+        tables.append(_shown(over_seeds, signatures, note=note))
     if over := prompt_rows(group):
         note = (
             "Systems that differ by their prompt only. Prompts are chosen, not drawn: there is no interval."
@@ -294,6 +302,18 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
     table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
     return Part(title, [draw(picture, series) for picture in pictures], tables)
+
+
+def _over_seeds(group: Group) -> Table | None:
+    """The figures that matter most over seeds, where a study names these."""
+    _, view = shown_by(group)
+    # Patterns are of names within one run; systems of several may have other names here.
+    runs = {str(column.cell.run.path): column.cell.run.manifest.seed_groups for column in group.columns}
+    patterns = next(iter(runs.values())) if len(runs) == 1 else []
+    if not patterns and not any(SEED in column.cell.factors for column in group.columns):
+        return None
+    shown = view.over or view.headline
+    return seeds_table(group, lambda column: shown(column.cell.rows), patterns)
 
 
 def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:

@@ -14,6 +14,7 @@ from babelscope.core.page import (
     FORMATS,
     Bar,
     Cloud,
+    Curve,
     Dot,
     Forest,
     Histogram,
@@ -25,8 +26,10 @@ from babelscope.core.page import (
     plain,
 )
 from babelscope.report.pictures import (
+    SERIES,
     WIDTH,
     Entry,
+    Format,
     Scale,
     band,
     dots,
@@ -78,6 +81,11 @@ def draw(picture: Picture, series: Series) -> Drawn:
     return Drawn(title, drawn, picture.reading)
 
 
+def _colour(number: int) -> str:
+    """The class of a system's colour; the style sheet has as many as `SERIES`."""
+    return f"s{number % SERIES}"
+
+
 def _entries(keys: Sequence[Key], series: Series) -> list[Entry]:
     return [Entry(key.name, series[key.system], key.shape, key.hollow) for key in keys]
 
@@ -123,7 +131,9 @@ def _bar(bar: Bar, y: float, scale: Scale, number: int, *, filled: bool) -> list
     """The mark of one value with its interval; `filled` draws a bar up to it."""
     known = math.isfinite(bar.point.value)
     at = scale(bar.point.value) if known else scale.start
-    parts = [rect(scale.start, y - 6, at - scale.start, 12, f"bar s{number}")] if filled and known else []
+    parts = (
+        [rect(scale.start, y - 6, at - scale.start, 12, f"bar {_colour(number)}")] if filled and known else []
+    )
     parts.append(whisker_x(bar.point, y, scale, number))
     if known:
         parts.append(mark(at, y, number, hollow=bar.hollow or filled, title=bar.told))
@@ -171,7 +181,7 @@ def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
 
 def histogram(chart: Histogram, title: str, number: int) -> Markup:
     """Stacked bars of item counts: wrong items below, in the darker colour."""
-    light, dark = f"patch light s{number}", f"patch s{number}"
+    light, dark = f"patch light {_colour(number)}", f"patch {_colour(number)}"
     parts, top = legend(
         [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)], WIDTH
     )
@@ -203,46 +213,76 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
     form = FORMATS[chart.unit]
     along = [at for curve in chart.curves for at, _ in curve.points]
     places = sorted({*along, *(at for own in chart.bands for at, _, _ in own.points)})
+    numbers = [series[curve.system] if curve.series is None else curve.series for curve in chart.curves]
     keys = [
-        Entry(curve.name, series[curve.system], kind="dash" if curve.dashed else "mark")
-        for curve in chart.curves
+        Entry(curve.name, number, kind="dash" if curve.dashed else "mark")
+        for curve, number in zip(chart.curves, numbers, strict=True)
     ]
     keys += [
-        Entry(own.name, series[own.system], kind=f"patch band s{series[own.system]}") for own in chart.bands
+        Entry(own.name, series[own.system], kind=f"patch band {_colour(series[own.system])}")
+        for own in chart.bands
     ]
     parts, top = legend(keys, WIDTH)
     ends = [point for curve in chart.curves for _, point in curve.points]
     ends += [Point(low, low, high) for own in chart.bands for _, low, high in own.points]
     y = Scale(*extent(ends), top + 250, top + 34)
-    step = (WIDTH - 52 - 30) / max(len(places) - 1, 1)
-    across = {at: 66 + number * step for number, at in enumerate(places)}
+    marked = sum(not curve.dashed for curve in chart.curves)
+    room = (WIDTH - 82) / max(len(places), 2)
+    beside = min(5.0, room / 2 / max(marked, 1))
+    inset = (
+        beside * max(marked - 1, 0) / 2
+    )  # marks of the first and last x stay beside the axis and within the width
+    step = (WIDTH - 82 - 2 * inset) / max(len(places) - 1, 1)
+    across = {at: 66 + inset + number * step for number, at in enumerate(places)}
     parts += y_axis(y, 52, WIDTH - 8, form, chart.y_label)
-    for at in places:
-        parts.append(text(across[at], y.start + 18, f"{at:g}", kind="tick", anchor="middle"))
+    parts += _names_below([(across[at], _exact(at)) for at in places], y.start + 18)
     parts.append(text(WIDTH - 8, y.start + 36, chart.x_label, kind="axis", anchor="end"))
     for own in chart.bands:
         upper = [(across[at], y(high)) for at, _, high in own.points]
         lower = [(across[at], y(low)) for at, low, _ in own.points]
-        parts.append(band(upper, lower, f"band s{series[own.system]}"))
-    known = [(curve, [(at, p) for at, p in curve.points if math.isfinite(p.value)]) for curve in chart.curves]
-    for place, (curve, points) in enumerate(known):
-        aside = 0.0 if curve.dashed else 5.0 * (place - (len(known) - 1) / 2)
-        number = series[curve.system]
-        route = [(across[at] + aside, y(point.value)) for at, point in points]
-        if len(route) > 1:
-            parts.append(path(route, f"line s{number}{' dash' if curve.dashed else ''}"))
-        if curve.dashed:
-            continue
-        for at, point in points:
-            interval = f" [{form(point.low)}, {form(point.high)}]" if math.isfinite(point.low) else ""
-            told = f"{curve.name}, {at:g}: {form(point.value)}{interval}"
-            parts.append(whisker_y(point, across[at] + aside, y, number))
-            parts.append(mark(across[at] + aside, y(point.value), number, title=told))
-    told = "; ".join(
-        f"{curve.name}: {', '.join(f'{at:g}: {form(point.value)}' for at, point in points)}"
-        for curve, points in known
-    )
-    return svg(title, told, WIDTH, y.start + 44, parts)
+        parts.append(band(upper, lower, f"band {_colour(series[own.system])}"))
+    told = []
+    aside = -inset
+    for curve, number in zip(chart.curves, numbers, strict=True):
+        points = [(at, point) for at, point in curve.points if math.isfinite(point.value)]
+        moved = 0.0 if curve.dashed else aside
+        parts += _curve(curve, [(across[at] + moved, at, point) for at, point in points], number, y, form)
+        told.append(
+            f"{curve.name}: {', '.join(f'{_exact(at)}: {form(point.value)}' for at, point in points)}"
+        )
+        aside += 0.0 if curve.dashed else beside
+    return svg(title, "; ".join(told), WIDTH, y.start + 44, parts)
+
+
+def _curve(
+    curve: Curve, places: Sequence[tuple[float, float, Point]], number: int, y: Scale, form: Format
+) -> list[Markup]:
+    """A line through (position, x, value), with marks and intervals unless it is dashed."""
+    kind = f"line {_colour(number)}{' dash' if curve.dashed else ''}"
+    parts = [path([(at, y(point.value)) for at, _, point in places], kind)] if len(places) > 1 else []
+    for at, x, point in places if not curve.dashed else ():
+        interval = f" [{form(point.low)}, {form(point.high)}]" if math.isfinite(point.low) else ""
+        size = f", n = {point.n}" if point.n else ""
+        told = f"{curve.name}, {_exact(x)}: {form(point.value)}{interval}{size}"
+        parts += [whisker_y(point, at, y, number), mark(at, y(point.value), number, title=told)]
+    return parts
+
+
+def _exact(value: float) -> str:
+    """A number of an axis that has no others between: all of its digits, so that no two are written alike."""
+    return f"{value:.12g}"
+
+
+def _names_below(names: Sequence[tuple[float, str]], y: float) -> list[Markup]:
+    """Names at their places along an axis; one that would touch the name before it is left out."""
+    parts: list[Markup] = []
+    end = -math.inf
+    for x, name in names:
+        half = _CHAR * len(name) / 2
+        if x - half > end:
+            parts.append(text(x, y, name, kind="tick", anchor="middle"))
+            end = x + half + 3
+    return parts
 
 
 def cloud(chart: Cloud, title: str, series: Series) -> Markup:
@@ -255,13 +295,13 @@ def cloud(chart: Cloud, title: str, series: Series) -> Markup:
     parts += x_axis(x, y.end, y.start, plain, chart.x_label)
     parts += y_axis(y, x.start, x.end, plain, chart.y_label)
     for system, own in seen:
-        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots s{series[system]}"))
+        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots {_colour(series[system])}"))
     told = []
     for system, own in seen:
         medians = _medians(own)
         if len(medians) > 1:
             route = [(x(a), y(b)) for a, b in medians]
-            parts += [path(route, "halo"), path(route, f"line thick s{series[system]}")]
+            parts += [path(route, "halo"), path(route, f"line thick {_colour(series[system])}")]
         told.append(f"{system}, median: " + ", ".join(f"{plain(a)}: {plain(b)}" for a, b in medians))
     return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
 

@@ -15,7 +15,7 @@ WIDTH = 520.0
 """Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
 
 SERIES = 6
-"""Number of colours; system 7 has the colour of system 1 again."""
+"""Number of colours; system 7 has the colour of system 1 again, and another shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ SHAPES = (
 def mark(
     x: float, y: float, series: int, *, shape: int | None = None, hollow: bool = False, title: str = ""
 ) -> Markup:
-    """The mark of one value; series differ in colour and in shape."""
-    form = SHAPES[(series if shape is None else shape) % len(SHAPES)]
+    """The mark of one value; series differ in colour and in shape, and those of one colour in shape."""
+    form = SHAPES[(series + series // SERIES if shape is None else shape) % len(SHAPES)]
     inside = Markup("<title>{}</title>").format(title) if title else ""
     return Markup('<path d="{}" transform="translate({} {})" class="mark s{}{}">{}</path>').format(
         form, n(x), n(y), series % SERIES, " hollow" if hollow else "", inside

@@ -1,28 +1,26 @@
-"""Compares many systems: over seeds, between evaluators, by regression on variables (paper: conditioning)."""
+"""Compares many systems: over seeds, and between evaluators (paper: conditioning)."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from babelscope.core.columns import Column, FigureKey, Group
-from babelscope.core.factors import SEED, Factor, Factors, but, in_words
+from babelscope.core.factors import SEED, Factor, Factors, Rest, but, in_words, told_apart
+from babelscope.core.page import FORMATS, Headline, Unit
 from babelscope.core.results import Estimate, Row
+from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, method_names
-from babelscope.runs.covariates import SystemTable, read_column, read_table
+from babelscope.methods.over_factors import mean_over_seeds
+from babelscope.runs.regressing import HISTOGRAMS, figure_of
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
-from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError
 
 Labels = dict[str, str | int]
-
-HISTOGRAMS = frozenset({"confidence"})
-"""Names of rows that are bins of a histogram, not figures to average."""
 
 _SEED = re.compile(r"-([0-9]+)$")
 
@@ -40,8 +38,7 @@ def seed_of(name: str, factors: Factors) -> Factor:
 def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, list[str]]:
     """Group -> systems that differ by seed only.
 
-    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`,
-    and of systems without that factor x, x-2, x-3.
+    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`.
     """
     names = list(systems)
     groups: dict[str, list[str]] = {}
@@ -53,11 +50,33 @@ def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, lis
                 f"the group {pattern!r} needs at least two systems of such names; there are {', '.join(names)}"
             )
         groups[title or glob] = found
-    if not patterns:
-        for name, factors in systems.items():
-            rest = in_words(but(factors, SEED)) if SEED in factors else ""
-            groups.setdefault(rest or _SEED.sub("", name), []).append(name)
-    return {title: found for title, found in groups.items() if len(found) > 1}
+    return groups if patterns else _alike_but_for_seed(systems)
+
+
+def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
+    """Group -> systems of different seeds with the same other factors; without the factor `seed`, x, x-2, x-3.
+
+    A group is named by the factors in which the groups differ; by all of them, where there are no others.
+    """
+    found: dict[tuple[Rest, str], list[str]] = {}
+    for name, factors in systems.items():
+        stem = "" if SEED in factors else _SEED.sub("", name)
+        found.setdefault((but(factors, SEED), stem), []).append(name)
+    # Two systems of one seed are no repeated training: the study does not say what they differ in.
+    several = {
+        key: names
+        for key, names in found.items()
+        if len(names) > 1 and (key[1] or len({systems[name][SEED] for name in names}) == len(names))
+    }
+    titles = told_apart([rest for rest, _ in several])
+    groups: dict[str, list[str]] = {}
+    for ((rest, stem), names), told in zip(several.items(), titles, strict=True):
+        title = stem or told or in_words(rest) or _SEED.sub("", names[0])
+        title = f"{title}, {told}" if title in groups else title
+        while title in groups:
+            title = f"{title}*"
+        groups[title] = names
+    return groups
 
 
 def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
@@ -66,16 +85,48 @@ def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
     Intervals are over seeds, by Student's t: they cover other training runs, not other test items.
     """
     rows: list[Row] = []
+    for evaluator, columns in _by_evaluator(group):
+        rows += _rows_of_seed_groups(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
+    return rows
+
+
+def _by_evaluator(group: Group) -> Iterator[tuple[str, dict[str, Column]]]:
+    """Each evaluator (empty for methods without one) with the columns that it judged, by name."""
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         judged = [column for column in group.columns if column.cell.evaluator == evaluator]
         systems = [column.cell.system for column in judged]
         # The system's own name shows its seed; use the column's name only where two runs share the system's.
-        columns = {
-            column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
-            for column in judged
-        }
-        rows += _rows_of_seed_groups(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
-    return rows
+        yield (
+            evaluator,
+            {
+                column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
+                for column in judged
+            },
+        )
+
+
+def seeds_table(
+    group: Group, headlines: Callable[[Column], Sequence[Headline]], patterns: Sequence[str] = ()
+) -> Table | None:
+    """Mean and sd over seeds of the figures that matter most, a line a figure and group; None without such groups."""
+    found: dict[str, list[list[str]]] = {}
+    several = len({column.cell.evaluator for column in group.columns}) > 1
+    for evaluator, columns in _by_evaluator(group):
+        groups = seed_groups({name: column.cell.factors for name, column in columns.items()}, patterns)
+        for title, names in groups.items():
+            values: dict[tuple[str, Unit], list[float]] = {}
+            for each in (each for name in names for each in headlines(columns[name])):
+                if each.row.estimate.n and math.isfinite(each.row.estimate.value):
+                    told = ", ".join(filter(None, (each.name, each.part)))
+                    values.setdefault((told, each.unit), []).append(each.row.estimate.value)
+            for (told, unit), own in values.items():
+                mean, (_, sd), form = mean_over_seeds(own, unit), mean_and_sd(own, "seeds"), FORMATS[unit]
+                shown = [form(mean.value), form(sd.value), mean.interval(form), str(mean.n)]
+                whose = f"{title} by {evaluator}" if several else title
+                found.setdefault(told, []).append([told, whose, *shown])
+    rows = [row for own in found.values() for row in own]
+    headings = ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
+    return Table(f"Over seeds: {group.tests}", headings, rows, 2) if rows else None
 
 
 def _rows_of_seed_groups(
@@ -192,17 +243,6 @@ def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     return rows
 
 
-def figure_of(column: Column, figure: str) -> Estimate:
-    """A figure of a system; of nothing (NaN) if it had no items."""
-    found = next((row for row in column.cell.rows if row.name == figure), None)
-    if found is None:
-        known = ", ".join(dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS))
-        raise BabelscopeError(
-            f"{column.name} has no figure {figure!r} of {column.cell.tests}; it has {known}"
-        )
-    return found.estimate
-
-
 def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
     """Evaluator -> item -> score, for items that all evaluators scored."""
     scores = {
@@ -220,42 +260,3 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
     return all(
         len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
     )
-
-
-# -- regression ------------------------------------------------------------------------------------
-
-
-def regress_figure(
-    group: Group, known: SystemTable, variables: Sequence[str], figure: str = "minimum"
-) -> list[Row]:
-    """Linear regression of a figure on variables of the systems, one for each evaluator (table 3)."""
-    rows: list[Row] = []
-    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
-        columns = [column for column in group.columns if column.cell.evaluator == evaluator]
-        values = [figure_of(column, figure).value for column in columns]
-        factor, unit = scale_of(values)
-        outcome = [factor * value for value in values]
-        own = {name: [known.number(column.cell.system, name) for column in columns] for name in variables}
-        judge: Labels = {"evaluator": evaluator} if evaluator else {}
-        rows += _regression_rows(outcome, own, {**group.labels, **judge, "outcome": figure, "unit": unit})
-    return rows
-
-
-def scale_of(values: Sequence[float]) -> tuple[float, str]:
-    """What a figure of systems is multiplied by, and the unit: what lies between 0 and 1 everywhere is in percent."""
-    return (100.0, "percent") if all(0 <= value <= 1 for value in values) else (1.0, "its own")
-
-
-def regress_column(path: str | Path, outcome: str, variables: Sequence[str]) -> list[Row]:
-    """Linear regression of one column of a table on others."""
-    table = read_table(path)
-    own = {name: read_column(table, name, path) for name in variables}
-    return _regression_rows(read_column(table, outcome, path), own, {"outcome": outcome})
-
-
-def _regression_rows(
-    outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
-) -> list[Row]:
-    found = regress(outcome, variables)
-    whole: Labels = {"r_squared": f"{found.r_squared:.4g}", "p_regression": f"{found.p:.4g}"}
-    return found.rows({**labels, **whole})

@@ -27,6 +27,8 @@ class SystemTable:
     """Column -> where it is from."""
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     """(system, column) -> the figure with its interval, where it is one of a run."""
+    factors: frozenset[str] = frozenset()
+    """Columns that studies say of systems, but perhaps not of all."""
 
     @property
     def name(self) -> str:
@@ -44,6 +46,10 @@ class SystemTable:
         if system not in self.cells or column not in self.cells[system]:
             raise BabelscopeError(f"{where} has no line for the system {system}")
         return self.cells[system][column]
+
+    def lacks(self, system: str, column: str) -> bool:
+        """Whether the column is a factor that no study says of this system."""
+        return column in self.factors and column not in self.cells.get(system, {})
 
     def number(self, system: str, column: str) -> float:
         """A number of a system; yes and no are 1 and 0."""
@@ -68,6 +74,7 @@ def as_number(text: str) -> float | None:
 def read_systems(paths: Sequence[str | Path], compared: Sequence[Run] = ()) -> SystemTable:
     """Factors of the systems of compared runs, tables with a column `system`, figures of other runs; side by side."""
     cells, columns = _factors_of_runs(compared)
+    factors = frozenset(columns)
     estimates: dict[tuple[str, str], Estimate] = {}
     for path in map(Path, paths):
         if path.is_dir():
@@ -90,7 +97,7 @@ def read_systems(paths: Sequence[str | Path], compared: Sequence[Run] = ()) -> S
             cells.setdefault(row["system"], {}).update(
                 {name: text for name, text in row.items() if name != "system"}
             )
-    return SystemTable(cells, columns, estimates)
+    return SystemTable(cells, columns, estimates, factors)
 
 
 def _factors_of_runs(runs: Sequence[Run]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

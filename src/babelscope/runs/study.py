@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from babelscope.core.answers import System
-from babelscope.core.factors import Factor, check_factors
+from babelscope.core.factors import Factor, check_factors, check_kinds_of_factors
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.making.machine_tests import with_machine_references
@@ -193,6 +193,7 @@ class Study(_Table):
                 if times > 1:
                     key = "label" if table == "methods" else "name"
                     raise ValueError(f"two {table} are called {name!r}; give one another {key}")
+        check_kinds_of_factors({entry.label: entry.factors for entry in self.systems})
         return self
 
 

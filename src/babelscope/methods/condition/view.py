@@ -97,7 +97,7 @@ def findings(group: Group) -> list[Finding]:
     return found
 
 
-def headline(rows: Sequence[Row]) -> list[Headline]:
+def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
     """Weighted accuracy of the worst category, by name; then over all categories; then the unweighted (section 4.2).
 
     Nothing if the evaluator failed its test; if it could not be tested, the names say so.
@@ -108,7 +108,11 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     untested = "" if passed == "yes" else ", evaluator untested"
     lowest = one(rows, "minimum")
     ranked = lowest is not None and "lowest" in lowest.labels and len(_categories(rows)) > 1
-    worst = f"weighted minimum ({lowest.labels['lowest']})" if lowest and ranked else ""
+    worst = (
+        f"weighted minimum ({lowest.labels['lowest']})"
+        if lowest and ranked and categories
+        else "weighted minimum"
+    )
     return headlines(
         (f"{worst}{untested}", lowest if ranked else None, "percent"),
         (f"meant meaning, weighted{untested}", one(rows, "weighted"), "percent"),
@@ -116,6 +120,11 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
         ("decided by the evaluator", one(rows, "decided"), "percent"),
         (f"male for each female{untested}", one(rows, "male_to_female"), "plain"),
     )
+
+
+def over(rows: Sequence[Row]) -> list[Headline]:
+    """The same over factors of the systems, whose worst categories may differ."""
+    return headline(rows, categories=False)
 
 
 def passed_of(rows: Sequence[Row]) -> str:
@@ -329,4 +338,4 @@ def section(group: Group) -> Section:
     )
 
 
-VIEW = View(section, about, answer, headline)
+VIEW = View(section, about, answer, headline, over)

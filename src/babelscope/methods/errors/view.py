@@ -218,4 +218,9 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     return [Headline(error_label(str(row.labels["phenomenon"])), row, "percent") for row in worst]
 
 
-VIEW = View(section, about, answer, headline)
+def over(rows: Sequence[Row]) -> list[Headline]:
+    """Every error type, over factors of the systems: the worst of one system need not be those of another."""
+    return [Headline(f"errors: {row_name(row)}", row, "percent") for row in error_rows(rows)]
+
+
+VIEW = View(section, about, answer, headline, over)

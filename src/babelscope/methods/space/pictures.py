@@ -39,6 +39,7 @@ def pictures(group: Group) -> list[Picture]:
         *(_quality_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
         *_lengths(group),
         *_sweep(group),
+        *_entropy(group),
         *_calibration(group),
         *_clouds(group),
     ]
@@ -178,6 +179,27 @@ def _sweep(group: Group) -> list[Picture]:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
             found.append(
                 Picture(title, chart, "Translations of the same sentences by each size of the beam.")
+            )
+    return found
+
+
+def _entropy(group: Group) -> list[Picture]:
+    """Entropy a token and a translation, each on an axis of its own."""
+    found = []
+    for of in ("token", "translation"):
+        bars = [
+            bar(column.name, f"nats a {of}", row.estimate, "plain")
+            for column in group.columns
+            for row in column.cell.rows
+            if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
+        ]
+        if bars:
+            found.append(
+                Picture(
+                    f"How undecided the model is, a {of}",
+                    Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
+                    "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
+                )
             )
     return found
 

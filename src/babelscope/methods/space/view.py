@@ -94,13 +94,22 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
 
 
 def over(rows: Sequence[Row]) -> list[Headline]:
-    """What figures 2 and 3 of the paper draw over the size of models: ranking, its quality, empty modes."""
-    return headlines(
+    """What figures 2 and 3 and table 2 of the paper have over the size of models, and how sure these are."""
+    gains = [
+        Headline(
+            name, row, "plain", f"top {row.labels['k']}" if region == "top" else f"{row.labels['k']} samples"
+        )
+        for name, measure in (("kRG", "krg"), ("kQRG", "kqrg"))
+        for region in ("top", "samples")
+        if (row := _largest(rows, measure, region))
+    ]
+    more = headlines(
         ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
-        ("kRG, top", one(rows, "krg", region="top", view="tokens"), "percent"),
-        ("kQRG, top", one(rows, "kqrg", region="top", view="tokens"), "percent"),
-        ("kQRG, beam", one(rows, "kqrg", region="beam", view="tokens"), "percent"),
+        ("kQRG, beam minus top", one(rows, "beam_minus_exact", measure="kqrg"), "plain"),
+        ("entropy, nats a token", one(rows, "entropy", of="token"), "plain"),
+        ("overconfidence in tokens", one(rows, "overconfidence"), "plain"),
     )
+    return [*gains, *more]
 
 
 def caveats(group: Group) -> list[Caveat]:
@@ -178,7 +187,7 @@ def tables(group: Group) -> list[Table]:
     hidden = tuple(
         Figures(f"{heading}, {what}", lambda row, name=name, what=what: _hidden(row) == (name, what))  # type: ignore[misc]
         for heading, name in (("kRG", "krg"), ("kQRG", "kqrg"))
-        for what in ("beam", "top", "beam minus top")
+        for what in ("top", "beam", "beam minus top")
     )
     wrong = (
         Figures(
@@ -193,8 +202,32 @@ def tables(group: Group) -> list[Table]:
         *pivot(group, "Errors of model and search", ("view", "decoding"), wrong),
         *pivot(group, "Quality of translations", ("decoding",), decoded),
         *pivot(group, "Ranking", ("region", "k"), ranked),
-        *pivot(group, "What beam search hides", ("k",), hidden),
+        *pivot(group, "What beam search hides", ("k",), hidden, side_by_side=0),
+        *pivot(group, "How sure the model is", (), _sureness(group), side_by_side=0),
     ]
+
+
+def _sureness(group: Group) -> tuple[Figures, ...]:
+    """What `confidence` adds, with the mass of the largest k."""
+    rows = [row for column in group.columns for row in column.cell.rows if row.name == "top_mass"]
+    most = max((int(row.labels["k"]) for row in rows), default=0)
+
+    def is_mass(row: Row, k: int) -> bool:
+        return row.name == "top_mass" and row.labels["k"] == k
+
+    return (
+        Figures(
+            "entropy, nats a token", lambda row: (row.name, row.labels.get("of")) == ("entropy", "token")
+        ),
+        Figures(
+            "nats a translation", lambda row: (row.name, row.labels.get("of")) == ("entropy", "translation")
+        ),
+        Figures("mass of the best", lambda row: is_mass(row, 1), "percent"),
+        *([Figures(f"of the best {most}", lambda row: is_mass(row, most), "percent")] if most > 1 else []),
+        Figures("confidence in tokens", lambda row: row.name == "token_confidence", "percent"),
+        Figures("tokens right", lambda row: row.name == "token_accuracy", "percent"),
+        Figures("overconfidence", lambda row: row.name == "overconfidence", "percent"),
+    )
 
 
 def _hidden(row: Row) -> tuple[str, str]:
