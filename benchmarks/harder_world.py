@@ -4,12 +4,14 @@ Each differs from `hard-base` in one thing: label smoothing, pseudo-parallel tex
 in the paper, the Transformers are pre-norm: four layers with the post-norm of the shipped models do not learn.
 
 python -m benchmarks.harder_world build/hard --seeds 1     # trains them, writes study.toml
-babelscope run build/hard/study.toml
+babelscope run build/hard/study.toml --out build/hard/run
+python -m benchmarks.harder_world --table build/hard/run   # the table of docs/lab.md, from the run's figures
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -123,6 +125,34 @@ def study(folder: Path, seeds: Sequence[int], n: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+# Heading, factor by which a value is multiplied, and the row's name and labels.
+COLUMNS: tuple[tuple[str, int, dict[str, str]], ...] = (
+    ("BLEU", 1, {"name": "bleu", "decoding": "beam"}),
+    ("empty modes", 100, {"name": "empty_mode", "region": "top", "view": "tokens"}),
+    ("kQRG top", 100, {"name": "kqrg", "region": "top", "view": "tokens"}),
+    ("kQRG samples", 100, {"name": "kqrg", "region": "samples", "view": "tokens"}),
+    ("kRG top", 100, {"name": "krg", "region": "top", "view": "tokens"}),
+    ("kRG top - chance", 100, {"name": "krg_above_random", "region": "top", "view": "tokens"}),
+    ("kQRG, beam - exact", 100, {"name": "beam_minus_exact", "measure": "kqrg"}),
+)
+
+
+def table(run: Path) -> str:
+    """The figures of a run of the study as a table in Markdown, BLEU in points and all else in percent."""
+    rows = json.loads((run / "summary.json").read_text(encoding="utf-8"))["rows"]
+    systems = dict.fromkeys(row["system"] for row in rows)
+    lines = [f"| | {' | '.join(heading for heading, _, _ in COLUMNS)} |", "|---" * (1 + len(COLUMNS)) + "|"]
+    for system in systems:
+        cells = []
+        for _, factor, labels in COLUMNS:
+            wanted = {"system": system, **labels}.items()
+            found = next(row for row in rows if all(row.get(key) == value for key, value in wanted))
+            value, low, high = (factor * found[key] for key in ("value", "low", "high"))
+            cells.append(f"{value:.1f} [{low:.1f}, {high:.1f}]")
+        lines.append(f"| {system} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -131,7 +161,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--kinds", nargs="*", default=None, help="of these only")
     parser.add_argument("--n", type=int, default=100, help="sentences of the study")
+    parser.add_argument("--table", action="store_true", help="print the table of the run in the folder")
     given = parser.parse_args()
+    if given.table:
+        print(table(given.folder))
+        return
     seeds = range(1, given.seeds + 1)
     wanted = [
         job
