@@ -34,7 +34,10 @@ def open_teacher(folder: Path, *, device: str = "auto") -> Any:
     from babelscope.lab.training.opening import open_trained
 
     if not folder.is_dir():
-        raise BabelscopeError(f"{folder}: no such folder; a teacher is the folder of a trained model")
+        raise BabelscopeError(
+            f"{folder}: no such folder; a teacher is the folder of a trained model, "
+            "without hf: or lab: before it"
+        )
     opened = open_trained(str(folder), folder, device=device)
     if not hasattr(getattr(opened, "tokens", None), "encode_sources"):
         raise BabelscopeError(
