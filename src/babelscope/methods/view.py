@@ -22,7 +22,7 @@ from babelscope.core.page import (
     Tone,
     Unit,
     View,
-    count_of,
+    items_that,
     point,
     tooltip,
 )
@@ -148,11 +148,7 @@ def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list
     for row in rows:
         for name in names:
             most[name] = max(most.get(name, 0), row.counts.get(name, 0))
-    return [
-        Caveat(system, f"{count_of(number, 'items')} {names[name]}.")
-        for name, number in most.items()
-        if number
-    ]
+    return [Caveat(system, f"{items_that(number, names[name])}.") for name, number in most.items() if number]
 
 
 def bar(system: str, what: str, estimate: Estimate, unit: Unit = "percent", *, hollow: bool = False) -> Bar:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.columns import Column, Group, JudgedCell
-from babelscope.core.page import Finding, Headline, Section, View, count_of
+from babelscope.core.page import Finding, Headline, Section, View, count_of, unsaid
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
 from babelscope.report import generic
@@ -105,13 +105,17 @@ def _shown(group: Group, *, alone: bool) -> _Shown:
 
 def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
     """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
-    found = [*(view.headline(cell.rows) or generic.headline(cell.rows))] if whole else []
+    headline = generic.headline if view.headline is unsaid else view.headline
+    first_of_all = [*headline(cell.rows)]
+    if not first_of_all:  # a part of what cannot be believed cannot be, either
+        return []
+    found = first_of_all if whole else []
     parts: dict[str, list[Row]] = {}
     for row in cell.parts:
         by = str(row.labels["by"])
         parts.setdefault(f"{by} {row.labels[by]}", []).append(row)
     for name, rows in parts.items():
-        for first in [*(view.headline(rows) or generic.headline(rows))][:1]:
+        for first in [*headline(rows)][:1]:
             found.append(dataclasses.replace(first, name=f"{first.name}, {name}"))
     return found
 
