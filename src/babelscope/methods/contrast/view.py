@@ -90,9 +90,11 @@ def caveats(group: Group) -> list[Caveat]:
 
 def _reads_alike(record: Record) -> bool:
     """Whether a contrastive translation has the tokens of the correct one; of stored scores nobody knows."""
-    right = record.get("correct")
-    return bool(right and right["tokens"]) and any(
-        not variant["tokens"] and variant["at"] == len(right["tokens"]) for variant in record["contrastive"]
+    if "correct" not in record:
+        return False
+    own = record["correct"]["tokens"]
+    return any(
+        own and variant["at"] == len(own) and not variant["tokens"] for variant in record["contrastive"]
     )
 
 
