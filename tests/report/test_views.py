@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from babelscope.core.page import Answer, count_of, items_that
+from babelscope.core.page import Answer, count_of
 from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
 from babelscope.methods.contrast.view import answer, colour_tokens, margin
+from babelscope.methods.view import items_that
 from babelscope.report.items import Item, choose
 
 

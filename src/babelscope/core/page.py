@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
@@ -119,14 +118,13 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """A histogram: the items of a system in each bin, how many of them are right, and how many are neither."""
+    """A histogram: the items of a system in each bin, and how many of them are right, or neither right nor wrong."""
 
     system: str
     bins: Sequence[tuple[str, int, int]]
     """(edges, items, of these right)."""
     label: str
-    neither: Sequence[int] = ()
-    """Of the items of each bin, those that are neither right nor wrong; none where nothing is said."""
+    neither: Sequence[int] = ()  # of the items of each bin; none where nothing is said
     kind: Literal["histogram"] = "histogram"
 
 
@@ -353,11 +351,6 @@ class Headline:
     unit: Unit = "plain"
 
 
-def unsaid(_rows: Sequence[Row]) -> Sequence[Headline]:
-    """The headline of a view that says none of its own: a summary then takes the first rows over all items."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """How a method is shown: a section of figures, and its items."""
@@ -366,7 +359,7 @@ class View:
     about: Callable[[Record], About]
     answer: Callable[[Record, Mapping[str, Any]], Answer]
     """(record, settings of its cell) -> what to show of it."""
-    headline: Callable[[Sequence[Row]], Sequence[Headline]] = unsaid
+    headline: Callable[[Sequence[Row]], Sequence[Headline]] = lambda _rows: ()
     """The rows of a cell -> the few that matter most, the first of them most of all; none if none can be believed."""
     over: Callable[[Sequence[Row]], Sequence[Headline]] | None = None
     """The rows of a cell -> those that are drawn over factors of the systems; None for the headlines."""
@@ -393,16 +386,6 @@ FORMATS: Mapping[Unit, Callable[[float], str]] = {"percent": percent, "plain": p
 def count_of(number: int, what: str) -> str:
     """A count with its noun, given in the plural: `1 item`, `2 items`."""
     return f"{number:,} {what.removesuffix('s') if number == 1 else what}"
-
-
-_SINGULAR = {"have": "has", "were": "was", "are": "is"}
-
-
-def items_that(number: int, what: str) -> str:
-    """So many items and what they are, said of several: `2 items were cut`, `1 item was cut`."""
-    if number == 1:
-        what = re.sub(r"(^|\band )(have|were|are)\b", lambda found: found[1] + _SINGULAR[found[2]], what)
-    return f"{count_of(number, 'items')} {what}"
 
 
 def point(estimate: Estimate) -> Point:

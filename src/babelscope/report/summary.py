@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from babelscope.core.columns import Column, Group, JudgedCell
-from babelscope.core.page import Finding, Headline, Section, View, count_of, unsaid
+from babelscope.core.page import Finding, Headline, Section, View, count_of
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
 from babelscope.report import generic
@@ -23,6 +23,8 @@ _COUNTS = ("ties", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
 _MOST_OVER_PROMPTS = 4
+_UNSAID = next(each.default for each in dataclasses.fields(View) if each.name == "headline")
+"""The headline of a view that has none of its own."""
 _INDENT, _HANGING = " " * 2, " " * 13
 
 
@@ -105,7 +107,7 @@ def _shown(group: Group, *, alone: bool) -> _Shown:
 
 def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
     """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
-    headline = generic.headline if view.headline is unsaid else view.headline
+    headline = generic.headline if view.headline is _UNSAID else view.headline
     first_of_all = [*headline(cell.rows)]
     if not first_of_all:  # a part of what cannot be believed cannot be, either
         return []
