@@ -10,6 +10,7 @@ import pytest
 
 from babelscope.cli.init import Key, keys_of
 from babelscope.methods.base import find_method, method_names
+from babelscope.runs.study import SystemEntry
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -47,7 +48,9 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     system = chat if name.endswith("_answers") else "lab:student"
     assert babelscope("init", "--system", system, "--method", name).code == 0
     text = (tmp_path / "study.toml").read_text()
-    (method,) = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))["methods"]
+    study = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))
+    (method,) = study["methods"]
+    assert SystemEntry.model_validate(study["systems"][0]).model_fields_set == SystemEntry.model_fields.keys()
     defaults = {
         each.name: tomllib.loads(f"v = {each.default}")["v"] for each in _settings(name) if each.default
     }

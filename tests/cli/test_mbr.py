@@ -141,7 +141,15 @@ def test_bad_input_is_told(babelscope: Babelscope, arguments: tuple[str, ...], t
     sources = ["--source", "in.txt"] if command == "mbr" else ["in.txt"]
     systems = [] if "--system" in more else ["--system", "toy:1"]
     ran = babelscope(command, *sources, *systems, *more)
-    assert (ran.code, told in ran.err) == (2, True), ran.err
+    assert (ran.code, told in ran.err, ran.out) == (2, True, ""), ran.err
+
+
+def test_sources_with_nothing_to_choose_among_are_told(babelscope: Babelscope) -> None:
+    ran = babelscope("mbr", "--system", "file:alternatives.tsv?format=tsv", "--source", "in.txt")
+    assert "has a single candidate for 1 of 3 sources" in ran.err
+    assert (
+        "single candidate" not in babelscope("mbr", "--system", "toy:1", "--source", "in.txt", "--n", "9").err
+    )
 
 
 def test_a_test_set_has_sources_and_its_ids_name_lists(babelscope: Babelscope, tmp_path: Path) -> None:

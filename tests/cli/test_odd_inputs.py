@@ -41,7 +41,10 @@ TEXT: dict[str, tuple[bytes, str | None]] = {
     "empty": (b"", None),
     "no newline at the end": (b"a\nb", None),
     "byte order mark": (b"\xef\xbb\xbfa\n", None),
-    "carriage returns": (b"a\r\nb\r\n", "in:1 has a line break inside"),
+    "carriage returns": (
+        b"a\r\nb\r\n",
+        "in:1 has a line break inside, a carriage return at its end as in Windows files",
+    ),
     "NUL": (b"a\0b\n", "in:1 has a NUL character"),
     "only newlines": (b"\n\n\n", "is empty"),
     "only spaces": (b"a\n   \n", "is empty"),

@@ -65,3 +65,12 @@ def test_a_summary_says_it_first() -> None:
     assert not any(
         "other_prompt" in row.counts for row in bs.contrast(bs.open_system("lab:llm"), pairs, **how).rows
     )
+
+
+def test_likelihood_counts_it_too() -> None:
+    tests = bs.load("lab:parallel?n=2")
+    rows = bs.likelihood(bs.open_system("lab:llm?prompt=question"), tests).rows
+    assert [row.counts["other_prompt"] for row in rows] == [2, 2]
+    assert not any(
+        "other_prompt" in row.counts for row in bs.likelihood(bs.open_system("lab:llm"), tests).rows
+    )

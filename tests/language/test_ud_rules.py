@@ -59,6 +59,13 @@ def test_what_is_found_keeps_its_two_words_and_their_distance() -> None:
     assert found(GERMAN, "particle") == [("particle", 2, 5, 2, "lud", "ein")]
 
 
+def test_a_pronoun_is_no_particle() -> None:
+    spanish = """\
+1	Se	se	PRON	_	Reflex=Yes	2	compound:prt	_	_
+2	fue	ir	VERB	_	_	0	root	_	_"""
+    assert found(spanish) == [("reflexive", 2, 1, 0, "fue", "Se")]
+
+
 def test_a_root_depends_on_nothing_but_in_the_release() -> None:
     assert found(ENGLISH, "reflexive") == []
     assert found(ENGLISH, "reflexive", roots=True) == [("reflexive", 0, 1, 0, "", "Himself")]

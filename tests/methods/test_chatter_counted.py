@@ -94,7 +94,7 @@ def test_every_method_counts_it(
     assert row.counts["preamble"] == 1
     assert "cleaned" not in row.counts
     told = " ".join(summarise(result, width=80).split())
-    assert "have a translation with words of the model before it" in told
+    assert "a translation with words of the model before it" in told
     cleaned = next(row for row in run("yes", method, items, settings).rows if row.name == figure)
     assert (cleaned.counts["preamble"], cleaned.counts["cleaned"]) == (1, 1)
     plain = next(row for row in run("no", method, items, settings).rows if row.name == figure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from babelscope import Study, run_study
 from babelscope.core.results import Estimate, Result, Row, number
 from babelscope.methods import base
 from babelscope.methods.view import error_finding
@@ -198,6 +200,30 @@ def test_findings_are_worst_first_with_figure_and_items(lab_run: Path) -> None:
         for each in findings:
             assert (each.system, each.estimate.n > 0) == (system, True)
             assert each.section in {section.key for section in report.sections}
+
+
+def test_a_finding_says_which_of_several_test_sets_it_is_of(tmp_path: Path) -> None:
+    for name, text in (("in", "a b\nc d\n"), ("news", "e f\ng h\n"), ("law", "i j\nk l\n")):
+        (tmp_path / name).write_text(text)
+    tests = [{"name": name, "spec": f"parallel:{tmp_path}/in,{tmp_path}/{name}"} for name in ("news", "law")]
+    study: dict[str, Any] = {
+        "systems": [{"name": "copy", "spec": f"file:{tmp_path}/in?source={tmp_path}/in"}],
+        "tests": tests,
+        "methods": [{"name": "quality", "metric": ["chrf"]}],
+    }
+    for count in (1, 2):
+        run_study(Study(**study | {"tests": tests[:count]}), out=tmp_path / f"run{count}")
+    one, two = (collect([read_run(tmp_path / f"run{count}")]).findings["copy"] for count in (1, 2))
+    claim = one[0].claim
+    assert "news" not in claim
+    assert [each.claim for each in two] == [f"{claim} (news)", f"{claim} (law)"]
+
+
+def test_a_system_without_a_finding_is_said_to_have_none(lab_run: Path) -> None:
+    report = collect([read_run(lab_run)])
+    system = next(iter(report.findings))
+    assert "No finding" not in report.tally(system)
+    assert "No finding" in dataclasses.replace(report, findings={system: []}).tally(system)
 
 
 def test_an_error_rate_is_called_out_only_if_it_is_certain(tmp_path: Path) -> None:

@@ -135,6 +135,16 @@ def test_bars_of_a_histogram_are_as_high_as_their_counts() -> None:
     assert heights[3] == heights[2]  # all five are wrong
 
 
+def test_items_that_are_neither_right_nor_wrong_stand_on_top_of_the_others() -> None:
+    picture = parsed(drawn(Histogram("s", [("0-1", 10, 3)], "l", [5])))
+    bars = [each for each in picture.iter("rect") if each.find("title") is not None]
+    heights = [float(str(each.get("height"))) for each in bars]
+    assert [height / sum((heights[0], heights[2])) for height in heights] == pytest.approx(
+        [0.5, 0.2, 0.5], abs=0.01
+    )
+    assert "undecided or tied" in "".join(picture.itertext())
+
+
 def test_names_find_a_place_however_many_stand_at_one_spot() -> None:
     """Two names a system, of twenty systems that are equally good."""
     dots = [Dot("s", Point(0.1), Point(0.5), name=f"name {number}") for number in range(40)]

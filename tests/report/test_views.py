@@ -9,6 +9,7 @@ from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
 from babelscope.methods.contrast.view import answer, colour_tokens, margin
+from babelscope.methods.view import items_that
 from babelscope.report.items import Item, choose
 
 
@@ -112,3 +113,8 @@ def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
 
 def test_numbers_of_things() -> None:
     assert [count_of(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]
+
+
+def test_verbs_agree_with_the_number_of_items() -> None:
+    assert items_that(2, "have no cue and were skipped") == "2 items have no cue and were skipped"
+    assert items_that(1, "have no cue and were skipped") == "1 item has no cue and was skipped"

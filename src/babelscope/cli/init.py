@@ -88,7 +88,7 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
     """A study as TOML that runs as it is; names that do not go together are refused."""
     from babelscope.methods.base import Setup, find_method
     from babelscope.methods.cells import check_kinds
-    from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
+    from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable, SystemEntry
 
     methods = [find_method(name) for name in names or _METHODS]
     tests = tests or list(dict.fromkeys(_lab_tests(method) for method in methods))
@@ -101,9 +101,9 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
         [Setup(method, method.name, method.settings.model_construct(), {}) for method in methods], loaded
     )
     parts = [_HEAD.format(name=file.name), "[study]", *_commented(StudyTable, name=file.stem)]
-    for table, specs in (("systems", systems), ("tests", tests)):
+    for table, specs, entry in (("systems", systems, SystemEntry), ("tests", tests, Entry)):
         for number, spec in enumerate(specs):
-            about = _commented(Entry, without=("spec",)) if not number else []
+            about = _commented(entry, without=("spec",)) if not number else []
             parts += ["", f"[[{table}]]", f"spec = {_toml(spec)}", *about]
     for number, method in enumerate(methods):
         shared = _commented(MethodEntry, without=("name",)) if not number else []

@@ -138,10 +138,13 @@ def mbr(
         output(to, Form.JSON if as_json else Form.LINES) as write,
         progress("decoding", len(opened) * len(asked_about.texts)) as advance,
     ):
-        if not as_json:
-            write("\t".join([*itertools.compress(("system", "metric"), several), *_HEADING]))
+        heading = (
+            [] if as_json else ["\t".join([*itertools.compress(("system", "metric"), several), *_HEADING])]
+        )
         for name, each in opened.items():
             for asked, candidates in decoding.candidates(each, asked_about, ask_batches):
+                while heading:  # not before the first system is known to have candidates
+                    write(heading.pop())
                 found: Mapping[str, Decision] = {}
                 if not isinstance(candidates, str):
                     notes.update(note for own in candidates for note in own.notes if note != "whole")
@@ -156,8 +159,21 @@ def mbr(
         for row in result.rows if as_json else ():
             write(as_line({**row.as_json(), "signature": result.signature}))
     tell_notes("candidates", notes)
+    _tell_single(decided)
     if not as_json:
         print(result, file=sys.stderr)
+
+
+def _tell_single(decided: Mapping[str, Sequence[tuple[str, Mapping[str, Decision]]]]) -> None:
+    """Say how many sources had nothing to choose among: a candidate alone is compared with itself."""
+    for name, answers in decided.items():
+        alone = sum(any(found.choice.n == 1 for found in own.values()) for _, own in answers)
+        if alone:
+            print(
+                f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources: nothing is chosen "
+                "there, and its expected utility is that of a text compared with itself",
+                file=sys.stderr,
+            )
 
 
 def _line(told: dict[str, Any], found: Decision | str, parts: int, leading: list[str], as_json: bool) -> str:

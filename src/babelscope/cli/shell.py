@@ -66,8 +66,9 @@ def refuse_repeats(command: Any) -> Any:
             if not context.resilient_parsing:  # completion by the shell
                 for option, times in Counter(each for each in order if _takes_one(each)).items():
                     if times > 1:
+                        more = "; a study takes several (babelscope init)" if option.name == "tests" else ""
                         raise BabelscopeError(
-                            f"{_shown(option)} is given {times} times; it can be given once"
+                            f"{_shown(option)} is given {times} times; it can be given once{more}"
                         )
             return values, left, order
 

@@ -119,12 +119,13 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """A histogram: the items of a system in each bin, and how many of them are right."""
+    """A histogram: the items of a system in each bin, and how many of them are right, or neither right nor wrong."""
 
     system: str
     bins: Sequence[tuple[str, int, int]]
     """(edges, items, of these right)."""
     label: str
+    neither: Sequence[int] = ()  # of the items of each bin; none where nothing is said
     kind: Literal["histogram"] = "histogram"
 
 
@@ -360,7 +361,7 @@ class View:
     answer: Callable[[Record, Mapping[str, Any]], Answer]
     """(record, settings of its cell) -> what to show of it."""
     headline: Callable[[Sequence[Row]], Sequence[Headline]] = lambda _rows: ()
-    """The rows of a cell -> the few that matter most, the first of them most of all."""
+    """The rows of a cell -> the few that matter most, the first of them most of all; none if none can be believed."""
     over: Callable[[Sequence[Row]], Sequence[Headline]] | None = None
     """The rows of a cell -> those that are drawn over factors of the systems; None for the headlines."""
     overview: Callable[[Group], Table] | None = None

@@ -21,6 +21,8 @@ class Pattern:
     relation: tuple[str, ...] = ()
     """Relation to its head; `obl` also matches its subtypes (`obl:arg`)."""
     upos: tuple[str, ...] = ()
+    not_upos: tuple[str, ...] = ()
+    """It has none of these."""
     features: tuple[str, ...] = ()
     """`PronType=Int` also matches one of several values (`PronType=Int,Rel`), `Number` any value."""
     xpos: tuple[str, ...] = ()
@@ -32,6 +34,7 @@ class Pattern:
         return (
             (not self.relation or any(f"{word.deprel}:".startswith(f"{each}:") for each in self.relation))
             and (not self.upos or word.upos in self.upos)
+            and word.upos not in self.not_upos
             and (not self.features or _features(word).issuperset(self.features))
         )
 
@@ -99,7 +102,8 @@ RULES = (
     Rule(
         "particle",
         "a verb and its particle: give ... up, lädt ... ein",
-        Pattern(relation=("compound:prt", "prt")),
+        # Some treebanks (Spanish PUD) give clitic pronouns this relation; they are no particles.
+        Pattern(relation=("compound:prt", "prt"), not_upos=("PRON",)),
         label="verb and particle apart",
     ),
     Rule(

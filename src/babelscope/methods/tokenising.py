@@ -68,7 +68,8 @@ def check_source_words(items: Sequence[ParallelSentence], named: str) -> None:
 
 
 def _todo(side: Side, option: str) -> str:
-    return f"give the items their {side}_language, or say --{option} zh (Chinese), ja-mecab, char or spm:FILE"
+    known = "zh (Chinese), ja-mecab (Japanese), char or spm:FILE"
+    return f"give the items their {side}_language, or say --{option} {known}"
 
 
 def _warn_of_some(tokeniser: Tokeniser, texts: Sequence[str]) -> None:

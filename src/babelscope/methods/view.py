@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -149,11 +150,17 @@ def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list
     for row in rows:
         for name in names:
             most[name] = max(most.get(name, 0), row.counts.get(name, 0))
-    return [
-        Caveat(system, f"{count_of(number, 'items')} {names[name]}.")
-        for name, number in most.items()
-        if number
-    ]
+    return [Caveat(system, f"{items_that(number, names[name])}.") for name, number in most.items() if number]
+
+
+_SINGULAR = {"have": "has", "were": "was", "are": "is"}
+
+
+def items_that(number: int, what: str) -> str:
+    """So many items and what they are, said of several: `2 items were cut`, `1 item was cut`."""
+    if number == 1:
+        what = re.sub(r"(^|\band )(have|were|are)\b", lambda found: found[1] + _SINGULAR[found[2]], what)
+    return f"{count_of(number, 'items')} {what}"
 
 
 def bar(system: str, what: str, estimate: Estimate, unit: Unit = "percent", *, hollow: bool = False) -> Bar:

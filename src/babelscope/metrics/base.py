@@ -141,7 +141,8 @@ class Metric(ABC):
             self.splitter,
             list(dict.fromkeys(references)),
             what=f"references for {self.name}",
-            todo=todo or "name another tokeniser, such as zh, ja-mecab, char or spm:FILE",
+            todo=todo
+            or "name another tokeniser, such as zh (Chinese), ja-mecab (Japanese), char or spm:FILE",
         )
 
     def check_words(self, references: References) -> None:

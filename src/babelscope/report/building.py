@@ -126,7 +126,9 @@ class Report:
         return (
             f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
             if parts
-            else ""
+            else (
+                "" if self.findings[system] else "No finding: the figures and what they rest on stand below."
+            )
         )
 
     @property
@@ -184,6 +186,11 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
             advance(1)
     ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
     return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
+
+
+def _is_unclear(finding: Finding, group: Group, contents: Sequence[_Content]) -> bool:
+    """Whether a finding does not say which of several test sets it is of."""
+    return len(contents) > 1 and group.tests not in finding.claim
 
 
 def _describe(groups: Sequence[Group]) -> str:
@@ -244,8 +251,13 @@ def _chapter(
     method, kind = groups[0].method, groups[0].columns[0].cell.kind
     items = items_of(groups, first, view, series, cap=cap, seed=seed)
     findings = [
-        dataclasses.replace(each, section=key, on_page=count_shown(items, each.query))
-        for _, section, _ in contents
+        dataclasses.replace(
+            each,
+            section=key,
+            on_page=count_shown(items, each.query),
+            claim=f"{each.claim} ({group.tests})" if _is_unclear(each, group, contents) else each.claim,
+        )
+        for group, section, _ in contents
         for each in section.findings
     ]
     return Chapter(

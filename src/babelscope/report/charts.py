@@ -180,23 +180,31 @@ def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
 
 
 def histogram(chart: Histogram, title: str, number: int) -> Markup:
-    """Stacked bars of item counts: wrong items below, in the darker colour."""
-    light, dark = f"patch light {_colour(number)}", f"patch {_colour(number)}"
-    parts, top = legend(
-        [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)], WIDTH
-    )
+    """Stacked bars of item counts: wrong items below, in the darker colour, right ones above, then the undecided."""
+    light, dark, hollow = (f"patch {each}{_colour(number)}" for each in ("light ", "", "hollow "))
+    neither = chart.neither or [0] * len(chart.bins)
+    keys = [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)]
+    if any(neither):
+        keys.append(Entry("undecided or tied", number, kind=hollow))
+    parts, top = legend(keys, WIDTH)
     most = max((items for _, items, _ in chart.bins), default=0) or 1
     y = Scale(0, most * 1.1, top + 200, top + 30)
     left = 46.0
     step = (WIDTH - left - 8) / max(len(chart.bins), 1)
     parts += y_axis(y, left, WIDTH - 8, lambda value: f"{value:g}" if value == int(value) else "", "items", 4)
-    told = [f"{edges}: {items} items, {right} right" for edges, items, right in chart.bins]
+    told = [
+        f"{edges}: {items} items, {right} right" + (f", {open_} undecided or tied" if open_ else "")
+        for (edges, items, right), open_ in zip(chart.bins, neither, strict=True)
+    ]
     for place, (edges, items, right) in enumerate(chart.bins):
         x = left + place * step + 0.08 * step
         wide = 0.84 * step
+        decided = items - neither[place]
+        layers = [(decided, light), (decided - right, dark)]
+        parts += [rect(x, y(high), wide, y.start - y(high), kind, told[place]) for high, kind in layers]
+        if decided < items:
+            parts.append(rect(x, y(items), wide, y(decided) - y(items), hollow, told[place]))
         parts += [
-            rect(x, y(items), wide, y.start - y(items), light, told[place]),
-            rect(x, y(items - right), wide, y.start - y(items - right), dark, told[place]),
             text(x + wide / 2, y.start + 15, edges.partition("-")[0], kind="tick", anchor="middle"),
         ]
         if items:

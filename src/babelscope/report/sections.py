@@ -51,7 +51,7 @@ def _counted(group: Group) -> list[Caveat]:
             for reason, count in part.skipped.items()
         }
         why = f" ({'; '.join(f'{count} {reason}' for reason, count in reasons.items())})" if reasons else ""
-        names = {"skipped": f"were skipped: no figure counts them{why}", **TOLD}
+        names = {"skipped": f"were skipped and are in no figure{why}", **TOLD}
         found += noted_of(column.name, cell.rows, names)
     return found
 

@@ -23,6 +23,8 @@ _COUNTS = ("ties", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
 _MOST_OVER_PROMPTS = 4
+_UNSAID = next(each.default for each in dataclasses.fields(View) if each.name == "headline")
+"""The headline of a view that has none of its own."""
 _INDENT, _HANGING = " " * 2, " " * 13
 
 
@@ -105,13 +107,17 @@ def _shown(group: Group, *, alone: bool) -> _Shown:
 
 def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
     """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
-    found = [*(view.headline(cell.rows) or generic.headline(cell.rows))] if whole else []
+    headline = generic.headline if view.headline is _UNSAID else view.headline
+    first_of_all = [*headline(cell.rows)]
+    if not first_of_all:  # a part of what cannot be believed cannot be, either
+        return []
+    found = first_of_all if whole else []
     parts: dict[str, list[Row]] = {}
     for row in cell.parts:
         by = str(row.labels["by"])
         parts.setdefault(f"{by} {row.labels[by]}", []).append(row)
     for name, rows in parts.items():
-        for first in [*(view.headline(rows) or generic.headline(rows))][:1]:
+        for first in [*headline(rows)][:1]:
             found.append(dataclasses.replace(first, name=f"{first.name}, {name}"))
     return found
 

@@ -197,6 +197,7 @@ def run_method(
     **settings: Any,
 ) -> Result:
     """Run one method on systems and a test set in memory; `settings` are those of the method."""
+    _refuse_names(systems, tests)
     setup = set_up(method, settings)
     named = systems_by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
@@ -213,6 +214,17 @@ def run_method(
         seed_groups=seed_groups,
     )
     return execute(cells, manifest, None)
+
+
+def _refuse_names(systems: object, tests: object) -> None:
+    """Refuse a name in the place of what it names."""
+    given = [*systems] if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
+    for each, what, opener in (
+        *((each, "system", "open_system") for each in given),
+        (tests, "test set", "load"),
+    ):
+        if isinstance(each, str):
+            raise BabelscopeError(f"{each!r} is a name, not a {what}; give babelscope.{opener}({each!r})")
 
 
 def chunk_size(

@@ -93,6 +93,7 @@ class SystemEntry(_Table):
 
     spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
+    """What it is called in rows and reports; its spec unless given."""
     factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""

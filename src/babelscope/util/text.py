@@ -80,7 +80,9 @@ def check_name(name: str) -> str:
 def text_fault(text: str) -> str | None:
     """Why `text` cannot be one line of UTF-8 text, as the end of a sentence; None if it can."""
     if "\n" in text or "\r" in text:
-        return "has a line break inside"
+        windows = text.endswith("\r") and len(text.splitlines()) == 1
+        how = ", a carriage return at its end as in Windows files (dos2unix converts them)" if windows else ""
+        return f"has a line break inside{how}"
     if "\0" in text:
         return "has a NUL character"
     try:

@@ -62,7 +62,7 @@ def test_the_same_with_a_system(babelscope: Babelscope) -> None:
     assert (skipped["n"], skipped["skipped"]) == (2, 7)
     told = " ".join(babelscope(*SYSTEM[:-1]).out.split())
     assert (
-        "7 items were skipped: no figure counts them (7 no contrastive variant: items 2, 4, 5, 6, 7 and 2"
+        "7 items were skipped and are in no figure (7 no contrastive variant: items 2, 4, 5, 6, 7 and 2"
         in told
     )
     ran = babelscope(*SYSTEM, "--without-variants", "correct", "--out", "run", "--annotate", "queue.jsonl")

@@ -317,7 +317,7 @@ def word_splitter(path: str | Path, tokeniser: Tokeniser | None = None, side: st
         tokeniser or AT_SPACES,
         looked_at,
         what=f"the lines of {path}",
-        todo=f"say {option} zh (Chinese), ja-mecab, char or spm:FILE",
+        todo=f"say {option} zh (Chinese), ja-mecab (Japanese), char or spm:FILE",
     )
     if tokeniser is not None:
         return tokeniser.split

@@ -39,6 +39,7 @@ from babelscope.methods.challenge.verdict_view import (
     verdict_of,
     verdict_pivot,
 )
+from babelscope.methods.languages import mismatch_caveats
 from babelscope.methods.view import Figures, bar, by_name, keys, noted_of, one, pivot
 from babelscope.util.text import plain_words
 
@@ -179,7 +180,7 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
 
 
 def caveats(group: Group) -> list[Caveat]:
-    found: list[Caveat] = []
+    found = mismatch_caveats(group, lambda record: record.get("translation"))
     metric = _metric(group)
     for column in group.columns:
         found += [Caveat(column.name, text) for text in _too_small(group, column.cell.rows, metric)]

@@ -200,18 +200,19 @@ def undecided_rows(records: Sequence[Record]) -> list[Row]:
 
 
 def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
-    """A histogram of |score - 0.5|: the share of items in each bin, and how many of these are correct."""
+    """A histogram of |score - 0.5|: the share of items in each bin, and what verdicts these have."""
     judged = [record for record in records if not record["skipped"]]
     confidences = [abs(record["score"] - 0.5) for record in judged]
     rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
         last = number == len(CONFIDENCE_EDGES) - 2
         inside = [low <= each < high or (last and each == high) for each in confidences]
+        verdicts = Counter(record["verdict"] for record, here in zip(judged, inside, strict=True) if here)
         counts = {
             "items": sum(inside),
-            "correct": sum(
-                record["verdict"] == "correct" for record, here in zip(judged, inside, strict=True) if here
-            ),
+            "correct": verdicts["correct"],
+            "ties": verdicts["tie"],
+            "undecided": verdicts["undecided"],
         }
         share = clustered_proportion(
             [float(here) for here in inside], [record["source"] for record in judged]

@@ -220,16 +220,14 @@ def pictures(group: Group) -> list[Picture]:
             )
         )
     for column in group.columns:
-        bins = [
-            (str(row.labels["bin"]), row.counts["items"], row.counts["correct"])
-            for row in column.cell.rows
-            if row.name == "confidence"
-        ]
+        rows = [row for row in column.cell.rows if row.name == "confidence"]
+        bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
+        neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
         if bins:
             found.append(
                 Picture(
                     f"How sure the evaluator is: {column.name}, {group.tests}",
-                    Histogram(column.name, bins, "confidence, from … on"),
+                    Histogram(column.name, bins, "confidence, from … on", neither),
                     "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "
                     "sentences from the number below it to the next. Verdicts far left are little more than guesses.",
                 )

@@ -17,6 +17,7 @@ from babelscope.core.page import (
     Token,
     Tone,
     View,
+    count_of,
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
@@ -52,6 +53,12 @@ def caveats(group: Group) -> list[Caveat]:
     labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
+        if alike := sum(_reads_alike(record) for record in column.cell.records):
+            said = (
+                "the right and a wrong translation are the same tokens to it, as characters are that it does not "
+                "know: these ties tell nothing of it."
+            )
+            found.append(Caveat(name, f"in {alike} of {count_of(len(column.cell.records), 'pairs')} {said}"))
         found += provenance_caveats(name, rows)
         by_token = column.cell.settings.get("score", "mean") != "total"
         found += discrepancy_caveats(name, rows, "nats a token" if by_token else "nats")
@@ -79,6 +86,16 @@ def caveats(group: Group) -> list[Caveat]:
     if len(group.columns) > 1 and any(row.name == "discrepancy" for row in group.columns[0].cell.rows):
         found += [Caveat("discrepancy", f"{CAUTION}.")]
     return found
+
+
+def _reads_alike(record: Record) -> bool:
+    """Whether a contrastive translation has the tokens of the correct one; of stored scores nobody knows."""
+    if "correct" not in record:
+        return False
+    own = record["correct"]["tokens"]
+    return any(
+        own and variant["at"] == len(own) and not variant["tokens"] for variant in record["contrastive"]
+    )
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from babelscope.core.answers import Scores
 from babelscope.core.comparable import Comparable
+from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.likelihood.settings import LikelihoodSettings
@@ -52,10 +53,12 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
     totals: list[float] = []
     lengths: list[int] = []
     counts: Counter[str] = Counter()
+    asked: Counter[str] = Counter()  # by item, however many references it has
     for record in records:
         finite = [each for each in record["references"] if None not in each["logprobs"]]
         counts["infinite"] += len(record["references"]) - len(finite)
         counts.update(note for each in record["references"] for note in each["notes"])
+        asked.update({note for each in record["references"] for note in each["notes"]})
         if finite:
             totals.append(math.fsum(x for each in finite for x in each["logprobs"]))
             lengths.append(sum(len(each["logprobs"]) for each in finite))
@@ -65,6 +68,7 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
         "infinite": counts["infinite"],
         "truncated": counts["truncated"],
         "changed": counts["changed"],
+        **told_counts(asked),
     }
     return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
 

@@ -37,7 +37,7 @@ def caveats(group: Group) -> list[Caveat]:
     return noted(
         group,
         {
-            "infinite": "have a reference that the system holds to be impossible; they are left out",
+            "infinite": "have a reference that the system holds to be impossible and are left out",
             "truncated": "were too long and were cut",
             "changed": "have a reference that does not survive tokenisation",
         },

@@ -20,6 +20,7 @@ from babelscope.core.page import (
     View,
 )
 from babelscope.core.results import Record, Row
+from babelscope.methods.languages import mismatch_caveats
 from babelscope.methods.measuring import scale_of
 from babelscope.methods.view import bar, every_figure, figure_note, noted
 
@@ -40,14 +41,12 @@ def _direction(row: Row) -> str:
 
 
 def caveats(group: Group) -> list[Caveat]:
-    return noted(
-        group,
-        {
-            "empty": "have an empty translation",
-            "truncated": "were too long and were cut",
-            "unfinished": "have a translation that did not end",
-        },
-    )
+    told = {
+        "empty": "have an empty translation",
+        "truncated": "were too long and were cut",
+        "unfinished": "have a translation that did not end",
+    }
+    return [*mismatch_caveats(group, lambda record: record.get("translation")), *noted(group, told)]
 
 
 def pictures(group: Group) -> list[Picture]:

@@ -20,6 +20,7 @@ from babelscope.core.page import (
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
+from babelscope.methods.languages import mismatch_caveats
 from babelscope.methods.space.pictures import pictures
 from babelscope.methods.space.regions import is_empty, is_proven, missed_by
 from babelscope.methods.space.tables import PAPERS_METRIC
@@ -114,7 +115,8 @@ def over(rows: Sequence[Row]) -> list[Headline]:
 
 def caveats(group: Group) -> list[Caveat]:
     """Who was not resolved and what that changes, then where our defaults are not the paper's."""
-    return [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
+    found = [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
+    return [*mismatch_caveats(group, lambda record: (record.get("best") or {}).get("text")), *found]
 
 
 def _caveats(column: Column) -> Iterator[str]:
