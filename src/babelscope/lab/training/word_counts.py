@@ -1,0 +1,58 @@
+"""Words of text in any script, for lengths and alignments: characters where a script has no spaces between words."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import statistics
+import unicodedata
+from collections.abc import Sequence
+
+from babelscope.core.tokenisers import AT_SPACES, SCRIPTS, unsplit_script
+
+_PLAIN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+_JOINERS = "\u00ad\u200c\u200d"  # inside words of Persian, Hindi and others
+_ALONE = "".join(SCRIPTS.values())
+
+
+def split_words(text: str) -> list[str]:
+    """Words and marks of punctuation; each character of a script without spaces is a word."""
+    unusual, pattern = _unusual()
+    return (pattern if unusual.search(text) else _PLAIN).findall(text)
+
+
+def split_characters(text: str) -> list[str]:
+    return [each for each in text if each != " "]
+
+
+@functools.cache
+def _unusual() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What the plain pattern splits wrongly, and the pattern for it.
+
+    To Python, the vowel signs of Hindi and the accents of decomposed text are no part of a word.
+    """
+    marks = _as_ranges([n for n in range(0x300, 0x20000) if unicodedata.category(chr(n))[0] == "M"])
+    letters = rf"(?:(?![{_ALONE}])[\w{marks}{_JOINERS}])+"
+    pattern = re.compile(rf"[{_ALONE}]|{letters}(?:[-'’]{letters})*|[^\w\s]")
+    return re.compile(rf"[{_ALONE}{marks}{_JOINERS}]"), pattern
+
+
+def _as_ranges(numbers: Sequence[int]) -> str:
+    """Code points as part of a character class."""
+    found = []
+    for _, run in itertools.groupby(enumerate(numbers), lambda each: each[1] - each[0]):
+        points = [number for _, number in run]
+        found.append(f"{chr(points[0])}-{chr(points[-1])}")
+    return "".join(found)
+
+
+def usual_ratio(pairs: Sequence[tuple[str, str]], counts: Sequence[tuple[int, int]]) -> float:
+    """Target words a source word, in the median of some pairs; 1 where both sides have spaces between words.
+
+    Characters of one language are no words of another, so that their numbers are not alike in any good pair.
+    """
+    sides = ([side[place] for side in pairs] for place in (0, 1))
+    if not any(unsplit_script(AT_SPACES, texts) for texts in sides):
+        return 1.0
+    return statistics.median([other / one for one, other in counts if one and other] or [1.0])
