@@ -88,7 +88,14 @@ def train(
             progress.say(f"already trained: {out}")
             return earlier
         with training_numerics(threads, where):
-            run = _open_run(out, settings, shared, prompts, training, development, where, progress)
+            try:
+                run = _open_run(out, settings, shared, prompts, training, development, where, progress)
+            except BabelscopeError:
+                if not (out / CHECKPOINT).exists():  # nothing is lost, and other settings can be tried
+                    (out / CONFIGURATION).unlink(missing_ok=True)
+                raise
+            if run.pieces.pad < settings.vocabulary:
+                progress.say(f"the text has {run.pieces.pad:,} pieces, not {settings.vocabulary:,}")
             _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
