@@ -195,6 +195,7 @@ def distill(
     as_json: AsJson = False,
 ) -> None:
     """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
+    from babelscope.lab.training.checkpoints import DATA
     from babelscope.lab.training.distillation import distill as distill_model
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
@@ -209,6 +210,7 @@ def distill(
             dev_target=dev_target,
             beam=beam,
             own_vocabulary=vocabulary is not None,
+            translations=out / DATA if seeds > 1 else None,
             max_minutes=minutes,
             threads=threads,
             device=device,

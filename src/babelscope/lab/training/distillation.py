@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shlex
 import time
@@ -49,6 +50,7 @@ def distill(
     dev_target: Path | None = None,
     beam: int = 5,
     own_vocabulary: bool = False,
+    translations: Path | None = None,
     max_minutes: float | None = None,
     threads: int = 0,
     device: str = "cpu",
@@ -59,6 +61,7 @@ def distill(
 
     The development text is `dev_source` with `dev_target`, or with the teacher's translation, or else held out.
     The student has its teacher's vocabulary unless `own_vocabulary`. Translation and training resume after a kill.
+    Translations are kept in `out`, or in the folder `translations`, which several students can share.
     """
     if dev_target and not dev_source:
         raise BabelscopeError("a development target needs its source as well")
@@ -76,10 +79,19 @@ def distill(
     with locked_folder(out):
         # Again: another process may have used the folder before we had the lock.
         _check_settings(out, settings)
-        data = out / DATA
-        open_folder(data, {"teacher": known.digest, **asked})
-        with training_numerics(threads, where):
+        own = translations is None or (out / DATA).exists()
+        data = out / DATA if translations is None or own else translations
+        with (
+            contextlib.nullcontext() if own else locked_folder(data),
+            training_numerics(threads, where),
+        ):
+            open_folder(data, {"teacher": known.digest, **asked})
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
+            if len(lines) - unusable < LEAST_PAIRS:
+                raise BabelscopeError(
+                    f"{unusable:,} of {len(lines):,} translations by {teacher} are unfinished, empty or have special "
+                    f"tokens, and a student needs {LEAST_PAIRS}; has the teacher learned enough?"
+                )
             dev = (dev_source, dev_target) if dev_source and dev_target else None
             if dev_source and not dev:
                 _write_pairs(model, dev_lines, data, "dev", beam=beam, quiet=quiet)
