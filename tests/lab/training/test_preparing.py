@@ -128,6 +128,19 @@ def test_languages_the_wrong_way_round_leave_nothing_and_say_so(tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
+def test_two_sides_of_one_language_are_two_files(tmp_path: Path) -> None:
+    pairs = [(one, one.replace("old", "aged")) for one in ENGLISH]
+    plan = Preparation(languages="en-en", skip=("alignment",), vocabulary=60)
+    prepare(*write(tmp_path, pairs), tmp_path / "out", plan)
+    assert (tmp_path / "out" / "train.source").read_text(encoding="utf-8").splitlines() == ENGLISH
+    assert (tmp_path / "out" / "train.target").read_text(encoding="utf-8").splitlines()[0] == pairs[0][1]
+
+
+def test_empty_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BabelscopeError, match="the files are empty"):
+        prepare(*write(tmp_path, []), tmp_path / "out", Preparation(languages="en-de", skip=("alignment",)))
+
+
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     files = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
     with pytest.raises(BabelscopeError, match="is not empty"):

@@ -76,6 +76,12 @@ class Preparation:
         source, _, target = self.languages.partition("-")
         return source, target
 
+    @property
+    def files(self) -> tuple[str, str]:
+        """Names of the filtered text."""
+        source, target = self.codes if len(set(self.codes)) == 2 else ("source", "target")
+        return f"train.{source}", f"train.{target}"
+
     def words(self, text: str) -> list[str]:
         return split_words(text) if self.unit == "words" else split_characters(text)
 

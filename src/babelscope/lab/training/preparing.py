@@ -210,6 +210,8 @@ def _write(spool: _Spool, out: Path, plan: Preparation, tally: Tally) -> int:
     written = 0
     sampled = bool(plan.sample) and "sample" in tally.counts
     taken = choose(spool.count, plan.sample if sampled else spool.count, plan.seed, "prepare/sample")
+    if not tally.counts["unusable"].entered:
+        raise BabelscopeError("the files are empty")
     if not spool.count:
         raise BabelscopeError(
             "no pair is left: "
@@ -219,8 +221,8 @@ def _write(spool: _Spool, out: Path, plan: Preparation, tally: Tally) -> int:
             + "; are the files parallel, and --languages the right way round?"
         )
     with (
-        replacing(out / f"train.{plan.codes[0]}") as left,
-        replacing(out / f"train.{plan.codes[1]}") as right,
+        replacing(out / plan.files[0]) as left,
+        replacing(out / plan.files[1]) as right,
     ):
         for pair, use in zip(spool, taken, strict=True):
             if "sample" in tally.counts:
@@ -237,19 +239,19 @@ def _write(spool: _Spool, out: Path, plan: Preparation, tally: Tally) -> int:
 def _make_vocabulary(out: Path, plan: Preparation, count: int) -> None:
     """A tokenizer for `lab train --tokenizer`, from at most `_MOST_FOR_PIECES` pairs."""
 
-    def texts(code: str) -> Iterator[str]:
+    def texts(name: str) -> Iterator[str]:
         taken = choose(count, _MOST_FOR_PIECES, plan.seed, "prepare/vocabulary")
-        with open_at(out / f"train.{code}") as file:
+        with open_at(out / name) as file:
             for raw, use in zip(file, taken, strict=True):
                 if use:
                     yield raw.decode()[:-1]
 
-    source, target = plan.codes
+    source, target = plan.files
     try:
         if plan.separate:
             pieces = train_both(lambda: texts(source), lambda: texts(target), plan.vocabulary)
         else:
-            both = (text for code in (source, target) for text in texts(code))
+            both = (text for name in (source, target) for text in texts(name))
             pieces = train_pieces(both, plan.vocabulary)
     except BabelscopeError as error:
         raise BabelscopeError(
