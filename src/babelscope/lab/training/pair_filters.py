@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -202,12 +203,16 @@ def _checks(
     """Functions that say why a pair is removed, "" if it is not."""
     longest = plan.longest if "alignment" in plan.skip else min(plan.longest, longest_sentence())
 
+    @functools.lru_cache(maxsize=1)  # two filters ask, one after the other
+    def lengths(pair: Pair) -> tuple[int, int]:
+        return len(plan.words(pair.source)), len(plan.words(pair.target))
+
     def too_long(pair: Pair) -> str:
-        most = max(len(plan.words(pair.source)), len(plan.words(pair.target)))
+        most = max(lengths(pair))
         return f"{most} {plan.unit}" if most > longest else ""
 
     def uneven(pair: Pair) -> str:
-        one, other = len(plan.words(pair.source)), len(plan.words(pair.target))
+        one, other = lengths(pair)
         if max(one * usual, other) <= plan.ratio * min(one * usual, other):
             return ""
         return f"{one} {plan.unit} to {other}" + (f", usual are 1 to {usual:.2f}" if usual != 1 else "")

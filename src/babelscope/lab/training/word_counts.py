@@ -14,12 +14,15 @@ from babelscope.core.tokenisers import AT_SPACES, SCRIPTS, unsplit_script
 _PLAIN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _JOINERS = "\u00ad\u200c\u200d"  # inside words of Persian, Hindi and others
 _ALONE = "".join(SCRIPTS.values())
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
 def split_words(text: str) -> list[str]:
     """Words and marks of punctuation; each character of a script without spaces is a word."""
-    unusual, pattern = _unusual()
-    return (pattern if unusual.search(text) else _PLAIN).findall(text)
+    if text.isascii():
+        return _PLAIN.findall(text)
+    unusual, pattern = _patterns()
+    return (pattern if unusual.search(text) or _BEYOND.search(text) else _PLAIN).findall(text)
 
 
 def split_characters(text: str) -> list[str]:
@@ -27,7 +30,7 @@ def split_characters(text: str) -> list[str]:
 
 
 @functools.cache
-def _unusual() -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What the plain pattern splits wrongly, and the pattern for it.
 
     To Python, the vowel signs of Hindi and the accents of decomposed text are no part of a word.
@@ -35,7 +38,14 @@ def _unusual() -> tuple[re.Pattern[str], re.Pattern[str]]:
     marks = _as_ranges([n for n in range(0x300, 0x20000) if unicodedata.category(chr(n))[0] == "M"])
     letters = rf"(?:(?![{_ALONE}])[\w{marks}{_JOINERS}])+"
     pattern = re.compile(rf"[{_ALONE}]|{letters}(?:[-'’]{letters})*|[^\w\s]")
-    return re.compile(rf"[{_ALONE}{marks}{_JOINERS}]"), pattern
+    # Of 16 bits alone, for which `re` has a table.
+    near = "".join(each for each in _split_ranges(f"{_ALONE}{marks}") if max(each) <= "\uffff")
+    return re.compile(rf"[{near}{_JOINERS}]"), pattern
+
+
+def _split_ranges(ranges: str) -> list[str]:
+    """The parts of a character class: `a-z`, or single characters."""
+    return re.findall(r".-.|.", ranges, flags=re.DOTALL)
 
 
 def _as_ranges(numbers: Sequence[int]) -> str:
